@@ -1,0 +1,3 @@
+//! The command: arguments, tracing, runtime, exit code.
+
+fn main() {}

@@ -1,0 +1,230 @@
+//! An article's words, as both sides hold them, and its canonical form.
+//!
+//! A [`Version`] names its body by digest, so that ten thousand of them stay small; bodies are loaded
+//! where they are needed. `enabled` and `draft` are not part of it: the read endpoints do not carry
+//! them (API specification, section 2.3).
+
+use super::{CategoryId, Digest, TextDigest};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The longest title, slug, introtext, keywords or category name, in characters (API specification, section 8).
+pub const MAX_CHARS: usize = 255;
+
+/// A field that a person can change, of an article or of a category.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Field {
+    /// An article's title.
+    Title,
+    /// The last part of the public address.
+    Slug,
+    /// The category an article belongs to.
+    Category,
+    /// An article's summary.
+    Introtext,
+    /// An article's search words.
+    Keywords,
+    /// An article's body.
+    Text,
+    /// Whether an article is shown.
+    Enabled,
+    /// Whether an article is a draft; only a new one can choose.
+    Draft,
+    /// A category's name.
+    Name,
+    /// A category's description.
+    Description,
+    /// A category's description for search engines.
+    MetaDescription,
+}
+
+impl Field {
+    /// The key in front matter and in the service's JSON.
+    pub const fn key(self) -> &'static str {
+        match self {
+            Self::Title => "title",
+            Self::Slug => "slug",
+            Self::Category => "category",
+            Self::Introtext => "introtext",
+            Self::Keywords => "keywords",
+            Self::Text => "text",
+            Self::Enabled => "enabled",
+            Self::Draft => "draft",
+            Self::Name => "name",
+            Self::Description => "description",
+            Self::MetaDescription => "meta_description",
+        }
+    }
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.key())
+    }
+}
+
+/// The service's `updated_at`: compared for equality, never for order.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Revision(pub String);
+
+/// Whether an article is shown, as far as it is known or wished for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Flags {
+    /// `enabled`, when known.
+    pub enabled: Option<bool>,
+    /// `draft`, when known.
+    pub draft: Option<bool>,
+}
+
+impl Flags {
+    /// Tells whether an article with these flags is expected to be absent from listings.
+    pub fn hides(self) -> bool {
+        self.enabled == Some(false) || self.draft == Some(true)
+    }
+}
+
+/// What an article says on one side. Unset optional texts are empty (design, section 3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Version {
+    /// At most 255 characters.
+    pub title: String,
+    /// Unique within the category.
+    pub slug: String,
+    /// The category; a provisional id stands for one that is to be created.
+    pub category: CategoryId,
+    /// May be empty.
+    pub introtext: String,
+    /// May be empty.
+    pub keywords: String,
+    /// The body's digest.
+    pub text: TextDigest,
+}
+
+impl Version {
+    /// The fields of a version, in the order in which they are written.
+    pub const FIELDS: [Field; 6] = [
+        Field::Title,
+        Field::Slug,
+        Field::Category,
+        Field::Introtext,
+        Field::Keywords,
+        Field::Text,
+    ];
+
+    /// Digests the canonical form.
+    pub fn digest(&self) -> Digest {
+        Digest::of_parts(&[
+            b"article",
+            self.title.as_bytes(),
+            self.slug.as_bytes(),
+            self.category.uuid().as_bytes(),
+            self.introtext.as_bytes(),
+            self.keywords.as_bytes(),
+            self.text.as_bytes(),
+        ])
+    }
+
+    /// Tells whether two versions agree in one field. Fields that versions do not have always agree.
+    pub fn agrees(&self, other: &Self, field: Field) -> bool {
+        match field {
+            Field::Title => self.title == other.title,
+            Field::Slug => self.slug == other.slug,
+            Field::Category => self.category == other.category,
+            Field::Introtext => self.introtext == other.introtext,
+            Field::Keywords => self.keywords == other.keywords,
+            Field::Text => self.text == other.text,
+            Field::Enabled
+            | Field::Draft
+            | Field::Name
+            | Field::Description
+            | Field::MetaDescription => true,
+        }
+    }
+
+    /// Takes one field's value from another version.
+    pub fn take(&mut self, field: Field, from: &Self) {
+        match field {
+            Field::Title => self.title.clone_from(&from.title),
+            Field::Slug => self.slug.clone_from(&from.slug),
+            Field::Category => self.category = from.category,
+            Field::Introtext => self.introtext.clone_from(&from.introtext),
+            Field::Keywords => self.keywords.clone_from(&from.keywords),
+            Field::Text => self.text = from.text,
+            Field::Enabled
+            | Field::Draft
+            | Field::Name
+            | Field::Description
+            | Field::MetaDescription => {}
+        }
+    }
+
+    /// Lists the fields in which two versions differ.
+    pub fn differing(&self, other: &Self) -> Vec<Field> {
+        Self::FIELDS
+            .into_iter()
+            .filter(|&field| !self.agrees(other, field))
+            .collect()
+    }
+}
+
+/// Says which of the given texts is over the limit, in characters: field and length.
+pub fn over_limit<'a>(texts: impl IntoIterator<Item = (Field, &'a str)>) -> Option<(Field, usize)> {
+    texts
+        .into_iter()
+        .map(|(field, text)| (field, text.chars().count()))
+        .find(|&(_, count)| count > MAX_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version() -> Version {
+        Version {
+            title: "Install".into(),
+            slug: "install".into(),
+            category: CategoryId::provisional("start"),
+            introtext: String::new(),
+            keywords: String::new(),
+            text: TextDigest::of("<p>x</p>"),
+        }
+    }
+
+    #[test]
+    fn every_field_counts_in_the_digest_and_in_the_difference() {
+        let base = version();
+        type Change = fn(&mut Version);
+        let changes: [(Field, Change); 6] = [
+            (Field::Title, |v| v.title.push('!')),
+            (Field::Slug, |v| v.slug.push('2')),
+            (Field::Category, |v| {
+                v.category = CategoryId::provisional("other");
+            }),
+            (Field::Introtext, |v| v.introtext.push('i')),
+            (Field::Keywords, |v| v.keywords.push('k')),
+            (Field::Text, |v| v.text = TextDigest::of("<p>y</p>")),
+        ];
+        for (field, change) in changes {
+            let mut other = base.clone();
+            change(&mut other);
+            assert_ne!(base.digest(), other.digest(), "{field}");
+            assert_eq!(base.differing(&other), [field]);
+            let mut back = other.clone();
+            back.take(field, &base);
+            assert_eq!(back, base, "{field}");
+        }
+    }
+
+    #[test]
+    fn s8_limits_are_counted_in_characters() {
+        let umlauts = "ü".repeat(255);
+        assert_eq!(over_limit([(Field::Title, umlauts.as_str())]), None);
+        let long = "ü".repeat(256);
+        assert_eq!(
+            over_limit([(Field::Title, long.as_str())]),
+            Some((Field::Title, 256))
+        );
+    }
+}

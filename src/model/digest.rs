@@ -1,0 +1,122 @@
+//! SHA-256 of canonical forms: equal digests mean equal values.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::fmt;
+
+macro_rules! digest {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name([u8; 32]);
+
+        impl $name {
+            /// Wraps the 32 bytes of a digest.
+            pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+                Self(bytes)
+            }
+
+            /// Gives the 32 bytes.
+            pub const fn as_bytes(&self) -> &[u8; 32] {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0[..4].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(from)?;
+                parse_hex(&text).map(Self).ok_or_else(|| serde::de::Error::custom("a digest is 64 hex digits"))
+            }
+        }
+    };
+}
+
+digest! {
+    /// The digest of an article's canonical form (design, section 2).
+    Digest
+}
+digest! {
+    /// The digest of a body: an article's `text`, byte for byte.
+    TextDigest
+}
+
+impl TextDigest {
+    /// Digests a body.
+    pub fn of(text: &str) -> Self {
+        Self(Sha256::digest(text.as_bytes()).into())
+    }
+}
+
+impl Digest {
+    /// Digests a sequence of parts. Each is preceded by its length, so that no two sequences share a form.
+    pub fn of_parts(parts: &[&[u8]]) -> Self {
+        Self(sha256(parts))
+    }
+}
+
+/// Hashes parts, each preceded by its length in bytes.
+pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+fn parse_hex(text: &str) -> Option<[u8; 32]> {
+    let digits = text.as_bytes();
+    if digits.len() != 64 {
+        return None;
+    }
+    let mut bytes = [0_u8; 32];
+    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+        let high = char::from(pair[0]).to_digit(16)?;
+        let low = char::from(pair[1]).to_digit(16)?;
+        *byte = u8::try_from(high * 16 + low).ok()?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_do_not_run_into_each_other() {
+        assert_ne!(
+            Digest::of_parts(&[b"ab", b"c"]),
+            Digest::of_parts(&[b"a", b"bc"])
+        );
+        assert_ne!(Digest::of_parts(&[b"a"]), Digest::of_parts(&[b"a", b""]));
+    }
+
+    #[test]
+    fn a_digest_survives_its_text_form() {
+        let digest = TextDigest::of("<p>Hello</p>");
+        let text = serde_json::to_string(&digest).expect("a string");
+        assert_eq!(
+            serde_json::from_str::<TextDigest>(&text).expect("the same"),
+            digest
+        );
+        assert_eq!(text.len(), 66);
+    }
+}

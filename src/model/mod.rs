@@ -1,0 +1,22 @@
+//! The domain's words: ids, articles, categories, digests and paths.
+//!
+//! Everything here is a plain value. Nothing reads a clock, a file or the network, and nothing logs;
+//! the modules above build on it and it knows none of them.
+
+pub mod article;
+pub mod category;
+pub mod digest;
+pub mod id;
+pub mod path;
+pub mod side;
+pub mod stamp;
+pub mod time;
+
+pub use article::{Field, Flags, Revision, Version};
+pub use category::CategoryVersion;
+pub use digest::{Digest, TextDigest};
+pub use id::{ArticleId, CategoryId, WorkspaceId};
+pub use path::Place;
+pub use side::Side;
+pub use stamp::Stamp;
+pub use time::Timestamp;

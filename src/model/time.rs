@@ -1,0 +1,52 @@
+//! A moment as the state and the reports write it. Decisions never compare moments of two machines.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Milliseconds since 1970-01-01T00:00:00Z, by this machine's clock.
+#[derive(
+    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// Milliseconds from `earlier` to this moment; zero when the clock went back.
+    pub fn millis_since(self, earlier: Self) -> u64 {
+        u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
+    }
+
+    /// This moment, `millis` earlier.
+    #[must_use]
+    pub fn before(self, millis: i64) -> Self {
+        Self(self.0.saturating_sub(millis))
+    }
+
+    /// RFC 3339 in UTC, to the second.
+    pub fn to_rfc3339(self) -> String {
+        chrono::DateTime::from_timestamp_millis(self.0).map_or_else(
+            || "out of range".to_owned(),
+            |moment| moment.to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        )
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.to_rfc3339())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_in_utc() {
+        assert_eq!(
+            Timestamp(1_767_225_600_123).to_string(),
+            "2026-01-01T00:00:00Z"
+        );
+        assert_eq!(Timestamp(5).millis_since(Timestamp(9)), 0);
+    }
+}

@@ -1,0 +1,278 @@
+//! What kbsync remembers of one workspace: rows that promise something, and the versions people wrote.
+//!
+//! - An [`ArticleRow`] promises that file and service once agreed on it: `local` is what the file held,
+//!   `remote` what the service answered, both complete at the same moment. It is written only after both
+//!   sides are durable.
+//! - A body is stored once, by digest, and is there as long as a row, a version or an intent names it.
+//! - An [`Intent`] is written before a request that changes the service or a change to a file, and
+//!   removed in the transaction that records the outcome.
+//!
+//! `store` is the only user of SQLite, `schema` holds the migrations, `history` the versions.
+
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
+    TextDigest, Timestamp, Version,
+};
+use serde::{Deserialize, Serialize};
+
+/// Whether the service shows an article.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Visibility {
+    /// In the listing.
+    Published,
+    /// A draft or disabled: the service said so.
+    Unpublished,
+    /// Left the listing, and nothing said why.
+    NotVisible,
+}
+
+/// The base of one article.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArticleRow {
+    /// Its id.
+    pub id: ArticleId,
+    /// Where its file is.
+    pub place: Place,
+    /// What the file held.
+    pub local: Version,
+    /// The digest of the file's body with its CRLF read as LF, where that differs.
+    pub local_text_lf: Option<TextDigest>,
+    /// What the service answered.
+    pub remote: Version,
+    /// The service's revision.
+    pub revision: Revision,
+    /// `enabled` and `draft` as the file has them.
+    pub file_flags: Flags,
+    /// `enabled` and `draft` as the service last said.
+    pub remote_flags: Flags,
+    /// Whether the service shows it.
+    pub visibility: Visibility,
+    /// The file's stamp when it was last known to hold `local`; `None`: read it again.
+    pub stamp: Option<Stamp>,
+    /// The version that our own last write replaced: seen again, it is an old copy.
+    pub replaced: Option<(Digest, Revision)>,
+    /// The digest and revision after our own last write: the newest that only we made.
+    pub written: Option<Revision>,
+    /// When an absent article was last asked for.
+    pub asked: Option<Timestamp>,
+}
+
+/// The base of one category.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CategoryRow {
+    /// Its id.
+    pub id: CategoryId,
+    /// Its folder's name; `None` while it has none (removed by the writer, nothing in it).
+    pub folder: Option<String>,
+    /// What `_category.yaml` held.
+    pub local: CategoryVersion,
+    /// What the service answered.
+    pub remote: CategoryVersion,
+    /// The service's revision.
+    pub revision: Revision,
+    /// When it was last read from the service.
+    pub read_at: Timestamp,
+    /// The stamp of `_category.yaml`.
+    pub stamp: Option<Stamp>,
+}
+
+/// What a version belongs to: an article, or a file that has no id yet.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// An article of the service.
+    Article(ArticleId),
+    /// A file that was never created on the service.
+    File(Place),
+}
+
+/// A version to be kept in the history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// What it belongs to.
+    pub subject: Subject,
+    /// Where its file is or would be.
+    pub place: Place,
+    /// The side it was seen on.
+    pub side: Side,
+    /// Why it was recorded, such as `edited`, `pulled`, `replaced`, `deleted`.
+    pub cause: String,
+    /// Its words.
+    pub version: Version,
+    /// The whole file, where a local one is kept (comments and the writer's own keys count too).
+    pub file: Option<TextDigest>,
+}
+
+/// A version in the history.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kept {
+    /// Counts from 1 per subject.
+    pub number: u64,
+    /// When it was recorded.
+    pub at: Timestamp,
+    /// The version.
+    pub seen: Seen,
+}
+
+/// Why and what was done: a line of the activity log.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// A word such as `update`, `delete`, `conflict`.
+    pub action: String,
+    /// Which side it changed.
+    pub side: Side,
+    /// The path in the mirror.
+    pub path: String,
+    /// The article, where there is one.
+    pub id: Option<ArticleId>,
+    /// Fields, reason, outcome.
+    pub detail: String,
+}
+
+/// A step under way, written before its effect.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Intent {
+    /// `POST /api/article`.
+    CreateArticle {
+        /// The file.
+        place: Place,
+        /// What is sent.
+        version: Version,
+        /// What is sent.
+        flags: Flags,
+        /// Whether an answer was lost: the article may exist.
+        answer_lost: bool,
+    },
+    /// `PUT /api/article/{id}`.
+    UpdateArticle {
+        /// The article.
+        id: ArticleId,
+        /// What the fields in `fields` were sent as.
+        version: Version,
+        /// What was sent.
+        fields: Vec<Field>,
+        /// `enabled`, if it was sent.
+        enabled: Option<bool>,
+        /// The digest of the service's version that it replaces.
+        over: Digest,
+        /// Its revision.
+        over_revision: Revision,
+    },
+    /// `DELETE /api/article/{id}`.
+    DeleteArticle {
+        /// The article.
+        id: ArticleId,
+        /// The revision that is deleted.
+        revision: Revision,
+    },
+    /// `POST /api/category`.
+    CreateCategory {
+        /// The folder.
+        folder: String,
+        /// What is sent.
+        version: CategoryVersion,
+        /// Whether an answer was lost: the category may exist.
+        answer_lost: bool,
+    },
+    /// `PUT /api/category/{id}`.
+    UpdateCategory {
+        /// The category.
+        id: CategoryId,
+        /// What the category says afterwards.
+        version: CategoryVersion,
+    },
+    /// A file written, renamed or both.
+    WriteFile {
+        /// The article.
+        id: ArticleId,
+        /// Where the file was; `None`: it is new.
+        from: Option<Place>,
+        /// Where it is afterwards.
+        to: Place,
+        /// What it holds afterwards.
+        version: Version,
+        /// `enabled` and `draft` in the file afterwards.
+        flags: Flags,
+        /// The service's version that these values came from.
+        remote: Version,
+        /// Its revision.
+        revision: Revision,
+        /// `enabled` and `draft` of the service.
+        remote_flags: Flags,
+    },
+    /// A file removed, because the service said that its article is gone.
+    RemoveFile {
+        /// The article.
+        id: ArticleId,
+        /// The file.
+        place: Place,
+    },
+    /// A category's folder and `_category.yaml` written or renamed.
+    WriteCategory {
+        /// The category.
+        id: CategoryId,
+        /// The folder's name before; `None`: it is new.
+        from: Option<String>,
+        /// The folder's name afterwards.
+        folder: String,
+        /// What `_category.yaml` holds afterwards.
+        version: CategoryVersion,
+        /// The service's version.
+        remote: CategoryVersion,
+        /// Its revision.
+        revision: Revision,
+    },
+}
+
+/// What was refused or waits for a person, so that it is not tried again unseen (design, section 5).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Parked {
+    /// What waits: an article's id, a file's or a folder's path, with the kind of action.
+    pub key: String,
+    /// What it waits with: while this is the same, nothing is tried again.
+    pub fingerprint: Digest,
+    /// Why it waits, for people.
+    pub reason: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// A conflict that was shown to a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConflictRow {
+    /// The article; for two new ones at one place, the service's.
+    pub id: ArticleId,
+    /// The file that keeps the writer's version.
+    pub place: Place,
+    /// The writer's version when it was shown.
+    pub local: Version,
+    /// The service's version that was shown; `None`: the article was gone.
+    pub remote: Option<Version>,
+    /// The service's revision.
+    pub revision: Revision,
+    /// The copy's file name beside the file; `None` where there was nothing to copy.
+    pub copy: Option<String>,
+    /// Why the versions could not be merged.
+    pub reason: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+/// Views, ratings and public address of an article, for `kbsync stats`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FigureRow {
+    /// Times read.
+    pub views: i64,
+    /// Readers who were happy with it.
+    pub happy: i64,
+    /// Readers who were neither.
+    pub neutral: i64,
+    /// Readers who were not.
+    pub sad: i64,
+    /// The public address, once it was shown.
+    pub full_url: Option<String>,
+}
