@@ -181,6 +181,8 @@ pub fn over_limit<'a>(texts: impl IntoIterator<Item = (Field, &'a str)>) -> Opti
 mod tests {
     use super::*;
 
+    type Change = fn(&mut Version);
+
     fn version() -> Version {
         Version {
             title: "Install".into(),
@@ -195,7 +197,6 @@ mod tests {
     #[test]
     fn every_field_counts_in_the_digest_and_in_the_difference() {
         let base = version();
-        type Change = fn(&mut Version);
         let changes: [(Field, Change); 6] = [
             (Field::Title, |v| v.title.push('!')),
             (Field::Slug, |v| v.slug.push('2')),
