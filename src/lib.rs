@@ -2,4 +2,5 @@
 
 pub mod model;
 pub mod service;
+pub mod reconcile;
 pub mod state;

@@ -4,6 +4,7 @@
 //! the modules above build on it and it knows none of them.
 
 pub mod article;
+pub mod base;
 pub mod category;
 pub mod digest;
 pub mod id;

@@ -15,67 +15,7 @@ use crate::model::{
 };
 use serde::{Deserialize, Serialize};
 
-/// Whether the service shows an article.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Visibility {
-    /// In the listing.
-    Published,
-    /// A draft or disabled: the service said so.
-    Unpublished,
-    /// Left the listing, and nothing said why.
-    NotVisible,
-}
-
-/// The base of one article.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ArticleRow {
-    /// Its id.
-    pub id: ArticleId,
-    /// Where its file is.
-    pub place: Place,
-    /// What the file held.
-    pub local: Version,
-    /// The digest of the file's body with its CRLF read as LF, where that differs.
-    pub local_text_lf: Option<TextDigest>,
-    /// What the service answered.
-    pub remote: Version,
-    /// The service's revision.
-    pub revision: Revision,
-    /// `enabled` and `draft` as the file has them.
-    pub file_flags: Flags,
-    /// `enabled` and `draft` as the service last said.
-    pub remote_flags: Flags,
-    /// Whether the service shows it.
-    pub visibility: Visibility,
-    /// The file's stamp when it was last known to hold `local`; `None`: read it again.
-    pub stamp: Option<Stamp>,
-    /// The version that our own last write replaced: seen again, it is an old copy.
-    pub replaced: Option<(Digest, Revision)>,
-    /// The digest and revision after our own last write: the newest that only we made.
-    pub written: Option<Revision>,
-    /// When an absent article was last asked for.
-    pub asked: Option<Timestamp>,
-}
-
-/// The base of one category.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CategoryRow {
-    /// Its id.
-    pub id: CategoryId,
-    /// Its folder's name; `None` while it has none (removed by the writer, nothing in it).
-    pub folder: Option<String>,
-    /// What `_category.yaml` held.
-    pub local: CategoryVersion,
-    /// What the service answered.
-    pub remote: CategoryVersion,
-    /// The service's revision.
-    pub revision: Revision,
-    /// When it was last read from the service.
-    pub read_at: Timestamp,
-    /// The stamp of `_category.yaml`.
-    pub stamp: Option<Stamp>,
-}
+pub use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
 
 /// What a version belongs to: an article, or a file that has no id yet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -236,27 +176,6 @@ pub struct Parked {
     /// What it waits with: while this is the same, nothing is tried again.
     pub fingerprint: Digest,
     /// Why it waits, for people.
-    pub reason: String,
-    /// Since when.
-    pub at: Timestamp,
-}
-
-/// A conflict that was shown to a person.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ConflictRow {
-    /// The article; for two new ones at one place, the service's.
-    pub id: ArticleId,
-    /// The file that keeps the writer's version.
-    pub place: Place,
-    /// The writer's version when it was shown.
-    pub local: Version,
-    /// The service's version that was shown; `None`: the article was gone.
-    pub remote: Option<Version>,
-    /// The service's revision.
-    pub revision: Revision,
-    /// The copy's file name beside the file; `None` where there was nothing to copy.
-    pub copy: Option<String>,
-    /// Why the versions could not be merged.
     pub reason: String,
     /// Since when.
     pub at: Timestamp,

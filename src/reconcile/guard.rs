@@ -1,0 +1,170 @@
+//! The checks before effects: a mistake is held before it is sent (design, section 6).
+//!
+//! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
+//! read no clock: what counts as lately is counted by the caller.
+
+use super::plan::{Action, HoldRule, Key, Kind, Outcome, Plan, Step};
+use crate::model::{ArticleId, Digest, Side};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Setting `max_deletes`: how many deletions towards one side go through unasked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MaxDeletes {
+    /// At most this many.
+    pub count: u32,
+    /// At most this share of the articles, in percent, but never less than three.
+    pub percent: u32,
+}
+
+impl MaxDeletes {
+    /// The limit for a workspace with so many articles.
+    pub fn limit(self, articles: usize) -> usize {
+        let share = articles.saturating_mul(self.percent as usize) / 100;
+        (self.count as usize).min(share.max(3))
+    }
+}
+
+/// How many articles of one side may go back to older versions in one cycle.
+pub const MAX_ROLLBACKS: usize = 10;
+
+/// What the guards have to know besides the plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Facts {
+    /// Articles in the base.
+    pub articles: usize,
+    /// The limit on deletions.
+    pub max_deletes: MaxDeletes,
+    /// `--allow-deletes`.
+    pub allow_deletes: bool,
+    /// Deletions on the service in the last 24 hours that nobody approved.
+    pub deleted_remote: usize,
+    /// The same in the mirror.
+    pub deleted_local: usize,
+    /// What a person approved, as fingerprints of actions.
+    pub approved: BTreeSet<Digest>,
+    /// Why nothing may be deleted in this cycle, if something failed.
+    pub doubt: Option<String>,
+    /// Articles whose file equals an older version.
+    pub older_local: BTreeSet<ArticleId>,
+    /// Articles that on the service equal an older version.
+    pub older_remote: BTreeSet<ArticleId>,
+    /// Articles that go back and forth between us and someone else.
+    pub duels: BTreeSet<ArticleId>,
+    /// What was refused, with what it was refused with and why.
+    pub refused: BTreeMap<String, (Digest, String)>,
+    /// Why nothing may be deleted because of git, if so.
+    pub git: Option<String>,
+}
+
+/// Marks what has to wait.
+pub fn hold(plan: &mut Plan, facts: &Facts) {
+    hold_refused(plan, facts);
+    hold_duels(plan, facts);
+    hold_rollbacks(plan, facts);
+    for side in [Side::Remote, Side::Local] {
+        hold_deletions(plan, facts, side);
+    }
+    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
+        if let Some(id) = action.id {
+            plan.outcomes.insert(Key::Article(id), Outcome::Held);
+        }
+    }
+}
+
+fn hold_refused(plan: &mut Plan, facts: &Facts) {
+    for action in &mut plan.actions {
+        if let Some((fingerprint, reason)) = facts.refused.get(&action.key())
+            && *fingerprint == action.fingerprint()
+        {
+            action.hold(
+                HoldRule::Refused,
+                format!("refused before ({reason}); it is tried again when something changes, or after a day"),
+            );
+        }
+    }
+}
+
+fn hold_duels(plan: &mut Plan, facts: &Facts) {
+    for action in &mut plan.actions {
+        if action.id.is_some_and(|id| facts.duels.contains(&id)) && action.sends() {
+            action.hold(
+                HoldRule::ForeignWriter,
+                "somebody else writes this article back and forth with us; is another tool or machine \
+                 syncing it? It goes on when the file or the article changes to something new",
+            );
+        }
+    }
+}
+
+fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
+    for (older, sends, what) in [
+        (&facts.older_local, true, "files went back to older versions at once, as after an old checkout"),
+        (&facts.older_remote, false, "articles went back to older versions at once, as after a restored backup"),
+    ] {
+        let concerned = |action: &Action| {
+            action.held.is_none()
+                && matches!(action.step, Step::Settle(_))
+                && matches!(action.kind, Kind::Update | Kind::Move | Kind::Merge | Kind::Restore)
+                && action.sends() == sends
+                && action.id.is_some_and(|id| older.contains(&id))
+        };
+        let all: Vec<Digest> =
+            plan.actions.iter().filter(|action| concerned(action)).map(Action::fingerprint).collect();
+        let approved = facts.approved.is_superset(&all.iter().copied().collect());
+        if all.len() <= MAX_ROLLBACKS || approved {
+            continue;
+        }
+        for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
+            action.hold(
+                HoldRule::MassRollback,
+                format!("{} {what}; `kbsync approve` shows and releases them", all.len()),
+            );
+        }
+    }
+}
+
+fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
+    let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
+    let all: BTreeSet<Digest> =
+        plan.actions.iter().filter(|action| concerned(action)).map(Action::fingerprint).collect();
+    if all.is_empty() {
+        return;
+    }
+    let limit = facts.max_deletes.limit(facts.articles);
+    let (lately, place) = match side {
+        Side::Remote => (facts.deleted_remote, "on the service"),
+        Side::Local | Side::Both => (facts.deleted_local, "in the mirror"),
+    };
+    let released = facts.allow_deletes || facts.approved.is_superset(&all);
+    let verdict = if let Some(doubt) = &facts.doubt {
+        Some((HoldRule::Doubt, format!("nothing is deleted in a cycle in which {doubt}")))
+    } else if released {
+        None
+    } else if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
+        Some((HoldRule::MassDeletion, git.clone()))
+    } else if all.len() > limit {
+        Some((
+            HoldRule::MassDeletion,
+            format!(
+                "{} deletions {place} at once are more than {limit}; `kbsync approve` shows and releases them",
+                all.len()
+            ),
+        ))
+    } else if lately + all.len() > limit * 4 {
+        Some((
+            HoldRule::MassDeletion,
+            format!(
+                "with these, {} articles were deleted {place} within 24 hours, more than {}; \
+                 `kbsync approve` shows and releases them",
+                lately + all.len(),
+                limit * 4
+            ),
+        ))
+    } else {
+        None
+    };
+    let Some((rule, reason)) = verdict else { return };
+    for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
+        action.hold(rule, reason.clone());
+    }
+}

@@ -1,0 +1,102 @@
+//! From what was seen to what is to be done: `(base, local, remote, policy) -> plan`.
+//!
+//! Per article, from base B, local L, remote R:
+//!
+//! | L vs B | R vs B | action |
+//! |---|---|---|
+//! | unchanged | unchanged | none |
+//! | modified | unchanged | update remote, changed fields only |
+//! | unchanged | modified | update local |
+//! | modified | modified, now equal | adopt |
+//! | modified | modified, differ | merge field by field and block by block; else conflict |
+//! | deleted | unchanged | delete remote, guarded |
+//! | deleted | modified | the edit wins: restore the file |
+//! | unchanged | gone, confirmed | delete local, guarded |
+//! | modified | gone, confirmed | conflict: held |
+//! | deleted | gone | forget |
+//! | unchanged or modified | not visible | nothing is deleted; an edit waits until its target is seen |
+//! | deleted | not visible | held |
+//! | created | none | create remote |
+//! | none | created | create local |
+//! | created | created, same place | equal: adopt; differ: conflict |
+//!
+//! Everything here is pure: no clock, no files, no network, no logging; nothing can fail. Whatever cannot
+//! be told is an [`Outcome`](plan::Outcome), never an absence. Every key of the inputs has exactly one
+//! outcome, which is asserted.
+
+mod articles;
+mod categories;
+pub mod change;
+pub mod guard;
+pub mod merge;
+mod names;
+pub mod order;
+pub mod pairing;
+pub mod plan;
+pub mod snapshot;
+
+use articles::Planner;
+use pairing::Paired;
+use plan::{Key, Plan};
+use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
+
+/// What a plan is made from.
+#[derive(Clone, Copy, Debug)]
+pub struct World<'a> {
+    /// What both sides held when they last agreed.
+    pub base: &'a Base,
+    /// The mirror.
+    pub local: &'a LocalSnapshot,
+    /// The mirror, with every file and folder given its identity.
+    pub paired: &'a Paired,
+    /// The service.
+    pub remote: &'a RemoteSnapshot,
+    /// Bodies of articles that changed on both sides.
+    pub bodies: &'a Bodies,
+    /// The rules.
+    pub policy: &'a Policy,
+}
+
+/// Makes the plan, before guards and order.
+pub fn reconcile(world: World<'_>) -> Plan {
+    let mut planner = Planner {
+        base: world.base,
+        local: world.local,
+        paired: world.paired,
+        remote: world.remote,
+        policy: world.policy,
+        bodies: world.bodies,
+        names: names::Names::new(world.local, world.paired),
+        renamed: std::collections::BTreeMap::new(),
+        plan: Plan { problems: world.paired.problems.clone(), ..Plan::default() },
+    };
+    planner.categories();
+    planner.articles();
+    planner.missing_folders();
+    planner.wait_for_categories();
+    let plan = planner.plan;
+    debug_assert!(unaccounted(&world, &plan).is_empty(), "keys without an outcome");
+    plan
+}
+
+/// Makes the plan, guards it and puts it in order.
+pub fn plan(world: World<'_>, facts: &guard::Facts) -> Plan {
+    let mut plan = reconcile(world);
+    guard::hold(&mut plan, facts);
+    order::arrange(&mut plan, world.base, world.remote);
+    plan
+}
+
+/// Checks the books: keys of the inputs that the plan does not account for.
+pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
+    let articles = world
+        .base
+        .articles
+        .keys()
+        .chain(world.paired.files.keys())
+        .chain(world.paired.unknown.keys())
+        .chain(world.remote.articles.keys())
+        .map(|id| Key::Article(*id));
+    let files = world.paired.fresh.iter().map(|file| Key::File(file.place.clone()));
+    articles.chain(files).filter(|key| !plan.outcomes.contains_key(key)).collect()
+}

@@ -1,0 +1,237 @@
+//! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
+//! deletions last, but for those whose slug somebody else waits for (design, sections 3 and 6).
+//!
+//! A slug belongs to one article of a category at a time. Who wants a slug that another article leaves in
+//! the same plan comes after it; a circle is opened by a temporary slug; who wants one that nobody leaves
+//! has to wait.
+
+use super::plan::{Action, HoldRule, Kind, Plan, Step};
+use super::snapshot::{Base, Remote, RemoteSnapshot};
+use crate::model::{ArticleId, CategoryId, Digest, Field, Side};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A public address: a slug in a category.
+type Address = (CategoryId, String);
+
+/// Puts a guarded plan in order.
+pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
+    let holders = holders(base, remote);
+    wait_for_addresses(plan, &holders);
+    let mut actions = std::mem::take(&mut plan.actions);
+    actions.sort_by_key(|action| (phase(action), action.path.clone()));
+    let (mut ordered, rest): (Vec<_>, Vec<_>) =
+        actions.into_iter().partition(|action| phase(action) < PHASE_SEND);
+    ordered.extend(by_address(rest, &holders));
+    plan.actions = ordered;
+    plan.problems.sort();
+    plan.problems.dedup();
+}
+
+const PHASE_SEND: u8 = 4;
+
+fn phase(action: &Action) -> u8 {
+    match (&action.step, action.side) {
+        (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => 0,
+        (Step::Forget { .. }, _) => 1,
+        (Step::Settle(settle), _) if !settle.sends() => 2,
+        (Step::Conflict(_) | Step::Wait, _) => 3,
+        (Step::CreateArticle { .. } | Step::Settle(_) | Step::ParkSlug { .. }, _) => PHASE_SEND,
+        (Step::DeleteArticle { .. }, _) => 5,
+        (Step::RemoveFile { .. }, _) => 6,
+    }
+}
+
+/// Who has which address on the service now.
+fn holders(base: &Base, remote: &RemoteSnapshot) -> BTreeMap<Address, ArticleId> {
+    let mut holders = BTreeMap::new();
+    for row in base.articles.values() {
+        holders.insert((row.remote.category, row.remote.slug.clone()), row.id);
+    }
+    for (id, entry) in &remote.articles {
+        match entry {
+            Remote::Present(seen) => {
+                if let Some(row) = base.articles.get(id) {
+                    let was = (row.remote.category, row.remote.slug.clone());
+                    if holders.get(&was) == Some(id) {
+                        holders.remove(&was);
+                    }
+                }
+            }
+            Remote::Gone => holders.retain(|_, holder| holder != id),
+            Remote::NotVisible(_) | Remote::Unknown(_) => {}
+        }
+    }
+    for (id, entry) in &remote.articles {
+        if let Remote::Present(seen) = entry {
+            holders.insert((seen.version.category, seen.version.slug.clone()), *id);
+        }
+    }
+    holders
+}
+
+/// The address that an action takes on the service, if it takes one.
+fn takes(action: &Action) -> Option<Address> {
+    match &action.step {
+        Step::CreateArticle { version, .. } => Some((version.category, version.slug.clone())),
+        Step::Settle(settle)
+            if settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category) =>
+        {
+            let category = if settle.send.contains(&Field::Category) {
+                settle.file.category
+            } else {
+                settle.seen.version.category
+            };
+            let slug = if settle.send.contains(&Field::Slug) {
+                settle.file.slug.clone()
+            } else {
+                settle.seen.version.slug.clone()
+            };
+            Some((category, slug))
+        }
+        Step::Settle(_)
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+/// The article whose address an action frees, if it frees one.
+fn frees(action: &Action) -> Option<ArticleId> {
+    match &action.step {
+        Step::DeleteArticle { id, .. } => Some(*id),
+        Step::Settle(settle) if takes(action).is_some() => Some(settle.id),
+        Step::Settle(_)
+        | Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+/// The article that has to leave before an action can be done, if there is one.
+fn waits_for(action: &Action, holders: &BTreeMap<Address, ArticleId>) -> Option<ArticleId> {
+    let holder = *holders.get(&takes(action)?)?;
+    (action.id != Some(holder)).then_some(holder)
+}
+
+/// Holds what wants an address that nobody leaves, until nothing changes any more.
+fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, ArticleId>) {
+    loop {
+        let leaving: BTreeSet<ArticleId> =
+            plan.actions.iter().filter(|action| action.held.is_none()).filter_map(frees).collect();
+        let held: BTreeMap<ArticleId, String> = plan
+            .actions
+            .iter()
+            .filter(|action| action.held.is_some())
+            .filter_map(|action| Some((frees(action)?, action.path.clone())))
+            .collect();
+        let mut changed = false;
+        for action in plan.actions.iter_mut().filter(|action| action.held.is_none()) {
+            let Some(holder) = waits_for(action, holders).filter(|holder| !leaving.contains(holder))
+            else {
+                continue;
+            };
+            let slug = takes(action).map(|(_, slug)| slug).unwrap_or_default();
+            match held.get(&holder) {
+                Some(path) => action.hold(
+                    HoldRule::Waits,
+                    format!("its slug \"{slug}\" is free only when {path} is done, which is held"),
+                ),
+                None => action.hold(
+                    HoldRule::Person,
+                    format!("its slug \"{slug}\" is that of article {holder}; choose another"),
+                ),
+            }
+            changed = true;
+        }
+        if !changed {
+            return;
+        }
+    }
+}
+
+/// Orders what changes the service by who waits for whom, and opens circles.
+fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> Vec<Action> {
+    let freeing: BTreeMap<ArticleId, usize> = actions
+        .iter()
+        .enumerate()
+        .filter(|(_, action)| action.held.is_none())
+        .filter_map(|(index, action)| Some((frees(action)?, index)))
+        .collect();
+    let before: Vec<Option<usize>> = actions
+        .iter()
+        .map(|action| {
+            waits_for(action, holders).and_then(|holder| freeing.get(&holder).copied())
+        })
+        .collect();
+    let mut order = Vec::with_capacity(actions.len());
+    let mut parked = BTreeMap::new();
+    let mut placed = vec![false; actions.len()];
+    for start in 0..actions.len() {
+        let mut chain = Vec::new();
+        let mut next = Some(start);
+        while let Some(index) = next.filter(|index| !placed[*index]) {
+            if let Some(position) = chain.iter().position(|seen| *seen == index) {
+                // A circle: its first member steps aside, then the one that waited for it may go.
+                let aside = chain[position];
+                parked.insert(aside, order.len());
+                order.push(None);
+                break;
+            }
+            chain.push(index);
+            next = before[index];
+        }
+        for index in chain.into_iter().rev() {
+            placed[index] = true;
+            order.push(Some(index));
+        }
+    }
+    let steps: BTreeMap<usize, Action> =
+        parked.iter().map(|(aside, slot)| (*slot, step_aside(&actions[*aside]))).collect();
+    let mut actions: Vec<Option<Action>> = actions.into_iter().map(Some).collect();
+    order
+        .into_iter()
+        .enumerate()
+        .filter_map(|(slot, index)| match index {
+            Some(index) => actions[index].take(),
+            None => steps.get(&slot).cloned(),
+        })
+        .collect()
+}
+
+fn step_aside(action: &Action) -> Action {
+    let id = action.id.unwrap_or_else(|| ArticleId::new(uuid::Uuid::nil()));
+    let slug = match &action.step {
+        Step::Settle(settle) => settle.seen.version.slug.clone(),
+        Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => String::new(),
+    };
+    let mark = Digest::of_parts(&[id.uuid().as_bytes()]).to_string();
+    let stem: String = slug.chars().take(200).collect();
+    Action {
+        kind: Kind::Move,
+        side: Side::Remote,
+        id: action.id,
+        path: action.path.clone(),
+        fields: vec![Field::Slug],
+        note: Some("for a moment, so that two addresses can be swapped".to_owned()),
+        held: None,
+        step: Step::ParkSlug { id, slug: format!("{stem}-{}", &mark[..8]) },
+    }
+}

@@ -1,0 +1,308 @@
+//! Which file is which article, and which folder is which category (design, section 3, "Identity").
+//!
+//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along;
+//! category and slug, where the service has an article that nothing else claims; else it is new.
+//! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
+
+use super::plan::Problem;
+use super::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
+use crate::model::{ArticleId, CategoryId, Place};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The mirror with every file and folder given its identity.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Paired {
+    /// Files of articles that have an id.
+    pub files: BTreeMap<ArticleId, LocalFile>,
+    /// Articles whose file is there, or may be there, but cannot be read as one.
+    pub unknown: BTreeMap<ArticleId, String>,
+    /// Files that are new articles.
+    pub fresh: Vec<LocalFile>,
+    /// Folders of categories, new ones under their provisional ids.
+    pub categories: BTreeMap<CategoryId, LocalCategory>,
+    /// What could not be paired.
+    pub problems: Vec<Problem>,
+}
+
+impl Paired {
+    /// Gives the folder of a category.
+    pub fn folder(&self, id: CategoryId) -> Option<&str> {
+        self.categories.get(&id).map(|category| category.folder.as_str())
+    }
+}
+
+/// Pairs a scanned mirror with the base and with what the service lists.
+pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Paired {
+    let mut paired = Paired::default();
+    let folders = pair_folders(base, local, remote, &mut paired);
+    let places = places_in_state(base);
+    let files = with_categories(local, &folders, &mut paired);
+    let left = claim_by_id(base, &places, files, &mut paired);
+    claim_by_place_or_slug(base, &places, remote, left, &mut paired);
+    mark_unknown(base, &places, local, &folders, &mut paired);
+    paired
+}
+
+/// The place in the state: a category and a file's name, not a folder's.
+type StatePlace = (CategoryId, String);
+
+fn places_in_state(base: &Base) -> BTreeMap<StatePlace, ArticleId> {
+    let categories: BTreeMap<&str, CategoryId> = base
+        .categories
+        .values()
+        .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
+        .collect();
+    base.articles
+        .values()
+        .filter_map(|row| {
+            let category = *categories.get(row.place.folder.as_str())?;
+            Some(((category, row.place.file.clone()), row.id))
+        })
+        .collect()
+}
+
+fn pair_folders<'a>(
+    base: &Base,
+    local: &'a LocalSnapshot,
+    remote: &RemoteSnapshot,
+    paired: &mut Paired,
+) -> BTreeMap<&'a str, CategoryId> {
+    let mut by_id: BTreeMap<CategoryId, Vec<&LocalCategory>> = BTreeMap::new();
+    let mut left = Vec::new();
+    for category in &local.categories {
+        match category.id {
+            Some(id) => by_id.entry(id).or_default().push(category),
+            None => left.push(category),
+        }
+    }
+    let mut folders = BTreeMap::new();
+    for (id, claimants) in by_id {
+        let home = base.categories.get(&id).and_then(|row| row.folder.as_deref());
+        let keeper = match claimants.as_slice() {
+            [only] => Some(*only),
+            several => several.iter().copied().find(|category| Some(category.folder.as_str()) == home),
+        };
+        let Some(keeper) = keeper else {
+            let names: Vec<_> = claimants.iter().map(|category| category.folder.as_str()).collect();
+            for category in &claimants {
+                paired.problems.push(Problem {
+                    path: format!("{}/_category.yaml", category.folder),
+                    id: None,
+                    message: format!(
+                        "the same category id stands in {}; remove the `id:` line from all but one",
+                        names.join(" and ")
+                    ),
+                });
+            }
+            continue;
+        };
+        folders.insert(keeper.folder.as_str(), id);
+        left.extend(claimants.into_iter().filter(|category| category.folder != keeper.folder));
+    }
+    left.sort_by(|one, other| one.folder.cmp(&other.folder));
+    let mut claimed: BTreeSet<CategoryId> = folders.values().copied().collect();
+    for category in left {
+        let id = folder_by_state(base, category, &claimed)
+            .or_else(|| folder_by_slug(base, remote, category, &claimed))
+            .unwrap_or_else(|| CategoryId::provisional(&category.folder));
+        claimed.insert(id);
+        folders.insert(category.folder.as_str(), id);
+    }
+    for category in &local.categories {
+        if let Some(&id) = folders.get(category.folder.as_str()) {
+            paired.categories.insert(id, category.clone());
+        }
+    }
+    folders
+}
+
+fn folder_by_state(
+    base: &Base,
+    category: &LocalCategory,
+    claimed: &BTreeSet<CategoryId>,
+) -> Option<CategoryId> {
+    base.categories
+        .values()
+        .find(|row| row.folder.as_deref() == Some(&category.folder) && !claimed.contains(&row.id))
+        .map(|row| row.id)
+}
+
+fn folder_by_slug(
+    base: &Base,
+    remote: &RemoteSnapshot,
+    category: &LocalCategory,
+    claimed: &BTreeSet<CategoryId>,
+) -> Option<CategoryId> {
+    let slug = category.version.as_ref().map_or(category.folder.as_str(), |version| &version.slug);
+    // A category of the base that has a folder is found by that folder, never by its slug.
+    let free = |id: &CategoryId| {
+        !claimed.contains(id) && base.categories.get(id).is_none_or(|row| row.folder.is_none())
+    };
+    remote
+        .categories
+        .iter()
+        .map(|(id, (version, _))| (*id, version.slug.as_str()))
+        .chain(base.categories.values().map(|row| (row.id, row.remote.slug.as_str())))
+        .find(|(id, known)| *known == slug && free(id))
+        .map(|(id, _)| id)
+}
+
+/// Gives every file its folder's category; files of folders without identity are left out, as unknown.
+fn with_categories(
+    local: &LocalSnapshot,
+    folders: &BTreeMap<&str, CategoryId>,
+    paired: &mut Paired,
+) -> Vec<LocalFile> {
+    let mut files = Vec::with_capacity(local.files.len());
+    for file in &local.files {
+        if let Some(&category) = folders.get(file.place.folder.as_str()) {
+            let mut file = file.clone();
+            file.version.category = category;
+            files.push(file);
+        } else if let Some(id) = file.id {
+            paired.unknown.insert(id, "its folder's category is not clear".to_owned());
+        }
+    }
+    files
+}
+
+fn claim_by_id(
+    base: &Base,
+    places: &BTreeMap<StatePlace, ArticleId>,
+    files: Vec<LocalFile>,
+    paired: &mut Paired,
+) -> Vec<LocalFile> {
+    let mut by_id: BTreeMap<ArticleId, Vec<LocalFile>> = BTreeMap::new();
+    let mut left = Vec::new();
+    for file in files {
+        match file.id {
+            Some(id) => by_id.entry(id).or_default().push(file),
+            None => left.push(file),
+        }
+    }
+    for (id, mut claimants) in by_id {
+        let owner = |file: &LocalFile| {
+            places.get(&(file.version.category, file.place.file.clone())).copied()
+        };
+        let keeper = match claimants.as_slice() {
+            [_] => Some(0),
+            several => several.iter().position(|file| owner(file) == Some(id)),
+        };
+        let Some(keeper) = keeper else {
+            report_double(id, &claimants, paired);
+            continue;
+        };
+        let file = claimants.swap_remove(keeper);
+        paired.files.insert(id, file);
+        for mut copy in claimants {
+            // A copy over another article's file: whether that one was meant to go is for a person to say.
+            match owner(&copy).filter(|other| *other != id && base.articles.contains_key(other)) {
+                Some(other) => report_overwritten(id, other, &copy, paired),
+                None => {
+                    copy.id = None;
+                    left.push(copy);
+                }
+            }
+        }
+    }
+    left.sort_by(|one, other| one.place.cmp(&other.place));
+    left
+}
+
+fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
+    let names: Vec<_> = claimants.iter().map(|file| file.place.to_string()).collect();
+    for file in claimants {
+        paired.problems.push(Problem {
+            path: file.place.to_string(),
+            id: Some(id),
+            message: format!(
+                "the same id stands in {}, and neither is where the article was; remove the `id:` line \
+                 from all but one",
+                names.join(" and ")
+            ),
+        });
+    }
+    paired.unknown.insert(id, "two files have its id".to_owned());
+}
+
+fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired: &mut Paired) {
+    paired.problems.push(Problem {
+        path: copy.place.to_string(),
+        id: Some(other),
+        message: format!(
+            "the file of article {other} now has the id of article {id}, which has a file of its own; \
+             put `id: {other}` back, or remove the file to delete that article"
+        ),
+    });
+    paired.unknown.insert(other, "its file has another article's id".to_owned());
+}
+
+fn claim_by_place_or_slug(
+    base: &Base,
+    places: &BTreeMap<StatePlace, ArticleId>,
+    remote: &RemoteSnapshot,
+    left: Vec<LocalFile>,
+    paired: &mut Paired,
+) {
+    let mut by_slug: BTreeMap<(CategoryId, &str), ArticleId> = BTreeMap::new();
+    for (id, entry) in &remote.articles {
+        if let Remote::Present(seen) = entry
+            && !base.articles.contains_key(id)
+        {
+            by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
+        }
+    }
+    for file in left {
+        let at_place = places.get(&(file.version.category, file.place.file.clone())).copied();
+        let at_slug =
+            || by_slug.get(&(file.version.category, file.version.slug.as_str())).copied();
+        let free = |id: &ArticleId| {
+            !paired.files.contains_key(id) && !paired.unknown.contains_key(id)
+        };
+        match at_place.filter(free).or_else(|| at_slug().filter(free)) {
+            Some(id) => {
+                paired.files.insert(id, file);
+            }
+            None => paired.fresh.push(file),
+        }
+    }
+}
+
+/// Marks articles that lie in the mirror without being ready, and those of which absence is not proven.
+fn mark_unknown(
+    base: &Base,
+    places: &BTreeMap<StatePlace, ArticleId>,
+    local: &LocalSnapshot,
+    folders: &BTreeMap<&str, CategoryId>,
+    paired: &mut Paired,
+) {
+    let mut mark = |id: ArticleId, why: &str| {
+        if !paired.files.contains_key(&id) {
+            paired.unknown.entry(id).or_insert_with(|| why.to_owned());
+        }
+    };
+    let by_exact_place: BTreeMap<&Place, ArticleId> =
+        base.articles.values().map(|row| (&row.place, row.id)).collect();
+    for unknown in &local.unknown {
+        let category = folders.get(unknown.place.folder.as_str());
+        let at_place = category
+            .and_then(|category| places.get(&(*category, unknown.place.file.clone())))
+            .or_else(|| by_exact_place.get(&unknown.place))
+            .copied();
+        for id in at_place.into_iter().chain(unknown.id) {
+            mark(id, "its file is not ready");
+        }
+    }
+    for row in base.articles.values() {
+        let folder = row.place.folder.as_str();
+        if !local.complete {
+            mark(row.id, "the mirror was not read whole");
+        } else if local.unreadable.contains(folder) {
+            mark(row.id, "its folder cannot be read");
+        } else if local.categories.iter().any(|category| {
+            category.folder == folder && !folders.contains_key(folder)
+        }) {
+            mark(row.id, "its folder's category is not clear");
+        }
+    }
+}

@@ -1,0 +1,448 @@
+//! The plan: what to do, in order, as plain data.
+//!
+//! A dry run prints it; applying it is the engine's business. Two equal worlds give equal plans.
+
+use super::snapshot::{Bodies, Seen};
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Version,
+};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The word for an action in reports (design, section 9).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A new article or file.
+    Create,
+    /// Changed fields.
+    Update,
+    /// Another address or category, perhaps with changed fields.
+    Move,
+    /// An article or a file goes.
+    Delete,
+    /// Both sides became equal by themselves.
+    Adopt,
+    /// Both are gone.
+    Forget,
+    /// Both sides changed, and the changes fit together.
+    Merge,
+    /// Both sides changed the same thing differently.
+    Conflict,
+    /// A removed file comes back, because its article was edited.
+    Restore,
+    /// A new category.
+    CreateCategory,
+    /// A category's words or folder.
+    UpdateCategory,
+}
+
+impl Kind {
+    /// The word as it is printed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Update => "update",
+            Self::Move => "move",
+            Self::Delete => "delete",
+            Self::Adopt => "adopt",
+            Self::Forget => "forget",
+            Self::Merge => "merge",
+            Self::Conflict => "conflict",
+            Self::Restore => "restore",
+            Self::CreateCategory => "create-category",
+            Self::UpdateCategory => "update-category",
+        }
+    }
+}
+
+/// One step of a plan.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Action {
+    /// The word for it.
+    pub kind: Kind,
+    /// The side that it changes.
+    pub side: Side,
+    /// The article, once it has an id.
+    pub id: Option<ArticleId>,
+    /// The path in the mirror that it is about.
+    pub path: String,
+    /// The fields that it changes.
+    pub fields: Vec<Field>,
+    /// What a person should know about it.
+    pub note: Option<String>,
+    /// Why it waits for a person, if it does.
+    pub held: Option<Hold>,
+    /// What is to be done.
+    pub step: Step,
+}
+
+/// Why an action waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Hold {
+    /// Which rule holds it.
+    pub rule: HoldRule,
+    /// The reason and the way out, for people.
+    pub reason: String,
+}
+
+/// Which rule holds an action.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldRule {
+    /// Too many deletions towards one side; released by `approve`.
+    MassDeletion,
+    /// Too many articles went back to older versions; released by `approve`.
+    MassRollback,
+    /// Part of the observation failed in this cycle; tried again in the next.
+    Doubt,
+    /// Someone else writes the same article back and forth.
+    ForeignWriter,
+    /// It was refused before and nothing changed since.
+    Refused,
+    /// It needs something that is held itself.
+    Waits,
+    /// Only a person can tell.
+    Person,
+}
+
+impl HoldRule {
+    /// Tells whether `kbsync approve` releases it.
+    pub const fn approvable(self) -> bool {
+        match self {
+            Self::MassDeletion | Self::MassRollback => true,
+            Self::Doubt | Self::ForeignWriter | Self::Refused | Self::Waits | Self::Person => false,
+        }
+    }
+}
+
+/// What an action does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Step {
+    /// `POST /api/category` for a folder, then its `_category.yaml`.
+    CreateCategory {
+        /// The folder.
+        folder: String,
+        /// The id that stands for it in this plan.
+        provisional: CategoryId,
+        /// What is sent.
+        version: CategoryVersion,
+    },
+    /// Brings a category's two sides together.
+    SettleCategory(Box<SettleCategory>),
+    /// `POST /api/article` for a file, then its `id:` line.
+    CreateArticle {
+        /// The file.
+        place: Place,
+        /// What is sent.
+        version: Version,
+        /// What is sent.
+        flags: Flags,
+        /// The article that was gone and is created anew by this.
+        instead_of: Option<ArticleId>,
+    },
+    /// Brings an article's two sides together.
+    Settle(Box<Settle>),
+    /// A first PUT that only frees a slug, for addresses that change in a circle.
+    ParkSlug {
+        /// The article.
+        id: ArticleId,
+        /// The slug that it takes for a moment.
+        slug: String,
+    },
+    /// `DELETE /api/article/{id}`.
+    DeleteArticle {
+        /// The article.
+        id: ArticleId,
+        /// Where its file was.
+        place: Place,
+        /// The version that goes.
+        seen: Box<Seen>,
+    },
+    /// Removes a file whose article is gone.
+    RemoveFile {
+        /// The article.
+        id: ArticleId,
+        /// The file.
+        place: Place,
+        /// What it holds.
+        version: Version,
+    },
+    /// Drops a base row: nothing is left on either side.
+    Forget {
+        /// The article.
+        id: ArticleId,
+    },
+    /// Puts the service's version beside the file.
+    Conflict(Box<Conflict>),
+    /// Nothing: it only waits, and is shown.
+    Wait,
+}
+
+/// Brings an article's two sides together: the file becomes `file`, and `send` of it goes to the service.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settle {
+    /// The article.
+    pub id: ArticleId,
+    /// Where the file is; `None`: there is none.
+    pub from: Option<Place>,
+    /// What the file holds now; `None`: there is none.
+    pub had: Option<Version>,
+    /// Where it is afterwards.
+    pub to: Place,
+    /// What it says afterwards.
+    pub file: Version,
+    /// `enabled` and `draft` in it afterwards.
+    pub file_flags: Flags,
+    /// Whether the file's content changes (a rename alone does not).
+    pub write: bool,
+    /// Fields of `file` that are sent.
+    pub send: Vec<Field>,
+    /// `enabled`, if it is sent.
+    pub send_enabled: Option<bool>,
+    /// The service's version that this was decided on.
+    pub seen: Seen,
+    /// What the base's `local` becomes while nothing was sent: the old one with what was pulled.
+    pub unsent: Version,
+    /// Whether the article had a conflict that is settled by this.
+    pub settles: bool,
+}
+
+/// Brings a category's two sides together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SettleCategory {
+    /// The category.
+    pub id: CategoryId,
+    /// Its folder now; `None`: it has none.
+    pub from: Option<String>,
+    /// Its folder afterwards; `None`: it gets none.
+    pub to: Option<String>,
+    /// What `_category.yaml` says afterwards.
+    pub file: CategoryVersion,
+    /// Whether `_category.yaml` changes.
+    pub write: bool,
+    /// Fields that are sent.
+    pub send: Vec<Field>,
+    /// The service's version that this was decided on.
+    pub seen: CategoryVersion,
+    /// Its revision.
+    pub revision: Revision,
+    /// What the base's `local` becomes while nothing was sent.
+    pub unsent: CategoryVersion,
+}
+
+/// Two versions that a person has to choose from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Conflict {
+    /// The article.
+    pub id: ArticleId,
+    /// The file, which keeps the writer's version.
+    pub place: Place,
+    /// The writer's version.
+    pub local: Version,
+    /// `enabled` and `draft` in the file.
+    pub flags: Flags,
+    /// The service's version; `None`: the article is gone.
+    pub seen: Option<Seen>,
+    /// The copy beside the file; `None`: there is nothing to copy.
+    pub copy: Option<String>,
+    /// Whether the copy is to be written: it is new, or the service's version changed again.
+    pub fresh: bool,
+    /// Why they could not be merged.
+    pub reason: String,
+}
+
+/// What became of one key of the three inputs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Outcome {
+    /// Both sides are as the base says.
+    Quiet,
+    /// Only the books change: a revision, a visibility, a place.
+    Recorded,
+    /// It is in the plan.
+    Planned,
+    /// It is in the plan and waits.
+    Held,
+    /// It cannot be told in this cycle.
+    Unknown,
+    /// The command's paths or direction leave it out.
+    Excluded,
+}
+
+/// A key of the inputs: an article, or a file without one.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Key {
+    /// An article with an id.
+    Article(ArticleId),
+    /// A new file.
+    File(Place),
+}
+
+/// Something left out for a stated reason.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Problem {
+    /// The path in the mirror.
+    pub path: String,
+    /// The article, where there is one.
+    pub id: Option<ArticleId>,
+    /// What is wrong and what to do about it.
+    pub message: String,
+}
+
+/// A plan.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Plan {
+    /// What to do, in the order in which it is done.
+    pub actions: Vec<Action>,
+    /// Rows to be brought up to date without anything to be seen: nothing is sent, no file is touched.
+    pub records: Vec<Settle>,
+    /// The same for categories.
+    pub category_records: Vec<SettleCategory>,
+    /// What was left out, and why.
+    pub problems: Vec<Problem>,
+    /// What became of every key.
+    pub outcomes: BTreeMap<Key, Outcome>,
+    /// Bodies that merging made.
+    pub bodies: Bodies,
+}
+
+impl Plan {
+    /// Tells whether there is nothing to do, not even for a person.
+    pub fn is_empty(&self) -> bool {
+        self.actions.is_empty() && self.problems.is_empty()
+    }
+}
+
+impl Action {
+    /// Digests what the action depends on: while it is the same, a refusal or an approval still holds.
+    pub fn fingerprint(&self) -> Digest {
+        let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];
+        match &self.step {
+            Step::CreateCategory { version, .. } => parts.push(version.digest().as_bytes().to_vec()),
+            Step::SettleCategory(settle) => {
+                parts.push(settle.file.digest().as_bytes().to_vec());
+                parts.push(settle.seen.digest().as_bytes().to_vec());
+            }
+            Step::CreateArticle { version, flags, .. } => {
+                parts.push(version.digest().as_bytes().to_vec());
+                parts.push(format!("{flags:?}").into_bytes());
+            }
+            Step::Settle(settle) => {
+                parts.push(settle.file.digest().as_bytes().to_vec());
+                parts.push(format!("{:?}", settle.send_enabled).into_bytes());
+                parts.push(settle.seen.version.digest().as_bytes().to_vec());
+                parts.push(settle.seen.revision.0.clone().into_bytes());
+            }
+            Step::ParkSlug { id, slug } => parts.push(format!("{id} {slug}").into_bytes()),
+            Step::DeleteArticle { id, seen, .. } => {
+                parts.push(id.to_string().into_bytes());
+                parts.push(seen.version.digest().as_bytes().to_vec());
+                parts.push(seen.revision.0.clone().into_bytes());
+            }
+            Step::RemoveFile { id, version, .. } => {
+                parts.push(id.to_string().into_bytes());
+                parts.push(version.digest().as_bytes().to_vec());
+            }
+            Step::Forget { id } => parts.push(id.to_string().into_bytes()),
+            Step::Conflict(conflict) => {
+                parts.push(conflict.local.digest().as_bytes().to_vec());
+                if let Some(seen) = &conflict.seen {
+                    parts.push(seen.version.digest().as_bytes().to_vec());
+                }
+            }
+            Step::Wait => {}
+        }
+        Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// Names what waits, in the table of what was refused or held.
+    pub fn key(&self) -> String {
+        self.id.map_or_else(
+            || format!("{} {}", self.kind.word(), self.path),
+            |id| format!("{} {id}", self.kind.word()),
+        )
+    }
+
+    /// Tells whether the action removes something on a side.
+    pub fn deletes(&self) -> Option<Side> {
+        match self.step {
+            Step::DeleteArticle { .. } => Some(Side::Remote),
+            Step::RemoveFile { .. } => Some(Side::Local),
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::CreateArticle { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => None,
+        }
+    }
+
+    /// Tells whether the action sends a request that changes the service.
+    pub fn sends(&self) -> bool {
+        match &self.step {
+            Step::CreateCategory { .. }
+            | Step::CreateArticle { .. }
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. } => true,
+            Step::SettleCategory(settle) => !settle.send.is_empty(),
+            Step::Settle(settle) => settle.sends(),
+            Step::RemoveFile { .. } | Step::Forget { .. } | Step::Conflict(_) | Step::Wait => false,
+        }
+    }
+
+    /// Marks the action as waiting, unless it already does.
+    pub fn hold(&mut self, rule: HoldRule, reason: impl Into<String>) {
+        if self.held.is_none() {
+            self.held = Some(Hold { rule, reason: reason.into() });
+        }
+    }
+}
+
+impl Settle {
+    /// Tells whether a PUT belongs to it.
+    pub fn sends(&self) -> bool {
+        !self.send.is_empty() || self.send_enabled.is_some()
+    }
+
+    /// Tells whether the mirror changes: the file's content or its name.
+    pub fn touches_file(&self) -> bool {
+        self.write || self.from.as_ref() != Some(&self.to)
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let arrow = match self.side {
+            Side::Local => "<-",
+            Side::Remote => "->",
+            Side::Both => "<>",
+        };
+        write!(f, "{arrow} {} {}", self.kind.word(), self.path)?;
+        if !self.fields.is_empty() {
+            let fields: Vec<_> = self.fields.iter().map(|field| field.key()).collect();
+            write!(f, " ({})", fields.join(", "))?;
+        }
+        if let Some(note) = &self.note {
+            write!(f, ", {note}")?;
+        }
+        if let Some(hold) = &self.held {
+            write!(f, ", held: {}", hold.reason)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for action in &self.actions {
+            writeln!(f, "{action}")?;
+        }
+        for problem in &self.problems {
+            writeln!(f, "!! {}: {}", problem.path, problem.message)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,202 @@
+//! What was observed: one snapshot a side, and the base between them.
+//!
+//! A side is present, absent or unknown; only a proven absence can lead to a deletion. A snapshot says
+//! what was seen and draws no conclusions.
+
+use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Version,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The base of a workspace.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Base {
+    /// One row per article.
+    pub articles: BTreeMap<ArticleId, ArticleRow>,
+    /// One row per category.
+    pub categories: BTreeMap<CategoryId, CategoryRow>,
+    /// Conflicts that were shown and are not settled.
+    pub conflicts: BTreeMap<ArticleId, ConflictRow>,
+}
+
+/// A file that is a ready article.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LocalFile {
+    /// Where it is.
+    pub place: Place,
+    /// The id in its front matter.
+    pub id: Option<ArticleId>,
+    /// What it says; its category is that of its folder once the folders are paired.
+    pub version: Version,
+    /// `enabled` and `draft` as it has them.
+    pub flags: Flags,
+}
+
+/// A folder that is a category.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LocalCategory {
+    /// The folder's name.
+    pub folder: String,
+    /// The id in `_category.yaml`.
+    pub id: Option<CategoryId>,
+    /// What `_category.yaml` and the folder's name say; `None`: there is no `_category.yaml`.
+    pub version: Option<CategoryVersion>,
+}
+
+/// Something that lies in the mirror and is no ready article: present and unknown.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Unknown {
+    /// Where it is.
+    pub place: Place,
+    /// The id in its front matter, where one could be read.
+    pub id: Option<ArticleId>,
+}
+
+/// The mirror, as scanned.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LocalSnapshot {
+    /// Ready articles.
+    pub files: Vec<LocalFile>,
+    /// Folders with a `_category.yaml` or a ready article.
+    pub categories: Vec<LocalCategory>,
+    /// What is there but cannot be read as an article.
+    pub unknown: Vec<Unknown>,
+    /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's words.
+    pub unready_categories: BTreeSet<String>,
+    /// Folders that could not be listed: nothing below them counts as absent.
+    pub unreadable: BTreeSet<String>,
+    /// Every name in every folder, folded: what a new file must not clash with.
+    pub names: BTreeMap<String, BTreeSet<String>>,
+    /// Every name at the top, folded: what a new folder must not clash with.
+    pub top: BTreeSet<String>,
+    /// Conflict copies that lie beside their files.
+    pub copies: BTreeSet<Place>,
+    /// Whether the whole mirror was listed; otherwise nothing counts as absent.
+    pub complete: bool,
+}
+
+/// The service's version of an article, as it was seen in this cycle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Seen {
+    /// What it says.
+    pub version: Version,
+    /// Its revision.
+    pub revision: Revision,
+    /// `enabled` and `draft`, where the answer had them.
+    pub flags: Flags,
+    /// Whether readers see it.
+    pub visibility: Visibility,
+}
+
+/// What the service said of an article.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Remote {
+    /// It is there.
+    Present(Seen),
+    /// It is gone: 404 to a GET and to a probe.
+    Gone,
+    /// It left the listing, and nothing says why.
+    NotVisible(String),
+    /// It was not asked for or could not be read: nothing is concluded.
+    Unknown(String),
+}
+
+/// The service, as observed.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RemoteSnapshot {
+    /// Every article that was listed or asked for.
+    pub articles: BTreeMap<ArticleId, Remote>,
+    /// Categories that were read in this cycle.
+    pub categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
+    /// Whether the listing was read whole; otherwise an article that is missing here is unknown.
+    pub complete: bool,
+}
+
+/// Bodies that the merge needs, by digest.
+pub type Bodies = BTreeMap<TextDigest, Arc<str>>;
+
+/// Which way changes may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// `sync`.
+    Both,
+    /// `pull`: only towards the mirror.
+    Pull,
+    /// `push`: only towards the service.
+    Push,
+}
+
+impl Direction {
+    /// Tells whether the mirror may be changed.
+    pub const fn pulls(self) -> bool {
+        matches!(self, Self::Both | Self::Pull)
+    }
+
+    /// Tells whether the service may be changed.
+    pub const fn pushes(self) -> bool {
+        matches!(self, Self::Both | Self::Push)
+    }
+}
+
+/// What happens to a conflict (settings, `on_conflict`, and `--prefer`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnConflict {
+    /// It waits for a person.
+    Hold,
+    /// The file wins.
+    Local,
+    /// The service wins.
+    Remote,
+}
+
+/// A person's word on one conflict (`kbsync resolve`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// The file as it is now.
+    Local,
+    /// The service's version that was shown.
+    Remote,
+    /// Both, one after the other where they clash.
+    Both,
+}
+
+/// The rules of one cycle.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Policy {
+    /// Which way changes may go.
+    pub direction: Direction,
+    /// What happens to conflicts.
+    pub on_conflict: OnConflict,
+    /// Paths to look at, each a folder, a file, or either without its ending; empty: all.
+    pub scope: Vec<String>,
+    /// `enabled` for new files that do not say.
+    pub new_enabled: bool,
+    /// `draft` for new files that do not say.
+    pub new_draft: bool,
+    /// Conflicts that a person settled with this command.
+    pub resolve: BTreeMap<ArticleId, Keep>,
+    /// Categories named in the settings: their folders are made although no article is in them.
+    pub wanted_categories: BTreeSet<CategoryId>,
+}
+
+impl Policy {
+    /// Tells whether a place is in scope.
+    pub fn covers(&self, place: &Place) -> bool {
+        self.scope.is_empty()
+            || self.scope.iter().any(|path| {
+                let path = path.trim_end_matches('/');
+                path == "." || path == place.folder || path == place.to_string()
+            })
+    }
+
+    /// Tells whether a category's own words are in scope: whole folders only.
+    pub fn covers_folder(&self, folder: &str) -> bool {
+        self.scope.is_empty()
+            || self.scope.iter().any(|path| {
+                let path = path.trim_end_matches('/');
+                path == "." || path == folder || path == format!("{folder}/_category.yaml")
+            })
+    }
+}
