@@ -52,7 +52,9 @@ impl Planner<'_> {
         }
         for file in &paired.fresh {
             let outcome = self.fresh(file);
-            self.plan.outcomes.insert(Key::File(file.place.clone()), outcome);
+            self.plan
+                .outcomes
+                .insert(Key::File(file.place.clone()), outcome);
         }
     }
 
@@ -68,7 +70,8 @@ impl Planner<'_> {
                 self.remote.articles.get(id),
             ) {
                 let way = |field| {
-                    !seen.version.agrees(&row.remote, field) && file.version.agrees(&row.local, field)
+                    !seen.version.agrees(&row.remote, field)
+                        && file.version.agrees(&row.local, field)
                 };
                 if way(Field::Slug) || way(Field::Category) {
                     self.names.leave(&self.placed(&file.place));
@@ -111,7 +114,9 @@ impl Planner<'_> {
                 self.removed(id, row, &seen)
             }
             (Some(row), Local::Absent, Remote::Gone) => self.forget(id, row),
-            (Some(row), Local::Absent, Remote::NotVisible(why)) => self.removed_unseen(id, row, why),
+            (Some(row), Local::Absent, Remote::NotVisible(why)) => {
+                self.removed_unseen(id, row, why)
+            }
             (Some(_), Local::Absent, Remote::Unknown(_)) | (None, Local::Absent, _) => {
                 Outcome::Unknown
             }
@@ -125,23 +130,38 @@ impl Planner<'_> {
 
     /// A place as it is once categories were renamed.
     fn placed(&self, place: &Place) -> Place {
-        self.renamed
-            .get(&place.folder)
-            .map_or_else(|| place.clone(), |folder| Place::new(folder, place.file.clone()))
+        self.renamed.get(&place.folder).map_or_else(
+            || place.clone(),
+            |folder| Place::new(folder, place.file.clone()),
+        )
     }
 
     pub(super) fn push(&mut self, action: Action) -> Outcome {
-        let outcome = if action.held.is_some() { Outcome::Held } else { Outcome::Planned };
+        let outcome = if action.held.is_some() {
+            Outcome::Held
+        } else {
+            Outcome::Planned
+        };
         self.plan.actions.push(action);
         outcome
     }
 
     fn problem(&mut self, path: &Place, id: Option<ArticleId>, message: impl Into<String>) {
-        self.plan.problems.push(Problem { path: path.to_string(), id, message: message.into() });
+        self.plan.problems.push(Problem {
+            path: path.to_string(),
+            id,
+            message: message.into(),
+        });
     }
 
     /// Both sides have it: compares them, with the base or, on a first meeting, with each other.
-    fn meet(&mut self, id: ArticleId, row: Option<&ArticleRow>, file: &LocalFile, seen: &Seen) -> Outcome {
+    fn meet(
+        &mut self,
+        id: ArticleId,
+        row: Option<&ArticleRow>,
+        file: &LocalFile,
+        seen: &Seen,
+    ) -> Outcome {
         let standing = self.base.conflicts.get(&id);
         let keep = self.policy.resolve.get(&id).copied();
         let (mut way, settled) = match (standing, row) {
@@ -149,7 +169,16 @@ impl Planner<'_> {
                 match self.shown(conflict, seen) {
                     Some(shown) => {
                         let shown = shown.clone();
-                        (change::three_way(&shown, &shown, &file.version, &seen.version, self.bodies), true)
+                        (
+                            change::three_way(
+                                &shown,
+                                &shown,
+                                &file.version,
+                                &seen.version,
+                                self.bodies,
+                            ),
+                            true,
+                        )
                     }
                     // Both moved on: what was settled is not what is there now.
                     None => (first_meeting(file, seen), false),
@@ -157,14 +186,22 @@ impl Planner<'_> {
             }
             (Some(_), _) | (None, None) => (first_meeting(file, seen), false),
             (None, Some(row)) => (
-                change::three_way(&row.local, &row.remote, &file.version, &seen.version, self.bodies),
+                change::three_way(
+                    &row.local,
+                    &row.remote,
+                    &file.version,
+                    &seen.version,
+                    self.bodies,
+                ),
                 false,
             ),
         };
         if !way.clashes.is_empty() {
             match self.choice(keep) {
                 None => return self.clash(id, file, seen, &way),
-                Some(choice) => settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies),
+                Some(choice) => {
+                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies)
+                }
             }
         }
         let settles = settled || standing.is_some();
@@ -183,13 +220,19 @@ impl Planner<'_> {
     fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
         keep == Some(Keep::Local)
             || conflict.copy.as_ref().is_some_and(|copy| {
-                !self.local.copies.contains(&Place::new(&conflict.place.folder, copy))
+                !self
+                    .local
+                    .copies
+                    .contains(&Place::new(&conflict.place.folder, copy))
                     && !self.local.unreadable.contains(&conflict.place.folder)
             })
     }
 
     fn shown<'c>(&self, conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {
-        conflict.remote.as_ref().filter(|shown| **shown == seen.version)
+        conflict
+            .remote
+            .as_ref()
+            .filter(|shown| **shown == seen.version)
     }
 
     fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
@@ -197,9 +240,16 @@ impl Planner<'_> {
         let copy = standing
             .and_then(|conflict| conflict.copy.clone())
             .unwrap_or_else(|| format!("{}.conflict.html", file.place.stem()));
-        let present = self.local.copies.contains(&Place::new(&file.place.folder, &copy));
+        let present = self
+            .local
+            .copies
+            .contains(&Place::new(&file.place.folder, &copy));
         let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
-        let reasons: Vec<&str> = way.clashes.iter().map(|(_, reason)| reason.as_str()).collect();
+        let reasons: Vec<&str> = way
+            .clashes
+            .iter()
+            .map(|(_, reason)| reason.as_str())
+            .collect();
         let place = self.placed(&file.place);
         let mut action = Action {
             kind: Kind::Conflict,
@@ -212,7 +262,10 @@ impl Planner<'_> {
             step: Step::Wait,
         };
         if self.policy.direction == Direction::Push {
-            action.hold(HoldRule::Person, "both sides changed it; `kbsync sync` or `pull` shows both");
+            action.hold(
+                HoldRule::Person,
+                "both sides changed it; `kbsync sync` or `pull` shows both",
+            );
             return self.push(action);
         }
         action.hold(
@@ -256,7 +309,11 @@ impl Planner<'_> {
         if excluded {
             return Outcome::Excluded;
         }
-        let send = if direction.pushes() { std::mem::take(&mut way.pushed) } else { Vec::new() };
+        let send = if direction.pushes() {
+            std::mem::take(&mut way.pushed)
+        } else {
+            Vec::new()
+        };
         let needs_id = file.id != Some(id);
         let from = self.placed(&file.place);
         let to = self.place_after(id, file, &way);
@@ -268,7 +325,10 @@ impl Planner<'_> {
             file: way.merged,
             file_flags: flags.file,
             send_enabled: flags.send.filter(|_| direction.pushes()),
-            seen: Seen { flags: flags.remote, ..seen.clone() },
+            seen: Seen {
+                flags: flags.remote,
+                ..seen.clone()
+            },
             unsent: way.unsent,
             settles,
             send,
@@ -349,7 +409,11 @@ impl Planner<'_> {
 
     fn held_merge(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Outcome {
         let mut fields = way.pushed.clone();
-        fields.extend(way.pulled.iter().filter(|field| !way.pushed.contains(field)));
+        fields.extend(
+            way.pulled
+                .iter()
+                .filter(|field| !way.pushed.contains(field)),
+        );
         let mut action = Action {
             kind: Kind::Merge,
             side: Side::Both,
@@ -360,7 +424,10 @@ impl Planner<'_> {
             held: None,
             step: Step::Wait,
         };
-        action.hold(HoldRule::Person, "both sides changed it; `kbsync sync` merges them");
+        action.hold(
+            HoldRule::Person,
+            "both sides changed it; `kbsync sync` merges them",
+        );
         self.push(action)
     }
 
@@ -398,7 +465,12 @@ impl Planner<'_> {
             .categories
             .get(&id)
             .map(|(version, _)| version.slug.clone())
-            .or_else(|| self.base.categories.get(&id).map(|row| row.remote.slug.clone()))?;
+            .or_else(|| {
+                self.base
+                    .categories
+                    .get(&id)
+                    .map(|row| row.remote.slug.clone())
+            })?;
         Some(self.names.give_folder(id, &slug))
     }
 
@@ -498,8 +570,10 @@ impl Planner<'_> {
         let mut action = wait(Kind::Delete, id, &row.place);
         action.hold(
             HoldRule::Person,
-            format!("its file was removed, but the article cannot be read ({why}); delete it in the \
-                     dashboard, or put the file back"),
+            format!(
+                "its file was removed, but the article cannot be read ({why}); delete it in the \
+                     dashboard, or put the file back"
+            ),
         );
         self.push(action)
     }
@@ -618,9 +692,17 @@ impl Planner<'_> {
                 && other.version.category == file.version.category
                 && other.version.slug == file.version.slug
         };
-        let twin = self.paired.files.values().chain(&self.paired.fresh).find(|other| same_address(other));
+        let twin = self
+            .paired
+            .files
+            .values()
+            .chain(&self.paired.fresh)
+            .find(|other| same_address(other));
         if let Some(twin) = twin {
-            let message = format!("its slug \"{}\" is that of {}", file.version.slug, twin.place);
+            let message = format!(
+                "its slug \"{}\" is that of {}",
+                file.version.slug, twin.place
+            );
             self.problem(&file.place, instead_of, message);
             return Outcome::Unknown;
         }
@@ -657,13 +739,21 @@ struct FlagChange {
 }
 
 impl Planner<'_> {
-    fn flags(&mut self, id: ArticleId, row: Option<&ArticleRow>, file: &LocalFile, seen: &Seen) -> FlagChange {
+    fn flags(
+        &mut self,
+        id: ArticleId,
+        row: Option<&ArticleRow>,
+        file: &LocalFile,
+        seen: &Seen,
+    ) -> FlagChange {
         let (was, known) = row.map_or((Flags::default(), Flags::default()), |row| {
             (row.file_flags, row.remote_flags)
         });
         // A listing shows published articles; only our own last write may still be on its way there.
         let shown = match (seen.visibility, row) {
-            (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,
+            (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => {
+                known
+            }
             (Visibility::Published, _) => Flags {
                 enabled: Some(seen.flags.enabled.unwrap_or(true)),
                 draft: Some(seen.flags.draft.unwrap_or(false)),
@@ -673,15 +763,23 @@ impl Planner<'_> {
                 draft: seen.flags.draft.or(known.draft),
             },
         };
-        let mut change = FlagChange { file: file.flags, remote: shown, send: None };
+        let mut change = FlagChange {
+            file: file.flags,
+            remote: shown,
+            send: None,
+        };
         let wish = file.flags.enabled.unwrap_or(self.policy.new_enabled);
         let wished = row.is_some() && file.flags.enabled != was.enabled;
         if wished && Some(wish) != shown.enabled {
             change.send = Some(wish);
         } else if !wished && shown.enabled != known.enabled {
-            change.file.enabled = shown.enabled.and_then(|on| flag_line(file.flags.enabled, on, true));
+            change.file.enabled = shown
+                .enabled
+                .and_then(|on| flag_line(file.flags.enabled, on, true));
         }
-        if row.is_some() && file.flags.draft != was.draft && file.flags.draft.is_some()
+        if row.is_some()
+            && file.flags.draft != was.draft
+            && file.flags.draft.is_some()
             && file.flags.draft != shown.draft
         {
             let message = if file.flags.draft == Some(true) {
@@ -691,7 +789,9 @@ impl Planner<'_> {
             };
             self.problem(&file.place, Some(id), message);
         } else if shown.draft != known.draft {
-            change.file.draft = shown.draft.and_then(|on| flag_line(file.flags.draft, on, false));
+            change.file.draft = shown
+                .draft
+                .and_then(|on| flag_line(file.flags.draft, on, false));
         }
         change
     }
@@ -699,7 +799,11 @@ impl Planner<'_> {
 
 /// A line is written where it says something unusual, and otherwise stays as it is or goes.
 fn flag_line(line: Option<bool>, value: bool, usual: bool) -> Option<bool> {
-    if value != usual || line == Some(value) { Some(value) } else { None }
+    if value != usual || line == Some(value) {
+        Some(value)
+    } else {
+        None
+    }
 }
 
 /// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads").
@@ -736,7 +840,13 @@ fn first_meeting(file: &LocalFile, seen: &Seen) -> ThreeWay {
 }
 
 /// Settles what clashes as a person chose.
-fn settle_clashes(way: &mut ThreeWay, keep: Keep, local: &Version, remote: &Version, bodies: &Bodies) {
+fn settle_clashes(
+    way: &mut ThreeWay,
+    keep: Keep,
+    local: &Version,
+    remote: &Version,
+    bodies: &Bodies,
+) {
     for (field, _) in std::mem::take(&mut way.clashes) {
         way.unsent.take(field, remote);
         match keep {
@@ -745,7 +855,9 @@ fn settle_clashes(way: &mut ThreeWay, keep: Keep, local: &Version, remote: &Vers
                 way.pulled.push(field);
             }
             Keep::Both if field == Field::Text => {
-                if let (Some(ours), Some(theirs)) = (bodies.get(&local.text), bodies.get(&remote.text)) {
+                if let (Some(ours), Some(theirs)) =
+                    (bodies.get(&local.text), bodies.get(&remote.text))
+                {
                     let both = format!("{}\n{}", ours.trim_end_matches('\n'), theirs);
                     let digest = crate::model::TextDigest::of(&both);
                     way.merged.text = digest;

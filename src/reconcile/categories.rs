@@ -45,7 +45,10 @@ impl Planner<'_> {
     /// What is known of a category on the service: as read in this cycle, else as the base says.
     fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
         self.remote.categories.get(&id).cloned().or_else(|| {
-            self.base.categories.get(&id).map(|row| (row.remote.clone(), row.revision.clone()))
+            self.base
+                .categories
+                .get(&id)
+                .map(|row| (row.remote.clone(), row.revision.clone()))
         })
     }
 
@@ -82,7 +85,11 @@ impl Planner<'_> {
             fields: Vec::new(),
             note: None,
             held: None,
-            step: Step::CreateCategory { folder: local.folder.clone(), provisional, version },
+            step: Step::CreateCategory {
+                folder: local.folder.clone(),
+                provisional,
+                version,
+            },
         });
     }
 
@@ -94,7 +101,12 @@ impl Planner<'_> {
             .filter(|(id, _)| **id != but)
             .find(|(id, category)| {
                 category.version.as_ref().map_or_else(
-                    || self.base.categories.get(id).is_some_and(|row| row.local.slug == slug),
+                    || {
+                        self.base
+                            .categories
+                            .get(id)
+                            .is_some_and(|row| row.local.slug == slug)
+                    },
                     |version| version.slug == slug,
                 )
             })
@@ -153,16 +165,24 @@ impl Planner<'_> {
         remote: &CategoryVersion,
         revision: &Revision,
     ) {
-        let (pulls, pushes) = (self.policy.direction.pulls(), self.policy.direction.pushes());
+        let (pulls, pushes) = (
+            self.policy.direction.pulls(),
+            self.policy.direction.pushes(),
+        );
         if !way.clashes.is_empty() && !self.settle_category_clashes(&mut way, local, remote) {
             return;
         }
         if !self.policy.covers_folder(&local.folder) || (!pulls && !way.pulled.is_empty()) {
             return;
         }
-        let send = if pushes { std::mem::take(&mut way.pushed) } else { Vec::new() };
+        let send = if pushes {
+            std::mem::take(&mut way.pushed)
+        } else {
+            Vec::new()
+        };
         let to = self.folder_after(id, row, local, &way, remote);
-        let write = pulls && (!way.pulled.is_empty() || local.version.is_none() || local.id != Some(id));
+        let write =
+            pulls && (!way.pulled.is_empty() || local.version.is_none() || local.id != Some(id));
         let settle = SettleCategory {
             id,
             from: Some(local.folder.clone()),
@@ -175,7 +195,11 @@ impl Planner<'_> {
             send,
         };
         let mut fields = settle.send.clone();
-        fields.extend(way.pulled.iter().filter(|field| !settle.send.contains(field)));
+        fields.extend(
+            way.pulled
+                .iter()
+                .filter(|field| !settle.send.contains(field)),
+        );
         let side = match (settle.send.is_empty(), way.pulled.is_empty()) {
             (false, true) => Side::Remote,
             (true, false) => Side::Local,
@@ -185,8 +209,15 @@ impl Planner<'_> {
             self.record_category(row, settle);
             return;
         }
-        let note = settle.send.contains(&Field::Slug).then(|| "its public address changes".to_owned());
-        let kind = if fields.is_empty() { Kind::Adopt } else { Kind::UpdateCategory };
+        let note = settle
+            .send
+            .contains(&Field::Slug)
+            .then(|| "its public address changes".to_owned());
+        let kind = if fields.is_empty() {
+            Kind::Adopt
+        } else {
+            Kind::UpdateCategory
+        };
         self.push(Action {
             kind,
             side,
@@ -294,7 +325,9 @@ impl Planner<'_> {
             .filter(|id| !self.paired.categories.contains_key(id))
             .collect();
         for id in known {
-            let Some((version, revision)) = self.remote_category(id) else { continue };
+            let Some((version, revision)) = self.remote_category(id) else {
+                continue;
+            };
             let row = self.base.categories.get(&id);
             let wanted = row.is_none()
                 && self.policy.direction.pulls()
@@ -423,14 +456,19 @@ impl Planner<'_> {
                             && !self.remote.categories.contains_key(id)))
             });
             if missing.is_some() {
-                action.hold(HoldRule::Waits, "its category does not exist on the service yet");
+                action.hold(
+                    HoldRule::Waits,
+                    "its category does not exist on the service yet",
+                );
             }
         }
         for action in &self.plan.actions {
             if action.held.is_some()
                 && let Some(id) = action.id
             {
-                self.plan.outcomes.insert(super::plan::Key::Article(id), Outcome::Held);
+                self.plan
+                    .outcomes
+                    .insert(super::plan::Key::Article(id), Outcome::Held);
             }
         }
     }

@@ -63,7 +63,8 @@ pub fn three_way(
                 merge_body(base_local, base_remote, local, remote, bodies, &mut out);
             }
             (true, true) => {
-                out.clashes.push((field, format!("both sides changed the {field}")));
+                out.clashes
+                    .push((field, format!("both sides changed the {field}")));
             }
         }
     }
@@ -89,11 +90,14 @@ fn merge_body(
 ) {
     let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
     let (Some(ours), Some(theirs)) = (text(local.text), text(remote.text)) else {
-        out.clashes.push((Field::Text, "both sides changed the body".to_owned()));
+        out.clashes
+            .push((Field::Text, "both sides changed the body".to_owned()));
         return;
     };
-    let ancestors: Vec<&str> =
-        [base_local.text, base_remote.text].into_iter().filter_map(text).collect();
+    let ancestors: Vec<&str> = [base_local.text, base_remote.text]
+        .into_iter()
+        .filter_map(text)
+        .collect();
     match merge::merge_with_fallback(&ancestors, ours, theirs) {
         TextMerge::Merged(merged) => {
             let digest = TextDigest::of(&merged);

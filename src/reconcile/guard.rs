@@ -98,18 +98,33 @@ fn hold_duels(plan: &mut Plan, facts: &Facts) {
 
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
     for (older, sends, what) in [
-        (&facts.older_local, true, "files went back to older versions at once, as after an old checkout"),
-        (&facts.older_remote, false, "articles went back to older versions at once, as after a restored backup"),
+        (
+            &facts.older_local,
+            true,
+            "files went back to older versions at once, as after an old checkout",
+        ),
+        (
+            &facts.older_remote,
+            false,
+            "articles went back to older versions at once, as after a restored backup",
+        ),
     ] {
         let concerned = |action: &Action| {
             action.held.is_none()
                 && matches!(action.step, Step::Settle(_))
-                && matches!(action.kind, Kind::Update | Kind::Move | Kind::Merge | Kind::Restore)
+                && matches!(
+                    action.kind,
+                    Kind::Update | Kind::Move | Kind::Merge | Kind::Restore
+                )
                 && action.sends() == sends
                 && action.id.is_some_and(|id| older.contains(&id))
         };
-        let all: Vec<Digest> =
-            plan.actions.iter().filter(|action| concerned(action)).map(Action::fingerprint).collect();
+        let all: Vec<Digest> = plan
+            .actions
+            .iter()
+            .filter(|action| concerned(action))
+            .map(Action::fingerprint)
+            .collect();
         let approved = facts.approved.is_superset(&all.iter().copied().collect());
         if all.len() <= MAX_ROLLBACKS || approved {
             continue;
@@ -117,7 +132,10 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
         for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
             action.hold(
                 HoldRule::MassRollback,
-                format!("{} {what}; `kbsync approve` shows and releases them", all.len()),
+                format!(
+                    "{} {what}; `kbsync approve` shows and releases them",
+                    all.len()
+                ),
             );
         }
     }
@@ -125,8 +143,12 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
 
 fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
-    let all: BTreeSet<Digest> =
-        plan.actions.iter().filter(|action| concerned(action)).map(Action::fingerprint).collect();
+    let all: BTreeSet<Digest> = plan
+        .actions
+        .iter()
+        .filter(|action| concerned(action))
+        .map(Action::fingerprint)
+        .collect();
     if all.is_empty() {
         return;
     }
@@ -137,7 +159,10 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     };
     let released = facts.allow_deletes || facts.approved.is_superset(&all);
     let verdict = if let Some(doubt) = &facts.doubt {
-        Some((HoldRule::Doubt, format!("nothing is deleted in a cycle in which {doubt}")))
+        Some((
+            HoldRule::Doubt,
+            format!("nothing is deleted in a cycle in which {doubt}"),
+        ))
     } else if released {
         None
     } else if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
@@ -163,7 +188,9 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     } else {
         None
     };
-    let Some((rule, reason)) = verdict else { return };
+    let Some((rule, reason)) = verdict else {
+        return;
+    };
     for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
         action.hold(rule, reason.clone());
     }

@@ -68,14 +68,20 @@ pub fn reconcile(world: World<'_>) -> Plan {
         bodies: world.bodies,
         names: names::Names::new(world.local, world.paired),
         renamed: std::collections::BTreeMap::new(),
-        plan: Plan { problems: world.paired.problems.clone(), ..Plan::default() },
+        plan: Plan {
+            problems: world.paired.problems.clone(),
+            ..Plan::default()
+        },
     };
     planner.categories();
     planner.articles();
     planner.missing_folders();
     planner.wait_for_categories();
     let plan = planner.plan;
-    debug_assert!(unaccounted(&world, &plan).is_empty(), "keys without an outcome");
+    debug_assert!(
+        unaccounted(&world, &plan).is_empty(),
+        "keys without an outcome"
+    );
     plan
 }
 
@@ -97,6 +103,13 @@ pub fn unaccounted(world: &World<'_>, plan: &Plan) -> Vec<Key> {
         .chain(world.paired.unknown.keys())
         .chain(world.remote.articles.keys())
         .map(|id| Key::Article(*id));
-    let files = world.paired.fresh.iter().map(|file| Key::File(file.place.clone()));
-    articles.chain(files).filter(|key| !plan.outcomes.contains_key(key)).collect()
+    let files = world
+        .paired
+        .fresh
+        .iter()
+        .map(|file| Key::File(file.place.clone()));
+    articles
+        .chain(files)
+        .filter(|key| !plan.outcomes.contains_key(key))
+        .collect()
 }

@@ -19,9 +19,16 @@ pub(super) struct Names {
 
 impl Names {
     pub(super) fn new(local: &LocalSnapshot, paired: &Paired) -> Self {
-        let folders =
-            paired.categories.iter().map(|(id, category)| (*id, category.folder.clone())).collect();
-        Self { files: local.names.clone(), top: local.top.clone(), folders }
+        let folders = paired
+            .categories
+            .iter()
+            .map(|(id, category)| (*id, category.folder.clone()))
+            .collect();
+        Self {
+            files: local.names.clone(),
+            top: local.top.clone(),
+            folders,
+        }
     }
 
     /// Frees a name whose file is about to leave it.
@@ -81,7 +88,7 @@ impl Names {
 
 /// Tells whether a name comes from a slug, and not from a writer who chose it.
 pub(super) fn derived(stem: &str, slug: &str, id: Uuid) -> bool {
-    stem == slug || stem == path::stem_for(slug, id, &|folded| folded == path::fold(slug))
+    stem == slug
+        || stem == path::stem_for(slug, id, &|folded| folded == path::fold(slug))
         || stem == path::stem_for(slug, id, &|_| false)
 }
-

@@ -19,8 +19,9 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     wait_for_addresses(plan, &holders);
     let mut actions = std::mem::take(&mut plan.actions);
     actions.sort_by_key(|action| (phase(action), action.path.clone()));
-    let (mut ordered, rest): (Vec<_>, Vec<_>) =
-        actions.into_iter().partition(|action| phase(action) < PHASE_SEND);
+    let (mut ordered, rest): (Vec<_>, Vec<_>) = actions
+        .into_iter()
+        .partition(|action| phase(action) < PHASE_SEND);
     ordered.extend(by_address(rest, &holders));
     plan.actions = ordered;
     plan.problems.sort();
@@ -126,8 +127,12 @@ fn waits_for(action: &Action, holders: &BTreeMap<Address, ArticleId>) -> Option<
 /// Holds what wants an address that nobody leaves, until nothing changes any more.
 fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, ArticleId>) {
     loop {
-        let leaving: BTreeSet<ArticleId> =
-            plan.actions.iter().filter(|action| action.held.is_none()).filter_map(frees).collect();
+        let leaving: BTreeSet<ArticleId> = plan
+            .actions
+            .iter()
+            .filter(|action| action.held.is_none())
+            .filter_map(frees)
+            .collect();
         let held: BTreeMap<ArticleId, String> = plan
             .actions
             .iter()
@@ -135,8 +140,13 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, ArticleId>) {
             .filter_map(|action| Some((frees(action)?, action.path.clone())))
             .collect();
         let mut changed = false;
-        for action in plan.actions.iter_mut().filter(|action| action.held.is_none()) {
-            let Some(holder) = waits_for(action, holders).filter(|holder| !leaving.contains(holder))
+        for action in plan
+            .actions
+            .iter_mut()
+            .filter(|action| action.held.is_none())
+        {
+            let Some(holder) =
+                waits_for(action, holders).filter(|holder| !leaving.contains(holder))
             else {
                 continue;
             };
@@ -169,9 +179,7 @@ fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> V
         .collect();
     let before: Vec<Option<usize>> = actions
         .iter()
-        .map(|action| {
-            waits_for(action, holders).and_then(|holder| freeing.get(&holder).copied())
-        })
+        .map(|action| waits_for(action, holders).and_then(|holder| freeing.get(&holder).copied()))
         .collect();
     let mut order = Vec::with_capacity(actions.len());
     let mut parked = BTreeMap::new();
@@ -195,8 +203,10 @@ fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> V
             order.push(Some(index));
         }
     }
-    let steps: BTreeMap<usize, Action> =
-        parked.iter().map(|(aside, slot)| (*slot, step_aside(&actions[*aside]))).collect();
+    let steps: BTreeMap<usize, Action> = parked
+        .iter()
+        .map(|(aside, slot)| (*slot, step_aside(&actions[*aside])))
+        .collect();
     let mut actions: Vec<Option<Action>> = actions.into_iter().map(Some).collect();
     order
         .into_iter()
@@ -209,7 +219,9 @@ fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> V
 }
 
 fn step_aside(action: &Action) -> Action {
-    let id = action.id.unwrap_or_else(|| ArticleId::new(uuid::Uuid::nil()));
+    let id = action
+        .id
+        .unwrap_or_else(|| ArticleId::new(uuid::Uuid::nil()));
     let slug = match &action.step {
         Step::Settle(settle) => settle.seen.version.slug.clone(),
         Step::CreateArticle { .. }
@@ -232,6 +244,9 @@ fn step_aside(action: &Action) -> Action {
         fields: vec![Field::Slug],
         note: Some("for a moment, so that two addresses can be swapped".to_owned()),
         held: None,
-        step: Step::ParkSlug { id, slug: format!("{stem}-{}", &mark[..8]) },
+        step: Step::ParkSlug {
+            id,
+            slug: format!("{stem}-{}", &mark[..8]),
+        },
     }
 }

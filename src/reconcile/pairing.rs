@@ -27,7 +27,9 @@ pub struct Paired {
 impl Paired {
     /// Gives the folder of a category.
     pub fn folder(&self, id: CategoryId) -> Option<&str> {
-        self.categories.get(&id).map(|category| category.folder.as_str())
+        self.categories
+            .get(&id)
+            .map(|category| category.folder.as_str())
     }
 }
 
@@ -77,13 +79,22 @@ fn pair_folders<'a>(
     }
     let mut folders = BTreeMap::new();
     for (id, claimants) in by_id {
-        let home = base.categories.get(&id).and_then(|row| row.folder.as_deref());
+        let home = base
+            .categories
+            .get(&id)
+            .and_then(|row| row.folder.as_deref());
         let keeper = match claimants.as_slice() {
             [only] => Some(*only),
-            several => several.iter().copied().find(|category| Some(category.folder.as_str()) == home),
+            several => several
+                .iter()
+                .copied()
+                .find(|category| Some(category.folder.as_str()) == home),
         };
         let Some(keeper) = keeper else {
-            let names: Vec<_> = claimants.iter().map(|category| category.folder.as_str()).collect();
+            let names: Vec<_> = claimants
+                .iter()
+                .map(|category| category.folder.as_str())
+                .collect();
             for category in &claimants {
                 paired.problems.push(Problem {
                     path: format!("{}/_category.yaml", category.folder),
@@ -97,7 +108,11 @@ fn pair_folders<'a>(
             continue;
         };
         folders.insert(keeper.folder.as_str(), id);
-        left.extend(claimants.into_iter().filter(|category| category.folder != keeper.folder));
+        left.extend(
+            claimants
+                .into_iter()
+                .filter(|category| category.folder != keeper.folder),
+        );
     }
     left.sort_by(|one, other| one.folder.cmp(&other.folder));
     let mut claimed: BTreeSet<CategoryId> = folders.values().copied().collect();
@@ -133,16 +148,27 @@ fn folder_by_slug(
     category: &LocalCategory,
     claimed: &BTreeSet<CategoryId>,
 ) -> Option<CategoryId> {
-    let slug = category.version.as_ref().map_or(category.folder.as_str(), |version| &version.slug);
+    let slug = category
+        .version
+        .as_ref()
+        .map_or(category.folder.as_str(), |version| &version.slug);
     // A category of the base that has a folder is found by that folder, never by its slug.
     let free = |id: &CategoryId| {
-        !claimed.contains(id) && base.categories.get(id).is_none_or(|row| row.folder.is_none())
+        !claimed.contains(id)
+            && base
+                .categories
+                .get(id)
+                .is_none_or(|row| row.folder.is_none())
     };
     remote
         .categories
         .iter()
         .map(|(id, (version, _))| (*id, version.slug.as_str()))
-        .chain(base.categories.values().map(|row| (row.id, row.remote.slug.as_str())))
+        .chain(
+            base.categories
+                .values()
+                .map(|row| (row.id, row.remote.slug.as_str())),
+        )
         .find(|(id, known)| *known == slug && free(id))
         .map(|(id, _)| id)
 }
@@ -160,7 +186,9 @@ fn with_categories(
             file.version.category = category;
             files.push(file);
         } else if let Some(id) = file.id {
-            paired.unknown.insert(id, "its folder's category is not clear".to_owned());
+            paired
+                .unknown
+                .insert(id, "its folder's category is not clear".to_owned());
         }
     }
     files
@@ -182,7 +210,9 @@ fn claim_by_id(
     }
     for (id, mut claimants) in by_id {
         let owner = |file: &LocalFile| {
-            places.get(&(file.version.category, file.place.file.clone())).copied()
+            places
+                .get(&(file.version.category, file.place.file.clone()))
+                .copied()
         };
         let keeper = match claimants.as_slice() {
             [_] => Some(0),
@@ -210,7 +240,10 @@ fn claim_by_id(
 }
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
-    let names: Vec<_> = claimants.iter().map(|file| file.place.to_string()).collect();
+    let names: Vec<_> = claimants
+        .iter()
+        .map(|file| file.place.to_string())
+        .collect();
     for file in claimants {
         paired.problems.push(Problem {
             path: file.place.to_string(),
@@ -222,7 +255,9 @@ fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
             ),
         });
     }
-    paired.unknown.insert(id, "two files have its id".to_owned());
+    paired
+        .unknown
+        .insert(id, "two files have its id".to_owned());
 }
 
 fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired: &mut Paired) {
@@ -234,7 +269,9 @@ fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired:
              put `id: {other}` back, or remove the file to delete that article"
         ),
     });
-    paired.unknown.insert(other, "its file has another article's id".to_owned());
+    paired
+        .unknown
+        .insert(other, "its file has another article's id".to_owned());
 }
 
 fn claim_by_place_or_slug(
@@ -253,12 +290,16 @@ fn claim_by_place_or_slug(
         }
     }
     for file in left {
-        let at_place = places.get(&(file.version.category, file.place.file.clone())).copied();
-        let at_slug =
-            || by_slug.get(&(file.version.category, file.version.slug.as_str())).copied();
-        let free = |id: &ArticleId| {
-            !paired.files.contains_key(id) && !paired.unknown.contains_key(id)
+        let at_place = places
+            .get(&(file.version.category, file.place.file.clone()))
+            .copied();
+        let at_slug = || {
+            by_slug
+                .get(&(file.version.category, file.version.slug.as_str()))
+                .copied()
         };
+        let free =
+            |id: &ArticleId| !paired.files.contains_key(id) && !paired.unknown.contains_key(id);
         match at_place.filter(free).or_else(|| at_slug().filter(free)) {
             Some(id) => {
                 paired.files.insert(id, file);
@@ -281,8 +322,11 @@ fn mark_unknown(
             paired.unknown.entry(id).or_insert_with(|| why.to_owned());
         }
     };
-    let by_exact_place: BTreeMap<&Place, ArticleId> =
-        base.articles.values().map(|row| (&row.place, row.id)).collect();
+    let by_exact_place: BTreeMap<&Place, ArticleId> = base
+        .articles
+        .values()
+        .map(|row| (&row.place, row.id))
+        .collect();
     for unknown in &local.unknown {
         let category = folders.get(unknown.place.folder.as_str());
         let at_place = category
@@ -299,9 +343,11 @@ fn mark_unknown(
             mark(row.id, "the mirror was not read whole");
         } else if local.unreadable.contains(folder) {
             mark(row.id, "its folder cannot be read");
-        } else if local.categories.iter().any(|category| {
-            category.folder == folder && !folders.contains_key(folder)
-        }) {
+        } else if local
+            .categories
+            .iter()
+            .any(|category| category.folder == folder && !folders.contains_key(folder))
+        {
             mark(row.id, "its folder's category is not clear");
         }
     }

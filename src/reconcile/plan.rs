@@ -319,7 +319,9 @@ impl Action {
     pub fn fingerprint(&self) -> Digest {
         let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];
         match &self.step {
-            Step::CreateCategory { version, .. } => parts.push(version.digest().as_bytes().to_vec()),
+            Step::CreateCategory { version, .. } => {
+                parts.push(version.digest().as_bytes().to_vec())
+            }
             Step::SettleCategory(settle) => {
                 parts.push(settle.file.digest().as_bytes().to_vec());
                 parts.push(settle.seen.digest().as_bytes().to_vec());
@@ -396,7 +398,10 @@ impl Action {
     /// Marks the action as waiting, unless it already does.
     pub fn hold(&mut self, rule: HoldRule, reason: impl Into<String>) {
         if self.held.is_none() {
-            self.held = Some(Hold { rule, reason: reason.into() });
+            self.held = Some(Hold {
+                rule,
+                reason: reason.into(),
+            });
         }
     }
 }

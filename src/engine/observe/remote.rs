@@ -1,0 +1,192 @@
+//! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
+//! that it did not carry (design, section 5).
+
+use crate::engine::spool::Spool;
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Timestamp, Version};
+use crate::reconcile::snapshot::{Remote, Seen};
+use crate::service::{Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError};
+use crate::state::store::Store;
+use crate::state::{FigureRow, Seen as SeenVersion, StateError, Subject};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a listing brought.
+#[derive(Default)]
+pub(super) struct Listing {
+    pub(super) articles: BTreeMap<ArticleId, Remote>,
+    /// Entries without a body that is known.
+    pub(super) bodiless: Vec<RemoteArticle>,
+    pub(super) categories: BTreeMap<CategoryId, RemoteCategory>,
+    pub(super) figures: BTreeMap<ArticleId, FigureRow>,
+    /// Entries of which not even the id could be read.
+    pub(super) nameless: Vec<String>,
+    pub(super) end: Option<ListEnd>,
+}
+
+/// What entries are compared with.
+pub(super) struct Known<'a> {
+    pub(super) rows: &'a BTreeMap<ArticleId, ArticleRow>,
+    pub(super) tombstones: &'a BTreeSet<(ArticleId, Revision)>,
+    /// Articles whose file changed: their bodies may have to be merged.
+    pub(super) changed: &'a BTreeSet<ArticleId>,
+    pub(super) now: Timestamp,
+}
+
+/// Lists a workspace.
+pub(super) async fn list<S: Service>(
+    service: &S,
+    request: &ListRequest,
+    known: &Known<'_>,
+    store: &mut Store,
+    spool: &mut Spool,
+) -> Result<Listing, ListError> {
+    let mut listing = Listing::default();
+    let mut broken = None;
+    let end = service
+        .list(request, &mut |entry| {
+            if broken.is_none()
+                && let Err(error) = listing.take(entry, known, store, spool)
+            {
+                broken = Some(error);
+            }
+        })
+        .await?;
+    if let Some(error) = broken {
+        return Err(error.into());
+    }
+    spool.flush(store)?;
+    if end == ListEnd::NotModified {
+        for row in known.rows.values().filter(|row| row.visibility == Visibility::Published) {
+            listing.articles.insert(row.id, Remote::Present(as_recorded(row)));
+        }
+    }
+    listing.end = Some(end);
+    Ok(listing)
+}
+
+/// Why a listing failed: the service, or the state that keeps what it brings.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ListError {
+    #[error(transparent)]
+    Service(#[from] ServiceError),
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// The service's version as the base has it.
+pub(super) fn as_recorded(row: &ArticleRow) -> Seen {
+    Seen {
+        version: row.remote.clone(),
+        revision: row.revision.clone(),
+        flags: row.remote_flags,
+        visibility: row.visibility,
+    }
+}
+
+impl Listing {
+    fn take(
+        &mut self,
+        entry: Listed,
+        known: &Known<'_>,
+        store: &mut Store,
+        spool: &mut Spool,
+    ) -> Result<(), StateError> {
+        match entry {
+            Listed::Article(article) => self.article(*article, known, store, spool),
+            Listed::Category(category) => {
+                self.categories.insert(category.id, *category);
+                Ok(())
+            }
+            Listed::Unreadable { id: Some(id), why } => {
+                self.articles.insert(id, Remote::Unknown(why));
+                Ok(())
+            }
+            Listed::Unreadable { id: None, why } => {
+                self.nameless.push(why);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes one article; one that we deleted, in the revision that we deleted, is an old copy.
+    pub(super) fn article(
+        &mut self,
+        article: RemoteArticle,
+        known: &Known<'_>,
+        store: &mut Store,
+        spool: &mut Spool,
+    ) -> Result<(), StateError> {
+        let id = article.id;
+        if known.tombstones.contains(&(id, article.revision.clone())) {
+            return Ok(());
+        }
+        if let Some(figures) = article.figures {
+            self.figures.insert(id, figure_row(figures, article.full_url.clone()));
+        }
+        let row = known.rows.get(&id);
+        if article.text.is_none() {
+            match row.filter(|row| row.revision == article.revision) {
+                Some(row) => {
+                    self.articles.insert(id, Remote::Present(shown(as_recorded(row), &article)));
+                }
+                None => self.bodiless.push(article),
+            }
+            return Ok(());
+        }
+        let seen = take_seen(article, Visibility::Published, known, store, spool)?;
+        self.articles.insert(id, Remote::Present(seen));
+        Ok(())
+    }
+}
+
+fn shown(seen: Seen, article: &RemoteArticle) -> Seen {
+    Seen { visibility: Visibility::Published, flags: article.flags, ..seen }
+}
+
+/// Turns an answer into what was seen, and keeps its body if the base does not have it.
+pub(super) fn take_seen(
+    article: RemoteArticle,
+    visibility: Visibility,
+    known: &Known<'_>,
+    store: &mut Store,
+    spool: &mut Spool,
+) -> Result<Seen, StateError> {
+    let row = known.rows.get(&article.id);
+    let text = article.text.unwrap_or_default();
+    let version = Version {
+        title: article.title,
+        slug: article.slug,
+        category: article.category,
+        introtext: article.introtext,
+        keywords: article.keywords,
+        text: TextDigest::of(&text),
+    };
+    if row.is_none_or(|row| row.remote != version) {
+        let history = row.map(|row| SeenVersion {
+            subject: Subject::Article(row.id),
+            place: row.place.clone(),
+            side: Side::Remote,
+            cause: "edited on the service".to_owned(),
+            version: version.clone(),
+            file: None,
+        });
+        spool.take(store, text, None, history, known.changed.contains(&article.id))?;
+    }
+    Ok(Seen { version, revision: article.revision, flags: article.flags, visibility })
+}
+
+/// Whether readers see an article, by what a write's answer says of it.
+pub(super) fn visibility_of(flags: Flags) -> Visibility {
+    if flags.hides() { Visibility::Unpublished } else { Visibility::Published }
+}
+
+/// The figures of an answer.
+pub(super) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
+    FigureRow {
+        views: figures.views,
+        happy: figures.happy,
+        neutral: figures.neutral,
+        sad: figures.sad,
+        full_url,
+    }
+}

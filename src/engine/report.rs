@@ -1,0 +1,248 @@
+//! The report of one cycle: what was done, what waits, what it cost (design, section 9).
+//!
+//! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
+
+use crate::model::{ArticleId, Field, Side};
+use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem};
+use crate::service::Usage;
+use serde::{Deserialize, Serialize};
+
+/// How a cycle ended, worst first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// It could not be carried out.
+    Failed,
+    /// The service or the budget says: later.
+    Retry,
+    /// Some articles were refused or are not ready; the rest is done.
+    Partial,
+    /// A person is needed.
+    Attention,
+    /// Both sides are equal.
+    Done,
+}
+
+impl Ending {
+    /// The exit code (design, section 9).
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::Failed => 1,
+            Self::Attention => 3,
+            Self::Partial => 4,
+            Self::Retry => 5,
+        }
+    }
+}
+
+/// What became of an action.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// It was done.
+    Done,
+    /// A dry run: it would be done.
+    Planned,
+    /// It waits for a person.
+    Held,
+    /// It was tried, and failed.
+    Failed,
+    /// It was not tried in this cycle.
+    Skipped,
+}
+
+/// One action in a report.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Line {
+    /// The word for it.
+    pub action: Kind,
+    /// The side that it changes.
+    pub side: Side,
+    /// The path in the mirror.
+    pub path: String,
+    /// The article, once it has an id.
+    pub id: Option<ArticleId>,
+    /// The fields that it changes.
+    pub fields: Vec<Field>,
+    /// What became of it.
+    pub status: Status,
+    /// Why it waits or failed, or what a person should know about it.
+    pub reason: Option<String>,
+    /// Which guard holds it, for this crate's own use.
+    #[serde(skip)]
+    pub rule: Option<HoldRule>,
+}
+
+impl Line {
+    /// Makes a line of an action.
+    pub fn of(action: &Action, status: Status, reason: Option<String>) -> Self {
+        let held = action.held.as_ref();
+        Self {
+            action: action.kind,
+            side: action.side,
+            path: action.path.clone(),
+            id: action.id,
+            fields: action.fields.clone(),
+            status,
+            reason: reason
+                .or_else(|| held.map(|Hold { reason, .. }| reason.clone()))
+                .or_else(|| action.note.clone()),
+            rule: held.map(|hold| hold.rule),
+        }
+    }
+}
+
+/// Requests by method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Requests {
+    /// All of them.
+    pub total: u64,
+    /// GET.
+    pub get: u64,
+    /// POST.
+    pub post: u64,
+    /// PUT.
+    pub put: u64,
+    /// DELETE.
+    pub delete: u64,
+}
+
+impl Requests {
+    /// The requests between two counts.
+    pub fn between(before: Usage, after: Usage) -> Self {
+        let (get, post) = (after.get - before.get, after.post - before.post);
+        let (put, delete) = (after.put - before.put, after.delete - before.delete);
+        Self { total: get + post + put + delete, get, post, put, delete }
+    }
+}
+
+/// What is left of the budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct BudgetLeft {
+    /// In the rolling minute.
+    pub minute_left: u32,
+    /// In the rolling day.
+    pub day_left: u32,
+}
+
+/// The report of one cycle.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Report {
+    /// The version of this form.
+    pub version: u32,
+    /// How it ended.
+    pub outcome: Ending,
+    /// Whether nothing was to be done but planned.
+    pub dry_run: bool,
+    /// What was done, in order.
+    pub actions: Vec<Line>,
+    /// What was left out, and why.
+    pub problems: Vec<Problem>,
+    /// What it cost.
+    pub requests: Requests,
+    /// What is left.
+    pub budget: BudgetLeft,
+    /// How long it took, in milliseconds.
+    pub elapsed_ms: u64,
+}
+
+impl Report {
+    /// An empty report.
+    pub fn new(dry_run: bool) -> Self {
+        Self {
+            version: 1,
+            outcome: Ending::Done,
+            dry_run,
+            actions: Vec::new(),
+            problems: Vec::new(),
+            requests: Requests::default(),
+            budget: BudgetLeft::default(),
+            elapsed_ms: 0,
+        }
+    }
+
+    /// Adds a plan that is not carried out.
+    pub fn plan(&mut self, plan: &Plan) {
+        for action in &plan.actions {
+            let status = if action.held.is_some() { Status::Held } else { Status::Planned };
+            self.actions.push(Line::of(action, status, None));
+        }
+    }
+
+    /// Decides how it ended: the first of failed, retry, partial, attention that applies.
+    pub fn conclude(&mut self, stopped: Option<Ending>) {
+        let mut outcome = stopped.unwrap_or(Ending::Done);
+        for line in &self.actions {
+            let verdict = match (line.status, line.rule) {
+                (Status::Done | Status::Planned, _) => Ending::Done,
+                (Status::Held, Some(HoldRule::Refused)) | (Status::Failed, _) => Ending::Partial,
+                (Status::Held, Some(HoldRule::Doubt)) | (Status::Skipped, _) => Ending::Retry,
+                (
+                    Status::Held,
+                    None
+                    | Some(
+                        HoldRule::MassDeletion
+                        | HoldRule::MassRollback
+                        | HoldRule::ForeignWriter
+                        | HoldRule::Waits
+                        | HoldRule::Person,
+                    ),
+                ) => Ending::Attention,
+            };
+            outcome = outcome.min(verdict);
+        }
+        if !self.problems.is_empty() {
+            outcome = outcome.min(Ending::Partial);
+        }
+        self.outcome = outcome;
+    }
+
+    /// Tells whether anything was or would be done, or waits.
+    pub fn is_quiet(&self) -> bool {
+        self.actions.is_empty() && self.problems.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(status: Status, rule: Option<HoldRule>) -> Line {
+        Line {
+            action: Kind::Update,
+            side: Side::Remote,
+            path: "a/b.html".into(),
+            id: None,
+            fields: vec![Field::Title],
+            status,
+            reason: None,
+            rule,
+        }
+    }
+
+    #[test]
+    fn the_worst_of_several_endings_is_told() {
+        let table = [
+            (vec![], Ending::Done, 0),
+            (vec![line(Status::Done, None)], Ending::Done, 0),
+            (vec![line(Status::Held, Some(HoldRule::Person))], Ending::Attention, 3),
+            (
+                vec![line(Status::Held, Some(HoldRule::Person)), line(Status::Failed, None)],
+                Ending::Partial,
+                4,
+            ),
+            (vec![line(Status::Failed, None), line(Status::Skipped, None)], Ending::Retry, 5),
+        ];
+        for (actions, ending, code) in table {
+            let mut report = Report::new(false);
+            report.actions = actions;
+            report.conclude(None);
+            assert_eq!((report.outcome, report.outcome.exit_code()), (ending, code));
+        }
+        let mut report = Report::new(false);
+        report.actions = vec![line(Status::Skipped, None)];
+        report.conclude(Some(Ending::Failed));
+        assert_eq!(report.outcome.exit_code(), 1);
+    }
+}

@@ -1,0 +1,70 @@
+//! What a cycle has to know of the settings, for one workspace.
+
+use crate::model::{CategoryId, WorkspaceId};
+use crate::reconcile::guard::MaxDeletes;
+use crate::reconcile::snapshot::{Keep, OnConflict};
+use crate::service::Purpose;
+use crate::{model::ArticleId, reconcile::snapshot::Direction};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// The settings of one workspace (design, section 10).
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// Its folder below the mirror, put before paths in reports; empty when it is the mirror itself.
+    pub prefix: String,
+    /// Categories without published articles.
+    pub categories: BTreeSet<CategoryId>,
+    /// How long a version counts as seen.
+    pub guard_window: Duration,
+    /// The limit on deletions.
+    pub max_deletes: MaxDeletes,
+    /// What happens to conflicts.
+    pub on_conflict: OnConflict,
+    /// Whether absent articles are probed.
+    pub probe: bool,
+    /// `enabled` for new files that do not say.
+    pub new_enabled: bool,
+    /// `draft` for new files that do not say.
+    pub new_draft: bool,
+    /// Days that versions are kept.
+    pub keep_days: u32,
+    /// Versions that are kept of every article, however old.
+    pub keep_versions: u32,
+}
+
+/// What one command or trigger asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Request {
+    /// Which way changes may go.
+    pub direction: Direction,
+    /// Paths to look at; empty: all.
+    pub scope: Vec<String>,
+    /// Only plan.
+    pub dry_run: bool,
+    /// Let deletions pass the guards.
+    pub allow_deletes: bool,
+    /// Overrides `on_conflict`.
+    pub prefer: Option<OnConflict>,
+    /// Conflicts that a person settled.
+    pub resolve: BTreeMap<ArticleId, Keep>,
+    /// Who pays.
+    pub purpose: Purpose,
+}
+
+impl Request {
+    /// One cycle in a direction, over everything.
+    pub fn new(direction: Direction) -> Self {
+        Self {
+            direction,
+            scope: Vec::new(),
+            dry_run: false,
+            allow_deletes: false,
+            prefer: None,
+            resolve: BTreeMap::new(),
+            purpose: Purpose::Push,
+        }
+    }
+}

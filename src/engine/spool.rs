@@ -1,0 +1,99 @@
+//! Bodies on their way: kept in the state as they are read, so that memory does not grow with them.
+//!
+//! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
+
+use crate::model::{TextDigest, Version};
+use crate::state::store::Store;
+use crate::state::{Seen, StateError};
+use crate::model::Timestamp;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Bytes that are gathered before they are written in one transaction.
+const BATCH: usize = 4 << 20;
+
+/// One body, and the version that it belongs to, where that goes into the history.
+struct Pending {
+    text: String,
+    file: Option<String>,
+    seen: Option<Seen>,
+}
+
+/// Takes bodies as they are seen.
+pub(super) struct Spool {
+    dry: bool,
+    now: Timestamp,
+    bytes: usize,
+    pending: Vec<Pending>,
+    memory: BTreeMap<TextDigest, Arc<str>>,
+}
+
+impl Spool {
+    pub(super) fn new(dry: bool, now: Timestamp) -> Self {
+        Self { dry, now, bytes: 0, pending: Vec::new(), memory: BTreeMap::new() }
+    }
+
+    /// Takes a body; `may_merge` says that both sides may have changed it.
+    pub(super) fn take(
+        &mut self,
+        store: &mut Store,
+        text: String,
+        file: Option<String>,
+        seen: Option<Seen>,
+        may_merge: bool,
+    ) -> Result<(), StateError> {
+        if self.dry {
+            if may_merge {
+                self.memory.insert(TextDigest::of(&text), text.into());
+            }
+            return Ok(());
+        }
+        self.bytes += text.len() + file.as_ref().map_or(0, String::len);
+        self.pending.push(Pending { text, file, seen });
+        if self.bytes >= BATCH { self.flush(store) } else { Ok(()) }
+    }
+
+    /// Writes what was gathered.
+    pub(super) fn flush(&mut self, store: &mut Store) -> Result<(), StateError> {
+        self.bytes = 0;
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let pending = std::mem::take(&mut self.pending);
+        store.write(self.now, |tx| {
+            for Pending { text, file, seen } in pending {
+                tx.put_body(&text)?;
+                let file = file.as_deref().map(|file| tx.put_body(file)).transpose()?;
+                if let Some(seen) = seen {
+                    tx.record(&Seen { file, ..seen })?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Gives a body back, from memory or the state.
+    pub(super) fn text(
+        &self,
+        store: &Store,
+        digest: TextDigest,
+    ) -> Result<Option<Arc<str>>, StateError> {
+        if let Some(text) = self.memory.get(&digest) {
+            return Ok(Some(text.clone()));
+        }
+        Ok(store.body(digest)?.map(Into::into))
+    }
+}
+
+/// The digest of a body with its CRLF read as LF, where that differs.
+pub(super) fn text_lf(text: &str) -> Option<TextDigest> {
+    text.contains("\r\n").then(|| TextDigest::of(&text.replace("\r\n", "\n")))
+}
+
+/// Tells whether two versions say the same in all but their category and slug.
+pub(super) fn same_words(one: &Version, other: &Version) -> bool {
+    one.title == other.title
+        && one.introtext == other.introtext
+        && one.keywords == other.keywords
+        && one.text == other.text
+}
