@@ -16,6 +16,8 @@ pub enum Visibility {
     Unpublished,
     /// Left the listing, and nothing said why.
     NotVisible,
+    /// The service said that it is gone; the file waits to be removed.
+    Gone,
 }
 
 /// The base of one article.

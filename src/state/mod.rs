@@ -7,15 +7,35 @@
 //! - An [`Intent`] is written before a request that changes the service or a change to a file, and
 //!   removed in the transaction that records the outcome.
 //!
-//! `store` is the only user of SQLite, `schema` holds the migrations, `history` the versions.
+//! `store` is the only user of SQLite, `schema` holds the migrations, `history` says which versions go,
+//! `disk` knows the files.
+
+mod disk;
+pub mod error;
+pub mod history;
+mod schema;
+pub mod store;
+
+pub use error::{ErrorKind, Outcome, StateError};
+pub use store::{Store, Writing};
 
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
-    TextDigest, Timestamp, Version,
+    TextDigest, Timestamp, Version, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
 
 pub use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
+
+/// The one workspace that a state belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Binding {
+    /// The service's address: origin and path.
+    pub service: String,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+}
+
 
 /// What a version belongs to: an article, or a file that has no id yet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -71,6 +91,25 @@ pub struct Event {
     /// Fields, reason, outcome.
     pub detail: String,
 }
+
+/// What was done, before the log adds when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deed {
+    /// A word such as `update`, `delete`, `conflict`.
+    pub action: String,
+    /// Which side it changed.
+    pub side: Side,
+    /// The path in the mirror.
+    pub path: String,
+    /// The article, where there is one.
+    pub id: Option<ArticleId>,
+    /// Fields, reason, outcome.
+    pub detail: String,
+}
+
+/// Names an intent in the state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IntentId(pub i64);
 
 /// A step under way, written before its effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -181,6 +220,43 @@ pub struct Parked {
     pub at: Timestamp,
 }
 
+<<<<<<< HEAD
+=======
+/// A person's release of exactly one set of held actions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Approval {
+    /// The side that the actions change.
+    pub side: Side,
+    /// What kind of actions they are, such as `delete` or `roll-back`.
+    pub kind: String,
+    /// The digest of the set.
+    pub set: Digest,
+    /// When it was given.
+    pub at: Timestamp,
+}
+
+/// A conflict that was shown to a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ConflictRow {
+    /// The article; for two new ones at one place, the service's.
+    pub id: ArticleId,
+    /// The file that keeps the writer's version.
+    pub place: Place,
+    /// The writer's version when it was shown.
+    pub local: Version,
+    /// The service's version that was shown; `None`: the article was gone.
+    pub remote: Option<Version>,
+    /// The service's revision.
+    pub revision: Revision,
+    /// The copy's file name beside the file; `None` where there was nothing to copy.
+    pub copy: Option<String>,
+    /// Why the versions could not be merged.
+    pub reason: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
+>>>>>>> state
 /// Views, ratings and public address of an article, for `kbsync stats`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FigureRow {
