@@ -758,7 +758,7 @@ impl Planner<'_> {
                 enabled: Some(seen.flags.enabled.unwrap_or(true)),
                 draft: Some(seen.flags.draft.unwrap_or(false)),
             },
-            (Visibility::Unpublished | Visibility::NotVisible, _) => Flags {
+            (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
                 enabled: seen.flags.enabled.or(known.enabled),
                 draft: seen.flags.draft.or(known.draft),
             },
@@ -885,7 +885,7 @@ fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
         file: seen.version.clone(),
         file_flags: match seen.visibility {
             Visibility::Published => Flags::default(),
-            Visibility::Unpublished | Visibility::NotVisible => Flags {
+            Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => Flags {
                 enabled: seen.flags.enabled.filter(|on| !on),
                 draft: seen.flags.draft.filter(|on| *on),
             },

@@ -50,7 +50,7 @@ fn holders(base: &Base, remote: &RemoteSnapshot) -> BTreeMap<Address, ArticleId>
     }
     for (id, entry) in &remote.articles {
         match entry {
-            Remote::Present(seen) => {
+            Remote::Present(_) => {
                 if let Some(row) = base.articles.get(id) {
                     let was = (row.remote.category, row.remote.slug.clone());
                     if holders.get(&was) == Some(id) {

@@ -89,6 +89,8 @@ pub struct Figures {
 pub enum Listed {
     /// An article that could be read, with or without its body.
     Article(Box<RemoteArticle>),
+    /// A category that was read on the way, where a listing goes category by category.
+    Category(Box<RemoteCategory>),
     /// An entry that could not: unknown, never absent (failures row 39).
     Unreadable {
         /// Its id, where that much could be read.

@@ -20,7 +20,7 @@ pub use error::{ErrorKind, Outcome, StateError};
 pub use store::{Store, Writing};
 
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
+    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side,
     TextDigest, Timestamp, Version, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,6 @@ pub struct Binding {
     /// The workspace.
     pub workspace: WorkspaceId,
 }
-
 
 /// What a version belongs to: an article, or a file that has no id yet.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -220,43 +219,19 @@ pub struct Parked {
     pub at: Timestamp,
 }
 
-<<<<<<< HEAD
-=======
-/// A person's release of exactly one set of held actions.
+/// A person's release of exactly one held action.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Approval {
-    /// The side that the actions change.
+    /// The side that the action changes.
     pub side: Side,
-    /// What kind of actions they are, such as `delete` or `roll-back`.
+    /// What kind of action it is, such as `delete` or `roll-back`.
     pub kind: String,
-    /// The digest of the set.
+    /// The action's fingerprint.
     pub set: Digest,
     /// When it was given.
     pub at: Timestamp,
 }
 
-/// A conflict that was shown to a person.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct ConflictRow {
-    /// The article; for two new ones at one place, the service's.
-    pub id: ArticleId,
-    /// The file that keeps the writer's version.
-    pub place: Place,
-    /// The writer's version when it was shown.
-    pub local: Version,
-    /// The service's version that was shown; `None`: the article was gone.
-    pub remote: Option<Version>,
-    /// The service's revision.
-    pub revision: Revision,
-    /// The copy's file name beside the file; `None` where there was nothing to copy.
-    pub copy: Option<String>,
-    /// Why the versions could not be merged.
-    pub reason: String,
-    /// Since when.
-    pub at: Timestamp,
-}
-
->>>>>>> state
 /// Views, ratings and public address of an article, for `kbsync stats`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FigureRow {

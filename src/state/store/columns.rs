@@ -99,7 +99,7 @@ macro_rules! word_column {
 }
 
 word_column!(Side: Local = "local", Remote = "remote", Both = "both");
-word_column!(Visibility: Published = "published", Unpublished = "unpublished", NotVisible = "not_visible");
+word_column!(Visibility: Published = "published", Unpublished = "unpublished", NotVisible = "not_visible", Gone = "gone");
 
 /// A word in a column that no version of the schema writes there.
 #[derive(Debug, thiserror::Error)]
