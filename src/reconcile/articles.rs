@@ -330,6 +330,7 @@ impl Planner<'_> {
                 ..seen.clone()
             },
             unsent: way.unsent,
+            unsent_flags: flags.unsent,
             settles,
             send,
             from: Some(from),
@@ -397,7 +398,7 @@ impl Planner<'_> {
                 && row.visibility == settle.seen.visibility
                 && row.remote == settle.seen.version
                 && row.local == settle.unsent
-                && row.file_flags == settle.file_flags
+                && row.file_flags == settle.unsent_flags
                 && row.remote_flags == settle.seen.flags
         });
         if known {
@@ -736,6 +737,8 @@ struct FlagChange {
     remote: Flags,
     /// `enabled`, if it is to be sent.
     send: Option<bool>,
+    /// What the base keeps as the file's while nothing was sent.
+    unsent: Flags,
 }
 
 impl Planner<'_> {
@@ -767,11 +770,13 @@ impl Planner<'_> {
             file: file.flags,
             remote: shown,
             send: None,
+            unsent: file.flags,
         };
         let wish = file.flags.enabled.unwrap_or(self.policy.new_enabled);
         let wished = row.is_some() && file.flags.enabled != was.enabled;
         if wished && Some(wish) != shown.enabled {
             change.send = Some(wish);
+            change.unsent.enabled = was.enabled;
         } else if !wished && shown.enabled != known.enabled {
             change.file.enabled = shown
                 .enabled
@@ -787,11 +792,18 @@ impl Planner<'_> {
             } else {
                 "`draft` cannot be changed through the API: publish the article in the dashboard"
             };
+            change.unsent.draft = was.draft;
             self.problem(&file.place, Some(id), message);
         } else if shown.draft != known.draft {
             change.file.draft = shown
                 .draft
                 .and_then(|on| flag_line(file.flags.draft, on, false));
+        }
+        if change.send.is_none() {
+            change.unsent.enabled = change.file.enabled;
+        }
+        if change.unsent.draft == file.flags.draft {
+            change.unsent.draft = change.file.draft;
         }
         change
     }
@@ -877,23 +889,25 @@ fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
         seen.flags.enabled.get_or_insert(true);
         seen.flags.draft.get_or_insert(false);
     }
+    let file_flags = match seen.visibility {
+        Visibility::Published => Flags::default(),
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => Flags {
+            enabled: seen.flags.enabled.filter(|on| !on),
+            draft: seen.flags.draft.filter(|on| *on),
+        },
+    };
     Settle {
         id,
         from: None,
         had: None,
         to,
         file: seen.version.clone(),
-        file_flags: match seen.visibility {
-            Visibility::Published => Flags::default(),
-            Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => Flags {
-                enabled: seen.flags.enabled.filter(|on| !on),
-                draft: seen.flags.draft.filter(|on| *on),
-            },
-        },
+        file_flags,
         write: true,
         send: Vec::new(),
         send_enabled: None,
         unsent: seen.version.clone(),
+        unsent_flags: file_flags,
         seen,
         settles: false,
     }

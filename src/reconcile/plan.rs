@@ -205,6 +205,8 @@ pub struct Settle {
     pub seen: Seen,
     /// What the base's `local` becomes while nothing was sent: the old one with what was pulled.
     pub unsent: Version,
+    /// The same for `enabled` and `draft`: a wish that was not sent is still one.
+    pub unsent_flags: Flags,
     /// Whether the article had a conflict that is settled by this.
     pub settles: bool,
 }

@@ -1,0 +1,81 @@
+//! What the guards have to know besides the plan: counted here, judged in `reconcile::guard`.
+
+use super::Engine;
+use super::observe::Sight;
+use super::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::{ArticleId, Side, Timestamp};
+use crate::reconcile::guard::Facts;
+use crate::reconcile::plan::{Plan, Step};
+use crate::service::Service;
+use crate::state::Parked;
+use std::collections::BTreeSet;
+
+/// How long a refusal or a count of deletions holds, in milliseconds (design, sections 5 and 6).
+const DAY: i64 = 24 * 60 * 60 * 1000;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Gathers the facts for a plan.
+    pub(super) fn facts(
+        &self,
+        plan: &Plan,
+        sight: &Sight,
+        request: &Request,
+    ) -> anyhow::Result<Facts> {
+        let now = self.clock.now();
+        let since = now.before(DAY);
+        let lately = |side| -> anyhow::Result<usize> {
+            Ok(usize::try_from(self.store.deletions_since(since, side)?).unwrap_or(usize::MAX))
+        };
+        let (mut older_local, mut older_remote, mut duels) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for action in &plan.actions {
+            let Step::Settle(settle) = &action.step else { continue };
+            let Some(row) = sight.base.articles.get(&settle.id) else { continue };
+            if let Some(had) = settle.had.as_ref().filter(|had| **had != row.local)
+                && self.store.knew(settle.id, had.digest())?.is_some()
+            {
+                older_local.insert(settle.id);
+            }
+            if settle.seen.version != row.remote
+                && self.store.knew(settle.id, settle.seen.version.digest())?.is_some()
+            {
+                older_remote.insert(settle.id);
+            }
+            if settle.sends() && self.is_duel(settle.id)? {
+                duels.insert(settle.id);
+            }
+        }
+        Ok(Facts {
+            articles: sight.base.articles.len(),
+            max_deletes: self.settings.max_deletes,
+            allow_deletes: request.allow_deletes,
+            deleted_remote: lately(Side::Remote)?,
+            deleted_local: lately(Side::Local)?,
+            approved: self.store.approvals()?.into_iter().map(|approval| approval.set).collect(),
+            doubt: sight.doubt.clone(),
+            older_local,
+            older_remote,
+            duels,
+            refused: self
+                .store
+                .parked()?
+                .into_iter()
+                .filter(|(_, parked)| still_parked(parked, now))
+                .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
+                .collect(),
+            git: None,
+        })
+    }
+
+    /// Two versions that alternate between the sides: A from here, B from there, A again, B again.
+    fn is_duel(&self, id: ArticleId) -> anyhow::Result<bool> {
+        let recent = self.store.recent_exchange(id)?;
+        let [(s1, d1), (s2, d2), (s3, d3), (s4, d4)] = recent.as_slice() else { return Ok(false) };
+        Ok(s1 != s2 && s1 == s3 && s2 == s4 && d1 == d3 && d2 == d4 && d1 != d2)
+    }
+}
+
+fn still_parked(parked: &Parked, now: Timestamp) -> bool {
+    i64::try_from(now.millis_since(parked.at)).is_ok_and(|age| age < DAY)
+}

@@ -1,0 +1,264 @@
+//! One cycle: observe, reconcile, guard, apply, record, report.
+//!
+//! [`Engine::cycle`] is the recipe. The engine owns the order of effects and nothing else: what to do is
+//! decided by [`crate::reconcile`], how to do it is known by [`crate::mirror`], [`crate::service`] and
+//! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
+
+mod apply;
+mod facts;
+mod observe;
+mod recover;
+pub mod report;
+pub mod settings;
+mod spool;
+pub mod status;
+
+use crate::mirror::disk::Disk;
+use crate::model::{ArticleId, Timestamp};
+use crate::reconcile::plan::{Plan, Problem};
+use crate::reconcile::snapshot::Policy;
+use crate::reconcile::{self, World};
+use crate::service::{ErrorKind, Service, ServiceError};
+use crate::state::{FigureRow, store::Store};
+use report::{BudgetLeft, Ending, Report, Requests};
+use settings::{Request, Settings};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Tells the time of day; durations are measured with tokio's clock.
+pub trait Clock: Send + Sync {
+    /// The moment, by this machine's clock.
+    fn now(&self) -> Timestamp;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(chrono::Utc::now().timestamp_millis())
+    }
+}
+
+/// How far a cycle has come, for people who wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// A phase begins.
+    Phase {
+        /// Its name.
+        name: &'static str,
+        /// Its units, where that is known.
+        total: Option<u64>,
+        /// Requests that one unit costs.
+        requests: u32,
+    },
+    /// So many units of the phase are done.
+    Done(u64),
+}
+
+/// Takes progress; it must not block.
+pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// One workspace's two sides, and what is remembered of them.
+pub struct Engine<S, D> {
+    service: S,
+    disk: D,
+    store: Store,
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+    teller: Teller,
+    /// Views and ratings that came along in this cycle.
+    figures: BTreeMap<ArticleId, FigureRow>,
+}
+
+/// What ended a cycle before its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stop {
+    /// How the cycle ends by it.
+    pub ending: Ending,
+    /// What happened.
+    pub message: String,
+}
+
+impl Stop {
+    fn of(error: ServiceError) -> Self {
+        let ending = ending_of(&error.kind);
+        Self { ending, message: format!("{:#}", anyhow::Error::new(error)) }
+    }
+}
+
+/// How a cycle ends that meets such an error.
+pub fn ending_of(kind: &ErrorKind) -> Ending {
+    match kind {
+        ErrorKind::RateLimited { .. } | ErrorKind::BudgetSpent { .. } | ErrorKind::Unavailable => {
+            Ending::Retry
+        }
+        ErrorKind::Unauthorized
+        | ErrorKind::Forbidden
+        | ErrorKind::NotFound
+        | ErrorKind::Refused
+        | ErrorKind::Unreadable
+        | ErrorKind::NoEndpoint
+        | ErrorKind::TooLarge => Ending::Failed,
+    }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Puts an engine together. The caller holds the mirror's lock for as long as it lives.
+    pub fn new(service: S, disk: D, store: Store, settings: Settings) -> Self {
+        Self {
+            service,
+            disk,
+            store,
+            settings,
+            clock: Arc::new(SystemClock),
+            teller: Arc::new(|_| {}),
+            figures: BTreeMap::new(),
+        }
+    }
+
+    /// Uses another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Tells somebody how far it has come.
+    #[must_use]
+    pub fn with_teller(mut self, teller: Teller) -> Self {
+        self.teller = teller;
+        self
+    }
+
+    /// The state, for reading.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The service, for reading what it cost.
+    pub fn service(&self) -> &S {
+        &self.service
+    }
+
+    /// Takes the engine apart.
+    pub fn into_parts(self) -> (S, D, Store) {
+        (self.service, self.disk, self.store)
+    }
+
+    /// Makes the plan and does nothing: neither side and no row is touched.
+    pub async fn plan(&mut self, request: &Request) -> anyhow::Result<Plan> {
+        let request = Request { dry_run: true, ..request.clone() };
+        let (plan, _) = self.decide(&request).await?;
+        Ok(plan)
+    }
+
+    /// Runs one cycle and reports it. What stops all of it is in the report, too.
+    ///
+    /// # Errors
+    ///
+    /// When the state or the mirror itself cannot be used.
+    pub async fn cycle(&mut self, request: &Request) -> anyhow::Result<Report> {
+        let started = Instant::now();
+        let before = self.service.usage();
+        let mut report = Report::new(request.dry_run);
+        let stop = match self.run(request, &mut report).await {
+            Ok(stop) => stop,
+            Err(error) => Some(service_stop(error)?),
+        };
+        if let Some(stop) = &stop {
+            let known = report.problems.iter().any(|problem| problem.message == stop.message);
+            if !known {
+                report.problems.push(Problem {
+                    path: String::new(),
+                    id: None,
+                    message: stop.message.clone(),
+                });
+            }
+        }
+        report.conclude(stop.map(|stop| stop.ending));
+        let after = self.service.usage();
+        report.requests = Requests::between(before, after);
+        report.budget =
+            BudgetLeft { minute_left: after.minute_left, day_left: after.day_left };
+        report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.with_prefix(&mut report);
+        Ok(report)
+    }
+
+    async fn run(&mut self, request: &Request, report: &mut Report) -> anyhow::Result<Option<Stop>> {
+        let (plan, mut sight) = self.decide(request).await?;
+        report.problems = plan.problems.clone();
+        if request.dry_run {
+            report.plan(&plan);
+            return Ok(sight.stop);
+        }
+        let stop = self.apply(plan, &mut sight, request, report).await?;
+        self.close_books(&sight, request, report, stop.is_none())?;
+        Ok(stop.or(sight.stop))
+    }
+
+    /// Observes both sides and makes the plan.
+    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Sight)> {
+        self.figures.clear();
+        let mut sight = self.observe(request).await?;
+        let bodies = self.bodies(&sight, request)?;
+        let policy = self.policy(request);
+        let world = World {
+            base: &sight.base,
+            local: &sight.local,
+            paired: &sight.paired,
+            remote: &sight.remote,
+            bodies: &bodies,
+            policy: &policy,
+        };
+        let mut plan = reconcile::reconcile(world);
+        let facts = self.facts(&plan, &sight, request)?;
+        reconcile::guard::hold(&mut plan, &facts);
+        plan.problems.append(&mut sight.problems);
+        reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);
+        Ok((plan, sight))
+    }
+
+    fn policy(&self, request: &Request) -> Policy {
+        Policy {
+            direction: request.direction,
+            on_conflict: request.prefer.unwrap_or(self.settings.on_conflict),
+            scope: request.scope.clone(),
+            new_enabled: self.settings.new_enabled,
+            new_draft: self.settings.new_draft,
+            resolve: request.resolve.clone(),
+            wanted_categories: self.settings.categories.clone(),
+        }
+    }
+
+    /// Puts the workspace's folder before every path of a report.
+    fn with_prefix(&self, report: &mut Report) {
+        if self.settings.prefix.is_empty() {
+            return;
+        }
+        let prefix = &self.settings.prefix;
+        let paths = report.actions.iter_mut().map(|line| &mut line.path);
+        for path in paths.chain(report.problems.iter_mut().map(|problem| &mut problem.path)) {
+            *path = format!("{prefix}/{path}").trim_end_matches('/').to_owned();
+        }
+    }
+
+    fn tell(&self, name: &'static str, total: Option<u64>, requests: u32) {
+        (self.teller)(Progress::Phase { name, total, requests });
+    }
+
+    fn told(&self, units: u64) {
+        (self.teller)(Progress::Done(units));
+    }
+}
+
+/// An error of the service ends the cycle and is reported; any other is the caller's.
+fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
+    match error.downcast_ref::<ServiceError>() {
+        Some(cause) => Ok(Stop { ending: ending_of(&cause.kind), message: format!("{error:#}") }),
+        None => Err(error),
+    }
+}

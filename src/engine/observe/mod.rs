@@ -1,0 +1,456 @@
+//! The first half of a cycle: look at both sides, once each, and pair what was found.
+//!
+//! Order matters. The mirror is scanned first, so that the listing's bodies can be compared as they
+//! stream by; categories that nobody knows are read next, since files are placed by them; and only then is
+//! it clear which absent articles have to be asked for.
+
+pub(super) mod local;
+pub(super) mod questions;
+pub(super) mod remote;
+
+use super::recover;
+use super::settings::Request;
+use super::spool::Spool;
+use super::{Engine, Stop};
+use crate::mirror::disk::Disk;
+use crate::model::base::{CategoryRow, Visibility};
+use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest};
+use crate::reconcile::pairing::{self, Paired};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
+use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
+use anyhow::Context as _;
+use remote::{Known, Listing};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::time::Instant;
+
+/// What one cycle saw.
+pub(super) struct Sight {
+    pub(super) base: Base,
+    pub(super) local: LocalSnapshot,
+    pub(super) paired: Paired,
+    pub(super) remote: RemoteSnapshot,
+    pub(super) problems: Vec<Problem>,
+    /// Stamps of the files that were scanned.
+    pub(super) stamps: BTreeMap<Place, Stamp>,
+    pub(super) category_stamps: BTreeMap<String, Stamp>,
+    /// When the service's versions were seen.
+    pub(super) seen_at: Instant,
+    /// What to send back with the next listing, if this cycle leaves nothing open.
+    pub(super) validator: Option<Validator>,
+    pub(super) spool: Spool,
+    /// Why nothing may be deleted, if a part of the looking failed.
+    pub(super) doubt: Option<String>,
+    /// What ended the asking before its end.
+    pub(super) stop: Option<Stop>,
+}
+
+/// The stored validator of the last listing that left nothing open.
+pub(super) const VALIDATOR: &str = "listing_validator";
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Looks at both sides.
+    pub(super) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
+        let now = self.clock.now();
+        let mut base = self.load_base()?;
+        let mut spool = Spool::new(request.dry_run, now);
+        self.tell("scanning", None, 0);
+        let scanned = local::scan(self, &base, &mut spool)?;
+        self.tell("listing", None, 0);
+        let tombstones: BTreeSet<_> = self.store.tombstones()?.into_iter().collect();
+        let changed = scanned.changed.clone();
+        let rows = base.articles.clone();
+        let known = Known { rows: &rows, tombstones: &tombstones, changed: &changed, now };
+        let list = ListRequest {
+            workspace: self.settings.workspace,
+            categories: self.known_categories(&base, &scanned.snapshot),
+            validator: self.validator()?,
+            purpose: request.purpose,
+        };
+        let seen_at = Instant::now();
+        let listing = remote::list(&self.service, &list, &known, &mut self.store, &mut spool)
+            .await
+            .map_err(|error| match error {
+                remote::ListError::Service(error) => anyhow::Error::new(error),
+                remote::ListError::State(error) => anyhow::Error::new(error),
+            })
+            .context("failed to list the workspace")?;
+        let mut sight = Sight {
+            base: Base::default(),
+            local: scanned.snapshot,
+            paired: Paired::default(),
+            remote: RemoteSnapshot::default(),
+            problems: scanned.problems,
+            stamps: scanned.stamps,
+            category_stamps: scanned.category_stamps,
+            seen_at,
+            validator: None,
+            spool,
+            doubt: scanned.doubt,
+            stop: None,
+        };
+        self.take_listing(&base, listing, request, &known, &mut sight).await?;
+        recover::settle_intents(self, &mut base, &sight, request)?;
+        sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        self.ask_absent(&base, request, &known, &mut sight).await?;
+        // A file may meet an article that only the answers brought to light.
+        sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        sight.base = base;
+        Ok(sight)
+    }
+
+    /// Loads the base.
+    pub(super) fn load_base(&self) -> anyhow::Result<Base> {
+        Ok(Base {
+            articles: self.store.articles()?.into_iter().map(|row| (row.id, row)).collect(),
+            categories: self.store.categories()?.into_iter().map(|row| (row.id, row)).collect(),
+            conflicts: self.store.conflicts()?.into_iter().map(|row| (row.id, row)).collect(),
+        })
+    }
+
+    fn validator(&self) -> anyhow::Result<Option<Validator>> {
+        let stored = self.store.meta(VALIDATOR)?;
+        Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    fn known_categories(&self, base: &Base, local: &LocalSnapshot) -> Vec<CategoryId> {
+        let ids: BTreeSet<CategoryId> = base
+            .categories
+            .keys()
+            .chain(&self.settings.categories)
+            .copied()
+            .chain(local.categories.iter().filter_map(|category| category.id))
+            .collect();
+        ids.into_iter().collect()
+    }
+
+    async fn take_listing(
+        &mut self,
+        base: &Base,
+        mut listing: Listing,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        for why in &listing.nameless {
+            sight.problems.push(Problem {
+                path: String::new(),
+                id: None,
+                message: format!("the listing has an article that cannot be read: {why}"),
+            });
+        }
+        if !listing.nameless.is_empty() {
+            sight.doubt = Some("the listing had an article that could not be read".to_owned());
+        }
+        for category in std::mem::take(&mut listing.categories).into_values() {
+            sight.remote.categories.insert(category.id, (category.version, category.revision));
+        }
+        let wanted = self.categories_to_read(base, &listing, request, sight);
+        self.read_categories(&wanted, base, &mut listing, request, known, sight).await?;
+        self.fetch_bodies(&mut listing, request, known, sight).await?;
+        if let Some(ListEnd::Whole { validator, .. }) = &listing.end {
+            sight.validator.clone_from(validator);
+        }
+        sight.remote.complete = listing.nameless.is_empty() && sight.stop.is_none();
+        for left in listing.bodiless {
+            let why = "its body was not read".to_owned();
+            listing.articles.insert(left.id, Remote::Unknown(why));
+        }
+        sight.remote.articles = listing.articles;
+        self.figures.append(&mut listing.figures);
+        Ok(())
+    }
+
+    /// Categories are read when first seen, once a day, when an article moved into or out of them, and
+    /// before their words are changed.
+    fn categories_to_read(
+        &self,
+        base: &Base,
+        listing: &Listing,
+        request: &Request,
+        sight: &Sight,
+    ) -> Vec<CategoryId> {
+        let now = self.clock.now();
+        let mut wanted: BTreeSet<CategoryId> = listing
+            .bodiless
+            .iter()
+            .map(|article| article.category)
+            .chain(sight.local.categories.iter().filter_map(|category| category.id))
+            .chain(self.settings.categories.iter().copied())
+            .filter(|id| !base.categories.contains_key(id))
+            .collect();
+        for (id, entry) in &listing.articles {
+            let Remote::Present(seen) = entry else { continue };
+            let row = base.articles.get(id);
+            let moved = row.is_some_and(|row| row.remote.category != seen.version.category);
+            if moved || !base.categories.contains_key(&seen.version.category) {
+                wanted.insert(seen.version.category);
+            }
+            if let Some(row) = row.filter(|_| moved) {
+                wanted.insert(row.remote.category);
+            }
+        }
+        let window = u64::try_from(self.settings.guard_window.as_millis()).unwrap_or(u64::MAX);
+        let changed = |row: &CategoryRow| {
+            request.direction.pushes()
+                && now.millis_since(row.read_at) >= window
+                && sight.local.categories.iter().any(|category| {
+                    let mine = category.id == Some(row.id)
+                        || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
+                    mine && (category.version.as_ref().is_some_and(|version| *version != row.local)
+                        || row.folder.as_deref() != Some(&category.folder))
+                })
+        };
+        // Once a day, and not all on the same poll: the oldest first.
+        let mut old: Vec<&CategoryRow> = base
+            .categories
+            .values()
+            .filter(|row| now.millis_since(row.read_at) >= questions::ASK_AGAIN)
+            .collect();
+        old.sort_by_key(|row| row.read_at);
+        wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
+        wanted.extend(base.categories.values().filter(|row| changed(row)).map(|row| row.id));
+        wanted.retain(|id| !sight.remote.categories.contains_key(id));
+        wanted.into_iter().collect()
+    }
+
+    async fn read_categories(
+        &mut self,
+        wanted: &[CategoryId],
+        base: &Base,
+        listing: &mut Listing,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.tell("reading categories", Some(wanted.len() as u64), 1);
+        for (done, &id) in wanted.iter().enumerate() {
+            match self.service.category(id, request.purpose).await {
+                Ok((category, articles)) => {
+                    let foreign = category
+                        .workspace
+                        .is_some_and(|workspace| workspace != self.settings.workspace);
+                    if foreign {
+                        sight.problems.push(Problem {
+                            path: folder_of(base, &sight.local, id),
+                            id: None,
+                            message: format!("category {id} belongs to another workspace"),
+                        });
+                        continue;
+                    }
+                    sight.remote.categories.insert(id, (category.version, category.revision));
+                    self.use_bodies(articles, listing, known, sight)?;
+                }
+                Err(error) if error.stops_all() => {
+                    sight.stop_for(error);
+                    return Ok(());
+                }
+                Err(error) => sight.problems.push(Problem {
+                    path: folder_of(base, &sight.local, id),
+                    id: None,
+                    message: format!("its category cannot be read: {error}"),
+                }),
+            }
+            self.told(done as u64 + 1);
+        }
+        Ok(())
+    }
+
+    /// A category's answer carries bodies anyway: they serve the articles that the listing left without.
+    fn use_bodies(
+        &mut self,
+        articles: Vec<crate::service::Listed>,
+        listing: &mut Listing,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        for entry in articles {
+            let crate::service::Listed::Article(article) = entry else { continue };
+            let waiting = listing.bodiless.iter().position(|left| {
+                left.id == article.id && left.revision == article.revision
+            });
+            if let (Some(position), true) = (waiting, article.text.is_some()) {
+                listing.bodiless.swap_remove(position);
+                listing.article(*article, known, &mut self.store, &mut sight.spool)?;
+            }
+        }
+        sight.spool.flush(&mut self.store)?;
+        Ok(())
+    }
+
+    /// Fetches the bodies that the listing does not carry: by category where several of one are new.
+    async fn fetch_bodies(
+        &mut self,
+        listing: &mut Listing,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
+        for article in &listing.bodiless {
+            *by_category.entry(article.category).or_default() += 1;
+        }
+        let several: Vec<CategoryId> = by_category
+            .into_iter()
+            .filter(|(id, count)| *count > 1 && !sight.remote.categories.contains_key(id))
+            .map(|(id, _)| id)
+            .collect();
+        self.read_categories(&several, &Base::default(), listing, request, known, sight).await?;
+        let left: Vec<RemoteArticle> = listing.bodiless.clone();
+        if left.is_empty() || sight.stop.is_some() {
+            return Ok(());
+        }
+        self.tell("reading articles", Some(left.len() as u64), 1);
+        for (done, article) in left.into_iter().enumerate() {
+            let id = article.id;
+            match self.service.article(id, request.purpose).await {
+                Ok(article) if article.text.is_some() => {
+                    listing.bodiless.retain(|left| left.id != id);
+                    listing.article(article, known, &mut self.store, &mut sight.spool)?;
+                }
+                Ok(_) => {}
+                Err(error) if error.stops_all() => {
+                    sight.stop_for(error);
+                    break;
+                }
+                Err(error) => sight.problems.push(Problem {
+                    path: String::new(),
+                    id: Some(id),
+                    message: format!("its body cannot be read: {error}"),
+                }),
+            }
+            self.told(done as u64 + 1);
+        }
+        sight.spool.flush(&mut self.store)?;
+        Ok(())
+    }
+
+    /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+    async fn ask_absent(
+        &mut self,
+        base: &Base,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        if !sight.remote.complete {
+            return Ok(());
+        }
+        let limit = self.settings.max_deletes.limit(base.articles.len());
+        let mut absent = questions::sort_absent(
+            base,
+            &sight.paired,
+            &sight.remote.articles,
+            request,
+            limit,
+            known.now,
+        );
+        sight.remote.articles.append(&mut absent.known);
+        let doubtful = questions::listed_but_disabled(base, &sight.remote.articles);
+        absent.ask.extend(doubtful.into_iter().map(|id| questions::Question { id, get: false }));
+        absent.ask.retain(|question| self.in_scope(base, &sight.paired, request, question.id));
+        if !absent.ask.is_empty() {
+            self.tell("asking for absent articles", Some(absent.ask.len() as u64), 2);
+        }
+        for (done, question) in absent.ask.iter().enumerate() {
+            match self.ask(*question, request, known, &mut sight.spool).await? {
+                Ok(answer) => {
+                    self.remember_answer(base, question.id, &answer, request)?;
+                    sight.remote.articles.insert(question.id, answer);
+                }
+                Err(error) => {
+                    sight.stop_for(error);
+                    break;
+                }
+            }
+            self.told(done as u64 + 1);
+        }
+        for row in base.articles.values() {
+            sight.remote.articles.entry(row.id).or_insert_with(|| {
+                Remote::Unknown("it was not asked for in this cycle".to_owned())
+            });
+        }
+        Ok(())
+    }
+
+    fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {
+        let policy = self.policy(request);
+        base.articles.get(&id).is_some_and(|row| policy.covers(&row.place))
+            || paired.files.get(&id).is_some_and(|file| policy.covers(&file.place))
+    }
+
+    /// A confirmed 404 is remembered, and so is when an article was asked for.
+    fn remember_answer(
+        &mut self,
+        base: &Base,
+        id: ArticleId,
+        answer: &Remote,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let Some(row) = base.articles.get(&id).filter(|_| !request.dry_run) else { return Ok(()) };
+        let now = self.clock.now();
+        let mut row = row.clone();
+        row.asked = Some(now);
+        match answer {
+            Remote::Gone => row.visibility = Visibility::Gone,
+            Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
+            Remote::Present(_) | Remote::Unknown(_) => {}
+        }
+        self.store.write(now, |tx| tx.put_article(&row))?;
+        Ok(())
+    }
+
+    /// Loads the bodies that a merge needs: of articles whose body changed on both sides.
+    pub(super) fn bodies(&self, sight: &Sight, request: &Request) -> anyhow::Result<Bodies> {
+        let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
+        for (id, file) in &sight.paired.files {
+            let Some(Remote::Present(seen)) = sight.remote.articles.get(id) else { continue };
+            let (ours, theirs) = (file.version.text, seen.version.text);
+            if let Some(shown) = sight.base.conflicts.get(id).and_then(|row| row.remote.as_ref()) {
+                wanted.extend([shown.text, ours, theirs]);
+            }
+            let Some(row) = sight.base.articles.get(id) else {
+                if request.resolve.contains_key(id) {
+                    wanted.extend([ours, theirs]);
+                }
+                continue;
+            };
+            if !file.version.agrees(&row.local, Field::Text) && !seen.version.agrees(&row.remote, Field::Text)
+            {
+                wanted.extend([row.local.text, row.remote.text, ours, theirs]);
+            }
+        }
+        let mut bodies = Bodies::new();
+        for digest in wanted {
+            if let Some(text) = sight.spool.text(&self.store, digest)? {
+                bodies.insert(digest, text);
+            }
+        }
+        Ok(bodies)
+    }
+}
+
+/// Categories that are read again in one cycle, once their day is over.
+const MAX_REFRESHED: usize = 5;
+
+impl Sight {
+    /// Remembers what ended the looking; nothing is deleted in such a cycle.
+    pub(super) fn stop_for(&mut self, error: ServiceError) {
+        self.doubt = Some(format!("the service could not be asked ({error})"));
+        self.stop = Some(Stop::of(error));
+        self.remote.complete = false;
+    }
+}
+
+fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {
+    local
+        .categories
+        .iter()
+        .find(|category| category.id == Some(id))
+        .map(|category| category.folder.clone())
+        .or_else(|| base.categories.get(&id).and_then(|row| row.folder.clone()))
+        .unwrap_or_default()
+}

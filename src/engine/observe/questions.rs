@@ -1,0 +1,187 @@
+//! Articles that are not in the listing: which to ask for, and what the answers mean (design, section 6).
+//!
+//! Absent is not deleted: an article is gone only when a GET and a probe both say so.
+
+use super::remote::{self, Known, as_recorded, take_seen, visibility_of};
+use crate::engine::Engine;
+use crate::engine::settings::Request;
+use crate::engine::spool::Spool;
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Timestamp};
+use crate::reconcile::pairing::Paired;
+use crate::reconcile::snapshot::{Base, Remote};
+use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
+use std::collections::BTreeMap;
+
+/// Known drafts and disabled articles are asked for again after this long, in milliseconds.
+pub(super) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
+
+/// One article to ask for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Question {
+    pub(super) id: ArticleId,
+    /// Whether a GET may find it; a known draft is only probed.
+    pub(super) get: bool,
+}
+
+/// What is known of the absent ones without asking, and what has to be asked.
+#[derive(Default)]
+pub(super) struct Absent {
+    pub(super) known: BTreeMap<ArticleId, Remote>,
+    pub(super) ask: Vec<Question>,
+}
+
+/// Sorts the articles that a complete listing does not have.
+pub(super) fn sort_absent(
+    base: &Base,
+    paired: &Paired,
+    listed: &BTreeMap<ArticleId, Remote>,
+    request: &Request,
+    limit: usize,
+    now: Timestamp,
+) -> Absent {
+    let mut absent = Absent::default();
+    let limit = if request.allow_deletes { usize::MAX } else { limit };
+    let (mut vanished, mut again) = (0, 0);
+    for row in base.articles.values().filter(|row| !listed.contains_key(&row.id)) {
+        let file = paired.files.get(&row.id);
+        let touched = file.is_none_or(|file| {
+            file.version != row.local || file.flags != row.file_flags
+        }) && !paired.unknown.contains_key(&row.id);
+        let due = row.asked.is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
+        match row.visibility {
+            Visibility::Gone => {
+                absent.known.insert(row.id, Remote::Gone);
+            }
+            Visibility::Published if vanished < limit => {
+                vanished += 1;
+                absent.ask.push(Question { id: row.id, get: true });
+            }
+            Visibility::Published => {
+                let why = format!("more than {limit} articles left the listing; its turn comes later");
+                absent.known.insert(row.id, Remote::NotVisible(why));
+            }
+            Visibility::Unpublished | Visibility::NotVisible if touched => {
+                absent.ask.push(Question { id: row.id, get: false });
+            }
+            Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
+                again += 1;
+                absent.ask.push(Question { id: row.id, get: false });
+            }
+            Visibility::Unpublished => {
+                absent.known.insert(row.id, Remote::Present(as_recorded(row)));
+            }
+            Visibility::NotVisible => {
+                absent.known.insert(row.id, Remote::NotVisible("it is not listed".to_owned()));
+            }
+        }
+    }
+    let strangers = paired
+        .files
+        .keys()
+        .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
+    absent.ask.extend(strangers.map(|id| Question { id: *id, get: true }));
+    absent
+}
+
+/// Listed articles of which we last knew that they are disabled, under a revision that is not ours: a
+/// service may list disabled articles, so only a probe tells whether it was enabled again.
+pub(super) fn listed_but_disabled(
+    base: &Base,
+    listed: &BTreeMap<ArticleId, Remote>,
+) -> Vec<ArticleId> {
+    let suspicious = |row: &&ArticleRow| {
+        row.remote_flags.enabled == Some(false)
+            && matches!(listed.get(&row.id), Some(Remote::Present(seen))
+                if row.written.as_ref() != Some(&seen.revision)
+                    && (row.visibility != Visibility::Unpublished || row.revision != seen.revision)
+                    && seen.flags.enabled.is_none())
+    };
+    base.articles.values().filter(suspicious).map(|row| row.id).collect()
+}
+
+/// What one question came to: an answer, or the error that ends all asking.
+pub(super) type Asked = Result<Remote, ServiceError>;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Asks for one article: GET where it may be published, then a probe.
+    pub(super) async fn ask(
+        &mut self,
+        question: Question,
+        request: &Request,
+        known: &Known<'_>,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Asked> {
+        if question.get {
+            match self.service.article(question.id, request.purpose).await {
+                Ok(article) => {
+                    return self.answered(article, Visibility::Published, known, spool).map(Ok);
+                }
+                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error) if error.stops_all() => return Ok(Err(error)),
+                Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
+            }
+        }
+        if !self.may_probe()? {
+            return Ok(Ok(Remote::NotVisible(
+                "it is not listed, and probing is off".to_owned(),
+            )));
+        }
+        match self.service.probe(question.id, request.purpose).await {
+            Ok(article) => {
+                let visibility = visibility_of(article.flags);
+                let visibility = match visibility {
+                    // Not found by GET although nothing hides it: readers do not see it.
+                    Visibility::Published => Visibility::Unpublished,
+                    Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
+                };
+                self.answered(article, visibility, known, spool).map(Ok)
+            }
+            Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(Remote::Gone)),
+            Err(error) if error.stops_all() => Ok(Err(error)),
+            Err(error) => {
+                if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
+                    self.stop_probing(&error)?;
+                }
+                Ok(Ok(Remote::NotVisible(error.to_string())))
+            }
+        }
+    }
+
+    fn answered(
+        &mut self,
+        article: RemoteArticle,
+        visibility: Visibility,
+        known: &Known<'_>,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Remote> {
+        let id = article.id;
+        if article.text.is_none() {
+            return Ok(Remote::Unknown("the answer has no body".to_owned()));
+        }
+        if let Some(figures) = article.figures {
+            self.figures.insert(id, remote::figure_row(figures, article.full_url.clone()));
+        }
+        let seen = take_seen(article, visibility, known, &mut self.store, spool)?;
+        spool.flush(&mut self.store)?;
+        Ok(Remote::Present(seen))
+    }
+
+    /// Probing is allowed until the settings or the service say no.
+    pub(in crate::engine) fn may_probe(&self) -> anyhow::Result<bool> {
+        Ok(self.settings.probe && self.store.meta(PROBE_REFUSED)?.is_none())
+    }
+
+    /// The first refusal ends probing for this workspace, and the report says so.
+    pub(in crate::engine) fn stop_probing(&mut self, error: &ServiceError) -> anyhow::Result<()> {
+        tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
+        let now = self.clock.now();
+        let reason = error.to_string();
+        self.store.write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        Ok(())
+    }
+}
+
+/// Set once the service refused a probe.
+pub(in crate::engine) const PROBE_REFUSED: &str = "probe_refused";
