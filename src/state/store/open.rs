@@ -203,18 +203,19 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
 
 /// Binds a new database, or sees that it is bound to the same.
 fn bind(conn: &Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
-    if let Some(was) = bound_to(conn)? {
-        return if was == *binding {
-            Ok(())
-        } else {
-            Err(StateError::new(ErrorKind::ForeignBinding { was }))
-        };
+    if bound_to(conn)?.is_none() {
+        conn.execute(
+            "INSERT OR IGNORE INTO binding (one, service, workspace, created_at) \
+             VALUES (1, ?1, ?2, ?3)",
+            params![binding.service, binding.workspace, now],
+        )?;
     }
-    conn.execute(
-        "INSERT INTO binding (one, service, workspace, created_at) VALUES (1, ?1, ?2, ?3)",
-        params![binding.service, binding.workspace, now],
-    )?;
-    Ok(())
+    // Another process may have been first even now: what stands there counts.
+    match bound_to(conn)? {
+        Some(was) if was != *binding => Err(StateError::new(ErrorKind::ForeignBinding { was })),
+        Some(_same) => Ok(()),
+        None => Err(StateError::corrupt("its binding is gone")),
+    }
 }
 
 fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {

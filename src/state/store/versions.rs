@@ -138,32 +138,17 @@ impl Store {
 impl Writing<'_> {
     /// Adds a version to the history and gives its number.
     ///
-    /// `None`: it is the last recorded one, and its file says nothing new either. Its bodies are put by
-    /// the caller.
+    /// `None`: it is the last recorded one, at the same place, and its file says nothing new either. Its
+    /// bodies are put by the caller.
     pub fn record(&mut self, seen: &Seen) -> Outcome<Option<u64>> {
         let key = match find(self.sql()?, &seen.subject)? {
             Some(key) => key,
             None => self.add_subject(&seen.subject)?,
         };
         let digest = seen.version.digest();
-        let last = self
-            .sql()?
-            .prepare_cached(
-                "SELECT number, digest, whole FROM versions WHERE subject = ?1 \
-                 ORDER BY number DESC LIMIT 1",
-            )?
-            .query_row([key], |row| {
-                let whole: Option<TextDigest> = row.get(2)?;
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Digest>(1)?, whole))
-            })
-            .optional()?;
-        let number = match last {
-            Some((_, same, whole))
-                if same == digest && (seen.file.is_none() || seen.file == whole) =>
-            {
-                return Ok(None);
-            }
-            Some((number, _, _)) => number + 1,
+        let number = match last_of(self.sql()?, key)? {
+            Some(last) if last.says(seen, digest) => return Ok(None),
+            Some(last) => last.number + 1,
             None => 1,
         };
         let words = &seen.version;
@@ -250,6 +235,39 @@ impl Writing<'_> {
             ])?;
         Ok(self.sql()?.last_insert_rowid())
     }
+}
+
+/// The last recorded version of a subject.
+struct Last {
+    number: i64,
+    digest: Digest,
+    whole: Option<TextDigest>,
+    place: Place,
+}
+
+impl Last {
+    /// Tells whether a version adds nothing. A copy without its file says less than one with it.
+    fn says(&self, seen: &Seen, digest: Digest) -> bool {
+        self.digest == digest
+            && self.place == seen.place
+            && (seen.file.is_none() || seen.file == self.whole)
+    }
+}
+
+fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Option<Last>> {
+    conn.prepare_cached(
+        "SELECT number, digest, whole, folder, file FROM versions WHERE subject = ?1 \
+         ORDER BY number DESC LIMIT 1",
+    )?
+    .query_row([subject], |row| {
+        Ok(Last {
+            number: row.get(0)?,
+            digest: row.get(1)?,
+            whole: row.get(2)?,
+            place: place(row, 3)?,
+        })
+    })
+    .optional()
 }
 
 fn find(conn: &Connection, subject: &Subject) -> rusqlite::Result<Option<i64>> {

@@ -58,6 +58,10 @@ fn only_what_is_new_is_recorded() {
         file: Some(TextDigest::of(file)),
         ..seen(&subject, Side::Local, text)
     };
+    let moved = Seen {
+        place: Place::new("start", "setup.html"),
+        ..seen(&subject, Side::Local, "a")
+    };
     let cases = [
         ("first", seen(&subject, Side::Remote, "a"), Some(1)),
         ("again", seen(&subject, Side::Local, "a"), None),
@@ -71,6 +75,8 @@ fn only_what_is_new_is_recorded() {
         ("a comment changed", file("a", "f # note"), Some(3)),
         ("new words", seen(&subject, Side::Remote, "b"), Some(4)),
         ("old words", seen(&subject, Side::Remote, "a"), Some(5)),
+        ("at a new place", moved.clone(), Some(6)),
+        ("still there", moved, None),
     ];
     for (name, seen, number) in cases {
         assert_eq!(record(&mut store, 0, &seen), number, "{name}");
