@@ -120,14 +120,14 @@ impl Store {
         })
     }
 
-    /// Reads sides and digests of an article's last four versions, newest first.
+    /// Reads sides and digests of the last four versions that one side alone had, newest first.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
         self.read(|conn| {
             collect(
                 conn.prepare_cached(
                     "SELECT side, digest FROM versions \
                      WHERE subject = (SELECT id FROM subjects WHERE article = ?1) \
-                     ORDER BY number DESC LIMIT 4",
+                     AND side <> 'both' ORDER BY number DESC LIMIT 4",
                 )?
                 .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?,
             )
@@ -138,19 +138,19 @@ impl Store {
 impl Writing<'_> {
     /// Adds a version to the history and gives its number.
     ///
-    /// `None`: it is the last recorded one, at the same place, and its file says nothing new either. Its
-    /// bodies are put by the caller.
+    /// `None`: it is known as the last one of its side, at the same place, and its file says nothing new
+    /// either. Its bodies are put by the caller.
     pub fn record(&mut self, seen: &Seen) -> Outcome<Option<u64>> {
         let key = match find(self.sql()?, &seen.subject)? {
             Some(key) => key,
             None => self.add_subject(&seen.subject)?,
         };
         let digest = seen.version.digest();
-        let number = match last_of(self.sql()?, key)? {
-            Some(last) if last.says(seen, digest) => return Ok(None),
-            Some(last) => last.number + 1,
-            None => 1,
-        };
+        let last = last_of(self.sql()?, key)?;
+        if adds_nothing(&last, seen, digest) {
+            return Ok(None);
+        }
+        let number = last.first().map_or(1, |last| last.number + 1);
         let words = &seen.version;
         self.sql()?
             .prepare_cached(
@@ -237,16 +237,17 @@ impl Writing<'_> {
     }
 }
 
-/// The last recorded version of a subject.
+/// One of the last recorded versions of a subject.
 struct Last {
     number: i64,
+    side: Side,
     digest: Digest,
     whole: Option<TextDigest>,
     place: Place,
 }
 
 impl Last {
-    /// Tells whether a version adds nothing. A copy without its file says less than one with it.
+    /// Tells whether a version says the same. A copy without its file says less than one with it.
     fn says(&self, seen: &Seen, digest: Digest) -> bool {
         self.digest == digest
             && self.place == seen.place
@@ -254,20 +255,39 @@ impl Last {
     }
 }
 
-fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Option<Last>> {
+/// Tells whether a version is known: it is the last one, or the two sides stand against each other, as in
+/// a conflict, and it is the last of its side. An agreement of both sides is told once.
+fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
+    match last {
+        [] => false,
+        [newest, ..] if seen.side == Side::Both => newest.side == Side::Both && newest.says(seen, digest),
+        [newest, ..] if newest.says(seen, digest) => true,
+        [newest, before] => {
+            newest.side != Side::Both
+                && newest.side != seen.side
+                && before.side == seen.side
+                && before.says(seen, digest)
+        }
+        [..] => false,
+    }
+}
+
+/// The last two versions of a subject, newest first.
+fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Vec<Last>> {
     conn.prepare_cached(
-        "SELECT number, digest, whole, folder, file FROM versions WHERE subject = ?1 \
-         ORDER BY number DESC LIMIT 1",
+        "SELECT number, side, digest, whole, folder, file FROM versions WHERE subject = ?1 \
+         ORDER BY number DESC LIMIT 2",
     )?
-    .query_row([subject], |row| {
+    .query_map([subject], |row| {
         Ok(Last {
             number: row.get(0)?,
-            digest: row.get(1)?,
-            whole: row.get(2)?,
-            place: place(row, 3)?,
+            side: row.get(1)?,
+            digest: row.get(2)?,
+            whole: row.get(3)?,
+            place: place(row, 4)?,
         })
-    })
-    .optional()
+    })?
+    .collect()
 }
 
 fn find(conn: &Connection, subject: &Subject) -> rusqlite::Result<Option<i64>> {

@@ -1,0 +1,347 @@
+//! Categories: created and changed on the service, folders made and renamed in the mirror.
+
+use super::record::deed;
+use super::send::pause;
+use super::{Done, Run, failed, not_written};
+use crate::engine::{Engine, Stop};
+use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect};
+use crate::mirror::document::{CategoryChanges, CategoryDocument};
+use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp};
+use crate::reconcile::plan::SettleCategory;
+use crate::service::{CategoryPatch, ErrorKind, NewCategory, RemoteCategory, Service};
+use crate::state::{Intent, IntentId};
+
+/// How often a POST without an answer is repeated.
+const TRIES: u32 = 4;
+/// `_category.yaml` is small.
+const MAX_YAML: usize = 1 << 20;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Creates a category for a folder, and writes its `_category.yaml`.
+    pub(super) async fn create_category(
+        &mut self,
+        folder: &str,
+        provisional: CategoryId,
+        version: &CategoryVersion,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let (intent, mut lost) = self.category_intent(folder, version)?;
+        let new = NewCategory { workspace: self.settings.workspace, version: version.clone() };
+        let mut tries = 0;
+        let created = loop {
+            let error = match self.service.create_category(&new).await {
+                Ok(category) => break category,
+                Err(error) => error,
+            };
+            lost |= error.answer_lost;
+            if error.kind == ErrorKind::Unavailable && tries < TRIES {
+                tries += 1;
+                tokio::time::sleep(pause(tries)).await;
+                continue;
+            }
+            run.blocked.insert(folder.to_owned());
+            if error.kind == ErrorKind::Refused && lost {
+                return Ok(Done::Held(format!(
+                    "the category \"{}\" exists, but the API does not list categories; put its id into \
+                     {folder}/{CATEGORY_FILE}",
+                    version.slug
+                )));
+            }
+            if lost {
+                return Ok(Done::Stopped(Stop::of(error)));
+            }
+            let now = self.clock.now();
+            self.store.write(now, |tx| tx.remove_intent(intent))?;
+            return Ok(match error.kind {
+                ErrorKind::Refused | ErrorKind::Forbidden => Done::Failed(error.to_string()),
+                ErrorKind::Unauthorized
+                | ErrorKind::NotFound
+                | ErrorKind::RateLimited { .. }
+                | ErrorKind::BudgetSpent { .. }
+                | ErrorKind::Unavailable
+                | ErrorKind::Unreadable
+                | ErrorKind::NoEndpoint
+                | ErrorKind::TooLarge => failed(error),
+            });
+        };
+        self.category_born(folder, provisional, version, &created, intent, run)
+    }
+
+    fn category_intent(
+        &mut self,
+        folder: &str,
+        version: &CategoryVersion,
+    ) -> anyhow::Result<(IntentId, bool)> {
+        let earlier = self.store.intents()?.into_iter().find(|(_, intent)| {
+            matches!(intent, Intent::CreateCategory { version: sent, .. } if sent.slug == version.slug)
+        });
+        if let Some((id, _)) = earlier {
+            return Ok((id, true));
+        }
+        let intent = Intent::CreateCategory {
+            folder: folder.to_owned(),
+            version: version.clone(),
+            answer_lost: false,
+        };
+        let now = self.clock.now();
+        Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))
+    }
+
+    fn category_born(
+        &mut self,
+        folder: &str,
+        provisional: CategoryId,
+        version: &CategoryVersion,
+        created: &RemoteCategory,
+        intent: IntentId,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let now = self.clock.now();
+        let row = CategoryRow {
+            id: created.id,
+            folder: Some(folder.to_owned()),
+            local: version.clone(),
+            remote: created.version.clone(),
+            revision: created.revision.clone(),
+            read_at: now,
+            stamp: None,
+        };
+        self.store.write(now, |tx| {
+            tx.put_category(&row)?;
+            tx.remove_intent(intent)?;
+            tx.event(&deed("create-category", Side::Remote, folder, None, created.id.to_string()))
+        })?;
+        run.created.insert(provisional, created.id);
+        let note = match self.write_yaml(folder, created.id, version) {
+            Ok(stamp) => {
+                let stamp = self.trusted(stamp);
+                let row = CategoryRow { stamp, ..row.clone() };
+                self.store.write(now, |tx| tx.put_category(&row))?;
+                None
+            }
+            // The state knows the category; the next cycle writes the file.
+            Err(error) => Some(format!("{folder}/{CATEGORY_FILE} is not written yet: {error:#}")),
+        };
+        run.sight.base.categories.insert(created.id, row);
+        Ok(Done::Yes(note))
+    }
+
+    /// Brings a category's two sides together: folder, `_category.yaml`, then the service.
+    pub(super) async fn settle_category(
+        &mut self,
+        settle: &SettleCategory,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let done = self.settle_category_here(settle, run)?;
+        let Done::Yes(note) = done else {
+            run.blocked.extend(settle.from.clone());
+            run.blocked.extend(settle.to.clone());
+            return Ok(done);
+        };
+        if settle.send.is_empty() {
+            return Ok(Done::Yes(note));
+        }
+        if let Some(stop) = &run.stop {
+            return Ok(Done::Later(stop.message.clone()));
+        }
+        self.send_category(settle, run).await
+    }
+
+    fn settle_category_here(
+        &mut self,
+        settle: &SettleCategory,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let Some(to) = &settle.to else { return Ok(Done::Yes(None)) };
+        let now = self.clock.now();
+        let moves = settle.from.as_ref() != Some(to);
+        let intent = if moves || settle.write {
+            let intent = Intent::WriteCategory {
+                id: settle.id,
+                from: settle.from.clone(),
+                folder: to.clone(),
+                version: settle.file.clone(),
+                remote: settle.seen.clone(),
+                revision: settle.revision.clone(),
+            };
+            Some(self.store.write(now, |tx| tx.add_intent(&intent))?)
+        } else {
+            None
+        };
+        let wrote = self.change_folder(settle, to, moves);
+        let stamp = match wrote {
+            Ok(stamp) => stamp,
+            Err(error) => {
+                if let Some(intent) = intent {
+                    self.store.write(now, |tx| tx.remove_intent(intent))?;
+                }
+                return Ok(match error.downcast::<DiskError>() {
+                    Ok(error) => not_written(error),
+                    Err(error) => Done::Failed(format!("{error:#}")),
+                });
+            }
+        };
+        let moved = match &settle.from {
+            Some(from) if moves => rows_below(run, from, to),
+            Some(_) | None => Vec::new(),
+        };
+        if let Some(stamp) = stamp {
+            run.sight.category_stamps.insert(to.clone(), stamp);
+        }
+        let read = run.sight.remote.categories.contains_key(&settle.id);
+        let row = self.category_row(settle, None, read.then_some(now), run);
+        self.store.write(now, |tx| {
+            tx.put_category(&row)?;
+            moved.iter().try_for_each(|row| tx.put_article(row))?;
+            if let Some(intent) = intent {
+                tx.remove_intent(intent)?;
+            }
+            if moves || settle.write {
+                tx.event(&deed("update-category", Side::Local, to, None, settle.id.to_string()))?;
+            }
+            Ok(())
+        })?;
+        for row in moved {
+            run.sight.base.articles.insert(row.id, row);
+        }
+        run.sight.base.categories.insert(settle.id, row);
+        Ok(Done::Yes(None))
+    }
+
+    fn change_folder(
+        &self,
+        settle: &SettleCategory,
+        to: &str,
+        moves: bool,
+    ) -> anyhow::Result<Option<Stamp>> {
+        match &settle.from {
+            Some(from) if moves => {
+                self.disk.rename_folder(from, to)?;
+                self.disk.sync_folder(At::Root)?;
+            }
+            None => {
+                if self.disk.look(At::Root, to)?.is_none() {
+                    self.disk.create_folder(to)?;
+                    self.disk.sync_folder(At::Root)?;
+                }
+            }
+            Some(_) => {}
+        }
+        if !settle.write {
+            return Ok(None);
+        }
+        self.write_yaml(to, settle.id, &settle.file).map(Some)
+    }
+
+    /// Writes what is new into `_category.yaml`.
+    fn write_yaml(
+        &self,
+        folder: &str,
+        id: CategoryId,
+        version: &CategoryVersion,
+    ) -> anyhow::Result<Stamp> {
+        let at = At::Folder(folder);
+        let existing = match self.disk.look(at, CATEGORY_FILE)? {
+            Some(_) => Some(self.disk.read(at, CATEGORY_FILE, MAX_YAML)?),
+            None => None,
+        };
+        let document = existing
+            .as_ref()
+            .map(|content| CategoryDocument::parse(&content.bytes))
+            .transpose()?;
+        let named = slug_of_stem(folder).is_ok_and(|stem| stem == version.slug);
+        let written = document.as_ref().and_then(CategoryDocument::slug);
+        let changes = CategoryChanges {
+            id: Some(id),
+            name: Some(version.name.clone()),
+            slug: if written == Some(version.slug.as_str()) {
+                None
+            } else {
+                Some((!named).then(|| version.slug.clone()))
+            },
+            description: Some(version.description.clone()),
+            meta_description: Some(version.meta_description.clone()),
+        };
+        let source = document
+            .as_ref()
+            .map_or_else(|| CategoryDocument::compose(&changes), |document| document.edit(&changes));
+        if let Some(content) = existing.as_ref().filter(|content| content.bytes == source.as_bytes()) {
+            return Ok(content.stamp);
+        }
+        let expect = existing.map_or(Expect::Absent, |content| Expect::Stamp(content.stamp));
+        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
+        let stamp = self.disk.publish(staged, CATEGORY_FILE, expect)?;
+        self.disk.sync_folder(at)?;
+        Ok(stamp)
+    }
+
+    async fn send_category(
+        &mut self,
+        settle: &SettleCategory,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let now = self.clock.now();
+        let intent = Intent::UpdateCategory { id: settle.id, version: settle.file.clone() };
+        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
+        let mut patch = CategoryPatch::default();
+        for field in &settle.send {
+            let value = Some(settle.file.get(*field).to_owned());
+            match field {
+                Field::Name => patch.name = value,
+                Field::Slug => patch.slug = value,
+                Field::Description => patch.description = value,
+                Field::MetaDescription => patch.meta_description = value,
+                Field::Title
+                | Field::Category
+                | Field::Introtext
+                | Field::Keywords
+                | Field::Text
+                | Field::Enabled
+                | Field::Draft => {}
+            }
+        }
+        match self.service.update_category(settle.id, &patch).await {
+            Ok(category) => {
+                let sent: (CategoryVersion, Revision) = (category.version, category.revision);
+                let now = self.clock.now();
+                let row = self.category_row(settle, Some(sent), Some(now), run);
+                let fields: Vec<_> = settle.send.iter().map(|field| field.key()).collect();
+                let path = settle.to.clone().unwrap_or_default();
+                self.store.write(now, |tx| {
+                    tx.put_category(&row)?;
+                    tx.remove_intent(intent)?;
+                    tx.event(&deed("update-category", Side::Remote, &path, None, fields.join(", ")))
+                })?;
+                run.sight.base.categories.insert(settle.id, row);
+                Ok(Done::Yes(settle.send.contains(&Field::Slug).then(|| "its public address changes".to_owned())))
+            }
+            Err(error) if error.answer_lost => Ok(Done::Stopped(Stop::of(error))),
+            Err(error) => {
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.remove_intent(intent))?;
+                Ok(failed(error))
+            }
+        }
+    }
+}
+
+/// Rows of the articles in a folder, under its new name; their stamps move along.
+fn rows_below(run: &mut Run<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
+    let stamps: Vec<(Place, Stamp)> = run
+        .sight
+        .stamps
+        .iter()
+        .filter(|(place, _)| place.folder == from)
+        .map(|(place, stamp)| (Place::new(to, place.file.clone()), *stamp))
+        .collect();
+    run.sight.stamps.extend(stamps);
+    run.sight
+        .base
+        .articles
+        .values()
+        .filter(|row| row.place.folder == from)
+        .map(|row| ArticleRow { place: Place::new(to, row.place.file.clone()), ..row.clone() })
+        .collect()
+}

@@ -1,0 +1,273 @@
+//! The second half of a cycle: do what the plan says, step by step, and record each outcome.
+//!
+//! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
+//! every effect an intent is written, so that a crash between any two lines is understood by the next run.
+
+mod category;
+mod conflict;
+mod create;
+mod delete;
+mod files;
+mod guard_read;
+mod record;
+mod send;
+
+use super::observe::Sight;
+use super::report::{Line, Report, Status};
+use super::settings::Request;
+use super::{Engine, Stop};
+use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, CategoryId, Revision, TextDigest, Version};
+use crate::reconcile::plan::{Action, Plan, Problem, Step};
+use crate::service::{ErrorKind, Service, ServiceError};
+use crate::state::{Parked, Side};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::time::Instant;
+
+/// What applying a plan knows beyond the plan.
+pub(super) struct Run<'a> {
+    pub(super) sight: &'a mut Sight,
+    pub(super) request: &'a Request,
+    pub(super) report: &'a mut Report,
+    /// Real ids of categories that were created.
+    pub(super) created: BTreeMap<CategoryId, CategoryId>,
+    /// Folders whose category step failed: what depends on them waits.
+    pub(super) blocked: BTreeSet<String>,
+    /// Versions that were seen again.
+    pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
+    /// Versions that this run itself has put on the service, for articles that it changes twice.
+    pub(super) own: BTreeMap<ArticleId, (Version, Revision)>,
+    /// When versions were seen again.
+    pub(super) reseen: BTreeMap<ArticleId, Instant>,
+    /// What ended the sending.
+    pub(super) stop: Option<Stop>,
+    /// Articles that still wait to be sent, for deciding how to look again.
+    pub(super) to_send: usize,
+    /// Requests made and steps done, for progress.
+    pub(super) done: u64,
+}
+
+/// What became of one step.
+pub(super) enum Done {
+    /// It is done; a note for people, if there is one.
+    Yes(Option<String>),
+    /// It was not done: something changed meanwhile. The next cycle decides anew.
+    Later(String),
+    /// It failed, and only this article is concerned.
+    Failed(String),
+    /// It failed, and so would all others.
+    Stopped(Stop),
+    /// It waits for a person.
+    Held(String),
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Carries out a plan. Gives what ended it early, if anything did.
+    pub(super) async fn apply(
+        &mut self,
+        plan: Plan,
+        sight: &mut Sight,
+        request: &Request,
+        report: &mut Report,
+    ) -> anyhow::Result<Option<Stop>> {
+        let now = self.clock.now();
+        if !plan.bodies.is_empty() {
+            self.store.write(now, |tx| {
+                plan.bodies.values().try_for_each(|text| tx.put_body(text).map(|_digest| ()))
+            })?;
+        }
+        let stop = sight.stop.clone();
+        let ready = |action: &Action| action.held.is_none();
+        let to_send = plan.actions.iter().filter(|action| ready(action) && action.sends()).count();
+        let mut run = Run {
+            sight,
+            request,
+            report,
+            created: BTreeMap::new(),
+            blocked: BTreeSet::new(),
+            latest: BTreeMap::new(),
+            own: BTreeMap::new(),
+            reseen: BTreeMap::new(),
+            stop,
+            to_send,
+            done: 0,
+        };
+        if to_send > 0 {
+            self.tell("sending", Some(to_send as u64), 1);
+        }
+        let mut actions = plan.actions.into_iter().peekable();
+        let mut recorded = false;
+        while let Some(action) = actions.next() {
+            let category = matches!(action.step, Step::CreateCategory { .. } | Step::SettleCategory(_));
+            if !category && !recorded {
+                self.record_quietly(&plan.records, &plan.category_records, &run)?;
+                recorded = true;
+            }
+            if is_local_settle(&action) {
+                let mut batch = vec![action];
+                while let Some(next) = actions.next_if(is_local_settle) {
+                    batch.push(next);
+                }
+                self.settle_files(batch, &mut run).await?;
+                continue;
+            }
+            self.step(action, &mut run).await?;
+        }
+        if !recorded {
+            self.record_quietly(&plan.records, &plan.category_records, &run)?;
+        }
+        Ok(run.stop)
+    }
+
+    async fn step(&mut self, action: Action, run: &mut Run<'_>) -> anyhow::Result<()> {
+        if let Step::Conflict(conflict) = &action.step {
+            let shown = self.show_conflict(conflict, run)?;
+            run.say(&action, Status::Held, shown);
+            return Ok(());
+        }
+        if action.held.is_some() {
+            run.say(&action, Status::Held, None);
+            return Ok(());
+        }
+        if let Some(reason) = run.obstacle(&action) {
+            run.say(&action, Status::Skipped, Some(reason));
+            return Ok(());
+        }
+        let done = match &action.step {
+            Step::CreateCategory { folder, provisional, version } => {
+                self.create_category(folder, *provisional, version, run).await?
+            }
+            Step::SettleCategory(settle) => self.settle_category(settle, run).await?,
+            Step::CreateArticle { place, version, flags, instead_of } => {
+                self.create_article(&action, place, version, *flags, *instead_of, run).await?
+            }
+            Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
+            Step::ParkSlug { id, slug } => self.park_slug(*id, slug, run).await?,
+            Step::DeleteArticle { id, place, seen } => {
+                self.delete_article(*id, place, seen, run).await?
+            }
+            Step::RemoveFile { id, place, version } => self.remove_file(*id, place, version, run)?,
+            Step::Forget { id } => self.forget(*id, run)?,
+            Step::Conflict(_) | Step::Wait => Done::Yes(None),
+        };
+        self.conclude(&action, done, run)
+    }
+
+    fn conclude(&mut self, action: &Action, done: Done, run: &mut Run<'_>) -> anyhow::Result<()> {
+        if action.sends() {
+            run.to_send = run.to_send.saturating_sub(1);
+            run.done += 1;
+            self.told(run.done);
+        }
+        match done {
+            Done::Yes(note) => {
+                tracing::info!(path = %action.path, id = ?action.id, fields = ?action.fields, "{}", action.kind.word());
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.unpark(&action.key()))?;
+                run.say(action, Status::Done, note);
+            }
+            Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
+            Done::Held(reason) => run.say(action, Status::Held, Some(reason)),
+            Done::Failed(reason) => {
+                tracing::warn!(path = %action.path, id = ?action.id, %reason, "{} failed", action.kind.word());
+                run.say(action, Status::Failed, Some(reason));
+            }
+            Done::Stopped(stop) => {
+                run.say(action, Status::Skipped, Some(stop.message.clone()));
+                run.stop = Some(stop);
+            }
+        }
+        Ok(())
+    }
+
+    /// Remembers a refusal, so that the same is not sent again, and says it.
+    pub(super) fn refused(&mut self, action: &Action, error: &ServiceError) -> anyhow::Result<Done> {
+        let now = self.clock.now();
+        let parked = Parked {
+            key: action.key(),
+            fingerprint: action.fingerprint(),
+            reason: error.to_string(),
+            at: now,
+        };
+        self.store.write(now, |tx| tx.park(&parked))?;
+        Ok(Done::Failed(error.to_string()))
+    }
+
+    /// A body by its digest.
+    pub(super) fn text(&self, digest: TextDigest, run: &Run<'_>) -> anyhow::Result<String> {
+        let text = run.sight.spool.text(&self.store, digest)?;
+        match text {
+            Some(text) => Ok(text.to_string()),
+            None => anyhow::bail!("failed to find the body {digest} in the state"),
+        }
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
+        self.report.actions.push(Line::of(action, status, reason));
+    }
+
+    pub(super) fn problem(&mut self, path: String, id: Option<ArticleId>, message: String) {
+        self.report.problems.push(Problem { path, id, message });
+    }
+
+    /// Why a step cannot be tried: everything stopped, or its category failed.
+    pub(super) fn obstacle(&self, action: &Action) -> Option<String> {
+        if let Some(stop) = self.stop.as_ref().filter(|_| action.sends() || action.deletes().is_some()) {
+            return Some(stop.message.clone());
+        }
+        let folder = action.path.split('/').next().unwrap_or_default();
+        let category = matches!(action.step, Step::CreateCategory { .. } | Step::SettleCategory(_));
+        (!category && self.blocked.contains(folder))
+            .then(|| format!("the category of {folder}/ has to be settled first"))
+    }
+
+    /// Puts real ids in the place of those that stood for new categories; `None`: not created.
+    pub(super) fn resolved(&self, version: &Version) -> Option<Version> {
+        if !version.category.is_provisional() {
+            return Some(version.clone());
+        }
+        let category = *self.created.get(&version.category)?;
+        Some(Version { category, ..version.clone() })
+    }
+
+    pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
+        self.sight.base.articles.get(&id)
+    }
+}
+
+fn is_local_settle(action: &Action) -> bool {
+    action.held.is_none() && matches!(&action.step, Step::Settle(settle) if !settle.sends())
+}
+
+/// A write to the mirror that did not happen.
+pub(super) fn not_written(error: DiskError) -> Done {
+    match error.kind() {
+        DiskErrorKind::Changed => Done::Later("the file changed during the cycle".to_owned()),
+        _ => Done::Failed(format!("{:#}", anyhow::Error::new(error))),
+    }
+}
+
+/// An error that concerns one article, or all.
+pub(super) fn failed(error: ServiceError) -> Done {
+    if error.stops_all() {
+        return Done::Stopped(Stop::of(error));
+    }
+    match error.kind {
+        ErrorKind::NotFound => Done::Later("the service says that it is not there any more".to_owned()),
+        ErrorKind::Unauthorized
+        | ErrorKind::Forbidden
+        | ErrorKind::Refused
+        | ErrorKind::RateLimited { .. }
+        | ErrorKind::BudgetSpent { .. }
+        | ErrorKind::Unavailable
+        | ErrorKind::Unreadable
+        | ErrorKind::NoEndpoint
+        | ErrorKind::TooLarge => Done::Failed(error.to_string()),
+    }
+}
+
+/// The other word for a side, in the history.
+pub(super) const BOTH: Side = Side::Both;

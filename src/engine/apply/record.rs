@@ -1,0 +1,242 @@
+//! Rows: what the base says after a step, and the books at the end of a cycle.
+
+use super::{BOTH, Run};
+use crate::engine::Engine;
+use crate::engine::observe::{Sight, VALIDATOR};
+use crate::engine::report::{Report, Status};
+use crate::engine::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::mirror::scan::settled;
+use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::{CategoryVersion, Flags, Place, Revision, Stamp, TextDigest, Timestamp, Version};
+use crate::reconcile::plan::{Settle, SettleCategory};
+use crate::service::Service;
+use crate::state::{Deed, Seen as SeenVersion, Side, Subject, history};
+
+/// What a PUT came to.
+pub(super) struct Sent {
+    pub(super) version: Version,
+    pub(super) revision: Revision,
+    pub(super) flags: Flags,
+    pub(super) visibility: Visibility,
+}
+
+/// The base row after a step.
+pub(super) fn row_after(
+    old: Option<&ArticleRow>,
+    settle: &Settle,
+    stamp: Option<Stamp>,
+    local_text_lf: Option<TextDigest>,
+    sent: Option<&Sent>,
+) -> ArticleRow {
+    let local = if sent.is_some() { &settle.file } else { &settle.unsent };
+    let flags = if sent.is_some() { settle.file_flags } else { settle.unsent_flags };
+    let kept = |row: &ArticleRow| row.local.text == local.text;
+    ArticleRow {
+        id: settle.id,
+        place: settle.to.clone(),
+        local: local.clone(),
+        local_text_lf: local_text_lf
+            .or_else(|| old.filter(|row| kept(row)).and_then(|row| row.local_text_lf)),
+        remote: sent.map_or_else(|| settle.seen.version.clone(), |sent| sent.version.clone()),
+        revision: sent.map_or_else(|| settle.seen.revision.clone(), |sent| sent.revision.clone()),
+        file_flags: flags,
+        remote_flags: sent.map_or(settle.seen.flags, |sent| sent.flags),
+        visibility: sent.map_or(settle.seen.visibility, |sent| sent.visibility),
+        // The stamp vouches for `local`: only where the file holds just that.
+        stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
+        replaced: match sent {
+            Some(_) => Some((settle.seen.version.digest(), settle.seen.revision.clone())),
+            None => old.and_then(|row| row.replaced.clone()),
+        },
+        written: match sent {
+            Some(sent) => Some(sent.revision.clone()),
+            None => old.and_then(|row| row.written.clone()),
+        },
+        asked: old.and_then(|row| row.asked),
+    }
+}
+
+/// The version that both sides now have, for the history.
+pub(super) fn agreed(id: crate::model::ArticleId, place: &Place, version: &Version, cause: &str) -> SeenVersion {
+    SeenVersion {
+        subject: Subject::Article(id),
+        place: place.clone(),
+        side: BOTH,
+        cause: cause.to_owned(),
+        version: version.clone(),
+        file: None,
+    }
+}
+
+/// A line of the activity log.
+pub(super) fn deed(
+    action: &str,
+    side: Side,
+    path: &str,
+    id: Option<crate::model::ArticleId>,
+    detail: impl Into<String>,
+) -> Deed {
+    Deed { action: action.to_owned(), side, path: path.to_owned(), id, detail: detail.into() }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// The stamp, if it may be trusted from now on (racy stamps may not).
+    pub(super) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
+        let now = self.clock.now().0.saturating_mul(1_000_000);
+        settled(&stamp, now).then_some(stamp)
+    }
+
+    /// Brings rows up to date of which nothing is to be seen.
+    pub(super) fn record_quietly(
+        &mut self,
+        records: &[Settle],
+        categories: &[SettleCategory],
+        run: &Run<'_>,
+    ) -> anyhow::Result<()> {
+        if records.is_empty() && categories.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let rows: Vec<ArticleRow> = records
+            .iter()
+            .filter(|settle| !run.blocked.contains(&settle.to.folder))
+            .map(|settle| {
+                let stamp = run.sight.stamps.get(&settle.to).copied();
+                let stamp = stamp.and_then(|stamp| self.trusted(stamp));
+                let lf = run.sight.text_lf.get(&settle.file.text).copied();
+                row_after(run.row(settle.id), settle, stamp, lf, None)
+            })
+            .collect();
+        let categories: Vec<CategoryRow> = categories
+            .iter()
+            .map(|settle| {
+                let read = run.sight.remote.categories.contains_key(&settle.id);
+                self.category_row(settle, None, read.then_some(now), run)
+            })
+            .collect();
+        self.store.write(now, |tx| {
+            categories.iter().try_for_each(|row| tx.put_category(row))?;
+            rows.iter().try_for_each(|row| tx.put_article(row))
+        })?;
+        Ok(())
+    }
+
+    /// A category's row after a step.
+    pub(super) fn category_row(
+        &self,
+        settle: &SettleCategory,
+        sent: Option<(CategoryVersion, Revision)>,
+        read_at: Option<Timestamp>,
+        run: &Run<'_>,
+    ) -> CategoryRow {
+        let old = run.sight.base.categories.get(&settle.id);
+        let local = if sent.is_some() { &settle.file } else { &settle.unsent };
+        let (remote, revision) =
+            sent.unwrap_or_else(|| (settle.seen.clone(), settle.revision.clone()));
+        let stamp = settle
+            .to
+            .as_ref()
+            .filter(|_| *local == settle.file)
+            .and_then(|folder| run.sight.category_stamps.get(folder).copied())
+            .and_then(|stamp| self.trusted(stamp));
+        CategoryRow {
+            id: settle.id,
+            folder: settle.to.clone(),
+            local: local.clone(),
+            remote,
+            revision,
+            read_at: read_at.or_else(|| old.map(|row| row.read_at)).unwrap_or_default(),
+            stamp,
+        }
+    }
+
+    /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
+    pub(in crate::engine) fn close_books(
+        &mut self,
+        sight: &Sight,
+        request: &Request,
+        report: &Report,
+        whole: bool,
+    ) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let refreshed = self.refreshed(sight)?;
+        let read: Vec<CategoryRow> = self.read_categories_again(sight, now)?;
+        let figures = std::mem::take(&mut self.figures);
+        let known: std::collections::BTreeMap<_, _> = self.store.figures()?.into_iter().collect();
+        let clean = whole
+            && sight.stop.is_none()
+            && request.scope.is_empty()
+            && report.problems.is_empty()
+            && report.actions.iter().all(|line| line.status == Status::Done);
+        let validator = sight.validator.as_ref().filter(|_| clean);
+        let validator = validator.map(serde_json::to_string).transpose()?;
+        self.store.write(now, |tx| {
+            refreshed.iter().try_for_each(|row| tx.put_article(row))?;
+            read.iter().try_for_each(|row| tx.put_category(row))?;
+            for (id, row) in &figures {
+                let same = known.get(id).is_some_and(|old| {
+                    (old.views, old.happy, old.neutral, old.sad)
+                        == (row.views, row.happy, row.neutral, row.sad)
+                        && (row.full_url.is_none() || row.full_url == old.full_url)
+                });
+                if !same {
+                    tx.put_figures(*id, row)?;
+                }
+            }
+            match &validator {
+                Some(validator) => tx.set_meta(VALIDATOR, validator)?,
+                // A quiet cycle that was answered with 304 leaves the validator as it is.
+                None if clean => {}
+                None => tx.remove_meta(VALIDATOR)?,
+            }
+            tx.set_meta(LAST_POLL, &now.0.to_string())
+        })?;
+        history::prune(&mut self.store, self.settings.keep_days, self.settings.keep_versions, now)?;
+        Ok(())
+    }
+
+    /// Rows whose file was read and found to hold what the base says: its stamp is known again.
+    fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
+        let mut rows = Vec::new();
+        for (id, file) in &sight.paired.files {
+            let Some(before) = sight.base.articles.get(id) else { continue };
+            let Some(stamp) = sight.stamps.get(&file.place).copied() else { continue };
+            if before.stamp == Some(stamp) || file.version != before.local {
+                continue;
+            }
+            let Some(row) = self.store.article(*id)? else { continue };
+            let same = row.local == file.version
+                && row.file_flags == file.flags
+                && row.place == file.place
+                && row.stamp.is_none_or(|known| Some(known) == before.stamp);
+            let stamp = self.trusted(stamp);
+            if same && row.stamp != stamp {
+                rows.push(ArticleRow { stamp, ..row });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Categories that were read and had nothing new: when they were read counts.
+    fn read_categories_again(
+        &self,
+        sight: &Sight,
+        now: Timestamp,
+    ) -> anyhow::Result<Vec<CategoryRow>> {
+        let mut rows = Vec::new();
+        for (id, before) in &sight.base.categories {
+            let Some((version, _)) = sight.remote.categories.get(id) else { continue };
+            let Some(row) = self.store.categories()?.into_iter().find(|row| row.id == *id) else {
+                continue;
+            };
+            if row.read_at == before.read_at && row.remote == *version {
+                rows.push(CategoryRow { read_at: now, ..row });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// When the service was last listed whole, in milliseconds since 1970.
+pub(in crate::engine) const LAST_POLL: &str = "last_poll";
