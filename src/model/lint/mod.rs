@@ -167,10 +167,19 @@ fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
                 reference.start,
                 Severity::Warning,
                 "image-alt",
-                format!("the image {:?} has no alt text", reference.value),
+                format!("the image {:?} has no alt text", shortened(reference.value)),
                 "say in alt=\"…\" what it shows, or write alt=\"\" when it is mere decoration",
             )
         })
+}
+
+/// Cuts an address that nobody would read to its end, such as an image that is its own address.
+fn shortened(address: &str) -> String {
+    const LONGEST: usize = 60;
+    match address.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &address[..end]),
+        None => address.to_owned(),
+    }
 }
 
 /// Links that lead nowhere or cannot be clicked.
