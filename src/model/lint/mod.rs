@@ -242,13 +242,11 @@ fn overlooked_slashes(text: &str) -> Vec<At> {
     let mut found = Vec::new();
     for token in tokens(text) {
         match token.kind {
-            Kind::Open(name) if name.is("svg") || name.is("math") => drawings += 1,
-            Kind::Close(name) if name.is("svg") || name.is("math") => {
+            Kind::Open(name) if name.is_foreign() => drawings += 1,
+            Kind::Close(name) if name.is_foreign() => {
                 drawings = drawings.saturating_sub(1);
             }
-            Kind::SelfClosing(name)
-                if drawings == 0 && !name.is_void() && !name.is("svg") && !name.is("math") =>
-            {
+            Kind::SelfClosing(name) if drawings == 0 && !name.is_void() && !name.is_foreign() => {
                 let name = name.lower();
                 found.push(finding(
                     token.start,

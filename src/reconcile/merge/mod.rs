@@ -1,6 +1,6 @@
 //! The three-way merge of bodies.
 //!
-//! A body is cut into units, lines *and* HTML blocks ([`crate::model::html::units`]), and each side's
+//! A body is cut into units, lines *and* HTML blocks ([`html::units()`]), and each side's
 //! changes are taken as hunks against the common ancestor (`hunks`). What is promised:
 //!
 //! - Never fuzzy: a clean result holds both sides' changes, each where it was made. When there is doubt
@@ -75,10 +75,13 @@ pub fn merge_text(base: &str, local: &str, remote: &str) -> TextMerge {
         return TextMerge::Merged(remote.to_owned());
     }
     match merge_units(base, local, remote) {
-        Ok(merged) => match broken(&merged, local, remote) {
-            Some(what) => TextMerge::Clash(ClashReason::Markup { what }),
-            None => TextMerge::Merged(merged.concat()),
-        },
+        Ok(merged) => {
+            let text = merged.concat();
+            match broken(&text, &merged, local, remote) {
+                Some(what) => TextMerge::Clash(ClashReason::Markup { what }),
+                None => TextMerge::Merged(text),
+            }
+        }
         Err(reason) => TextMerge::Clash(reason),
     }
 }
@@ -236,14 +239,13 @@ impl Merged<'_> {
 }
 
 /// Says what putting the units together broke; `None` when the markup is as sound as the sides' is.
-fn broken(merged: &[&str], local: &str, remote: &str) -> Option<String> {
-    let text = merged.concat();
+fn broken(text: &str, merged: &[&str], local: &str, remote: &str) -> Option<String> {
     // Read anew, the text has to fall into the same units: no two lines were glued together, and no
     // unit got into a comment or a script.
-    if html::units(&text) != merged {
+    if html::units(text) != merged {
         return Some("two pieces would run into one".to_owned());
     }
-    let balance = html::balance(&text);
+    let balance = html::balance(text);
     if balance.is_even() {
         return None;
     }

@@ -105,6 +105,57 @@ fn one_line_bodies_merge_by_block() {
     ]);
 }
 
+/// What web editors write: tags that repeat around every piece of text.
+#[test]
+fn repeated_tags_do_not_keep_lists_and_tables_from_merging() {
+    check(&[
+        (
+            "an item goes, its neighbour is edited",
+            "<ul><li><p>a</p></li><li><p>b</p></li><li><p>c</p></li></ul>",
+            "<ul><li><p>b</p></li><li><p>c</p></li></ul>",
+            "<ul><li><p>a</p></li><li><p>B</p></li><li><p>c</p></li></ul>",
+            Text("<ul><li><p>B</p></li><li><p>c</p></li></ul>"),
+        ),
+        (
+            "an item is added by each, at different ends",
+            "<ul><li><p>a</p></li><li><p>b</p></li></ul>",
+            "<ul><li><p>x</p></li><li><p>a</p></li><li><p>b</p></li></ul>",
+            "<ul><li><p>a</p></li><li><p>b</p></li><li><p>y</p></li></ul>",
+            Text("<ul><li><p>x</p></li><li><p>a</p></li><li><p>b</p></li><li><p>y</p></li></ul>"),
+        ),
+        (
+            "a row is added, another row's cell edited",
+            "<table><tr><td>a</td><td>no</td></tr><tr><td>b</td><td>no</td></tr></table>",
+            "<table><tr><td>a</td><td>no</td></tr><tr><td>b</td><td>no</td></tr><tr><td>c</td><td>no</td></tr></table>",
+            "<table><tr><td>a</td><td>yes</td></tr><tr><td>b</td><td>no</td></tr></table>",
+            Text(
+                "<table><tr><td>a</td><td>yes</td></tr><tr><td>b</td><td>no</td></tr><tr><td>c</td><td>no</td></tr></table>",
+            ),
+        ),
+        (
+            "empty paragraphs between real ones",
+            "<p>a</p><p><br></p><p>b</p><p><br></p><p>c</p>",
+            "<p>a</p><p>b</p><p><br></p><p>c</p>",
+            "<p>a</p><p><br></p><p>b</p><p><br></p><p>C</p>",
+            Text("<p>a</p><p>b</p><p><br></p><p>C</p>"),
+        ),
+        (
+            "a paragraph moves, another is edited",
+            "<p>a</p><p>b</p><p>c</p><p>d</p>",
+            "<p>b</p><p>c</p><p>d</p><p>a</p>",
+            "<p>a</p><p>b</p><p>C</p><p>d</p>",
+            Text("<p>b</p><p>C</p><p>d</p><p>a</p>"),
+        ),
+        (
+            "a paragraph moves and is edited",
+            "<p>a</p><p>b</p><p>c</p><p>d</p>",
+            "<p>b</p><p>c</p><p>d</p><p>a</p>",
+            "<p>A</p><p>b</p><p>c</p><p>d</p>",
+            Overlap,
+        ),
+    ]);
+}
+
 #[test]
 fn lines_merge_like_blocks() {
     check(&[
