@@ -52,7 +52,7 @@ pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next:
         Some(Instead::Reset) => {
             return cut(line.as_ref());
         }
-        None => carry_out(&sandbox, Request::from_parts(parts, Body::from(body)), next).await,
+        None => carry_out(&sandbox, parts, body, next).await,
     };
     for fault in &faults {
         if let FaultKind::HookAfter(hook) = fault {
@@ -157,7 +157,17 @@ fn canned(status: u16, body: &str) -> Response {
 }
 
 /// Sign-in and limits, then the endpoint.
-async fn carry_out(sandbox: &Sandbox, mut request: Request, next: Next) -> (Response, Allowance) {
+async fn carry_out(
+    sandbox: &Sandbox,
+    parts: Parts,
+    body: Bytes,
+    next: Next,
+) -> (Response, Allowance) {
+    let too_large = sandbox
+        .options()
+        .max_body
+        .is_some_and(|max| body.len() > max);
+    let mut request = Request::from_parts(parts, Body::from(body));
     let signed_in = {
         let mut world = sandbox.lock();
         match bearer(request.headers()).and_then(|token| world.rights(token)) {
@@ -183,6 +193,10 @@ async fn carry_out(sandbox: &Sandbox, mut request: Request, next: Next) -> (Resp
         Ok(signed_in) => signed_in,
         Err(answer) => return answer,
     };
+    if too_large {
+        let answer = reply::failure(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large.");
+        return (answer, allowance);
+    }
     if request.method() != Method::GET {
         age_reads(sandbox);
     }

@@ -82,6 +82,8 @@ pub(super) struct World {
     pub(super) faults: Vec<Fault>,
     pub(super) stale: Option<Stale>,
     pub(super) cache: Cache,
+    /// Differs between two services, and between the answers of one before and after its options changed.
+    pub(super) nonce: Uuid,
     /// The file that keeps the content.
     pub(super) file: Option<PathBuf>,
     /// The changes that the file has.
@@ -155,6 +157,30 @@ impl World {
         }
     }
 
+    /// Changes an article as the web editor does.
+    pub(super) fn edit(&mut self, id: Uuid, change: impl FnOnce(&mut Article)) -> Option<Article> {
+        let mut article = Article::clone(self.store.article(id)?);
+        change(&mut article);
+        article.id = id;
+        article.updated_at = self.tick();
+        self.store.put_article(article.clone());
+        Some(article)
+    }
+
+    /// Changes a category as the web editor does.
+    pub(super) fn edit_category(
+        &mut self,
+        id: Uuid,
+        change: impl FnOnce(&mut Category),
+    ) -> Option<Category> {
+        let mut category = self.store.category(id)?.clone();
+        change(&mut category);
+        category.id = id;
+        category.updated_at = self.tick();
+        self.store.put_category(category.clone());
+        Some(category)
+    }
+
     /// Adds a category, as colleagues do.
     pub(super) fn add_category(&mut self, workspace: Uuid, name: &str, slug: &str) -> Uuid {
         let (id, now) = (self.new_id(), self.tick());
@@ -216,6 +242,7 @@ impl Sandbox {
                 faults: Vec::new(),
                 stale: None,
                 cache: Cache::default(),
+                nonce: Uuid::new_v4(),
                 file: None,
                 saved: 0,
                 requests: VecDeque::new(),
@@ -257,13 +284,7 @@ impl Sandbox {
 
     /// Changes an article as the web editor does, with a new `updated_at`; answers with the article as it is then.
     pub fn edit(&self, id: Uuid, change: impl FnOnce(&mut Article)) -> Option<Article> {
-        let mut world = self.lock();
-        let mut article = Article::clone(world.store.article(id)?);
-        change(&mut article);
-        article.id = id;
-        article.updated_at = world.tick();
-        world.store.put_article(article.clone());
-        Some(article)
+        self.lock().edit(id, change)
     }
 
     /// Publishes a draft.
@@ -313,13 +334,7 @@ impl Sandbox {
 
     /// Changes a category, with a new `updated_at`; answers with the category as it is then.
     pub fn edit_category(&self, id: Uuid, change: impl FnOnce(&mut Category)) -> Option<Category> {
-        let mut world = self.lock();
-        let mut category = world.store.category(id)?.clone();
-        change(&mut category);
-        category.id = id;
-        category.updated_at = world.tick();
-        world.store.put_category(category.clone());
-        Some(category)
+        self.lock().edit_category(id, change)
     }
 
     /// Gives a category another name and slug.
@@ -397,6 +412,7 @@ impl Sandbox {
         let mut world = self.lock();
         change(&mut world.options);
         world.cache = Cache::default();
+        world.nonce = Uuid::new_v4();
     }
 
     /// Adds a token, or gives one other rights.

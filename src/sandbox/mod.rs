@@ -14,7 +14,8 @@
 //! | `store` | workspaces, categories, articles, and the rules between them |
 //! | `handle` | the handle and its operations |
 //! | `gate` | what every API request passes: record, faults, sign-in, rate limits |
-//! | `routes`, `fields`, `wire`, `listing`, `reply` | the endpoints: input rules, JSON, shapes, answers |
+//! | `routes`, `reads`, `writes` | the endpoints |
+//! | `fields`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
 //! | `faults` | what can go wrong on purpose |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
@@ -30,12 +31,14 @@ mod handle;
 mod limits;
 mod listing;
 mod options;
+mod reads;
 mod reply;
 mod routes;
 mod seed;
 mod serve;
 mod store;
 mod wire;
+mod writes;
 
 pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher};
 pub use handle::{Counts, RequestRecord, Sandbox};
