@@ -4,10 +4,11 @@ use super::{
     dashboard,
     fields::parse_uuid,
     gate,
-    handle::{Sandbox, World},
+    handle::Sandbox,
     options::Rights,
     reads,
     reply::{self, Refusal},
+    world::World,
     writes,
 };
 use axum::{

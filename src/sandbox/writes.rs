@@ -1,16 +1,17 @@
 //! The writing endpoints (sections 4.6 to 4.10).
 //!
-//! Each locks the world once, so writes happen one after the other, as in one database transaction each. Rights
-//! come before rules: who may not write learns nothing about what would be wrong.
+//! Each locks the world once, so writes happen one after the other, as in one database transaction each. Nothing is
+//! changed by a request that is refused.
 
 use super::{
     fields::{self, ArticleFields, CategoryFields, slug_from},
-    handle::{Sandbox, World},
+    handle::Sandbox,
     options::{EmptyPut, Options, Rights},
     reply::{self, Refusal},
     routes::{may_write, parse_id, with_world},
     store::{Article, Category},
     wire::{WrittenArticle, WrittenCategory},
+    world::World,
 };
 use axum::{
     Extension,

@@ -4,9 +4,10 @@ use super::html::{badges, escape, message, not_found, page, preview};
 use crate::sandbox::{
     clock::stamp,
     fields::parse_uuid,
-    handle::{RequestRecord, Sandbox, World},
+    handle::Sandbox,
     reply,
     store::{Article, Category},
+    world::{RequestRecord, World},
 };
 use axum::{
     extract::{Path, State},
