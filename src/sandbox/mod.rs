@@ -1,0 +1,57 @@
+//! A local stand-in for the hosted service: for trying kbsync out, for the demo and for the tests.
+//!
+//! It answers the ten endpoints of the API specification (section 4), strictly where that is strict; where it
+//! is silent, [`Options`] chooses among the plausible services. A [`Sandbox`] is a handle that can be cloned:
+//! [`Sandbox::serve`] speaks HTTP, its other methods are what colleagues do in the dashboard, and
+//! [`Sandbox::inject`] makes the network and the service misbehave.
+//!
+//! It knows nothing else of kbsync, and has its own JSON types on purpose: a misreading of the specification
+//! in one of the two shows as a failing test.
+//!
+//! | part | job |
+//! |---|---|
+//! | `options` | the choices where the specification is silent |
+//! | `store` | workspaces, categories, articles, and the rules between them |
+//! | `world`, `handle` | everything under one lock; the handle and its operations |
+//! | `gate` | what every API request passes: record, faults, sign-in, rate limits |
+//! | `routes`, `reads`, `writes` | the endpoints |
+//! | `fields`, `normalise`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
+//! | `faults`, `spoil` | what can go wrong on purpose |
+//! | `serve` | sockets, with connections that can be dropped |
+//! | `dashboard` | the web pages for people |
+//! | `seed`, `file` | invented content; a file that keeps the content |
+
+mod clock;
+mod dashboard;
+mod faults;
+mod fields;
+mod file;
+mod gate;
+mod handle;
+mod limits;
+mod listing;
+mod normalise;
+mod options;
+mod reads;
+mod reply;
+mod routes;
+mod seed;
+mod serve;
+mod spoil;
+mod store;
+mod wire;
+mod world;
+mod writes;
+
+pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher};
+pub use handle::Sandbox;
+pub use options::{
+    Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,
+    Shape, TimeGrain,
+};
+pub use serve::Running;
+pub use store::{Article, Category, NewSeed, Workspace};
+pub use world::{Counts, RequestRecord};
+
+#[cfg(test)]
+mod tests;

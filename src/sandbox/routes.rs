@@ -1,0 +1,111 @@
+//! The routes, and what their endpoints share.
+
+use super::{
+    dashboard,
+    fields::parse_uuid,
+    gate,
+    handle::Sandbox,
+    options::Rights,
+    reads,
+    reply::{self, Refusal},
+    world::World,
+    writes,
+};
+use axum::{
+    Router,
+    extract::DefaultBodyLimit,
+    http::{StatusCode, Uri},
+    middleware,
+    response::Response,
+    routing::{get, post},
+};
+use serde_json::json;
+use uuid::Uuid;
+
+/// What an endpoint comes to.
+pub(super) type Answer = Result<Response, Refusal>;
+
+impl Sandbox {
+    /// The service as a router: the API below `/api` and the dashboard at `/`.
+    pub fn router(&self) -> Router {
+        Router::new()
+            .route("/api/bases", get(reads::list_bases))
+            .route("/api/base/{id}", get(reads::get_base))
+            .route("/api/base/{id}/articles", get(reads::list_articles))
+            .route("/api/category", post(writes::post_category))
+            .route(
+                "/api/category/{id}",
+                get(reads::get_category).put(writes::put_category),
+            )
+            .route("/api/article", post(writes::post_article))
+            .route(
+                "/api/article/{id}",
+                get(reads::get_article)
+                    .put(writes::put_article)
+                    .delete(writes::delete_article),
+            )
+            .merge(dashboard::routes())
+            .fallback(no_route)
+            .method_not_allowed_fallback(no_method)
+            .layer(middleware::from_fn_with_state(self.clone(), gate::pass))
+            .layer(DefaultBodyLimit::disable())
+            .with_state(self.clone())
+    }
+}
+
+/// An address that is no endpoint: the answer has no `success` (section 1 promises it for endpoints alone).
+async fn no_route(uri: Uri) -> Response {
+    if !uri.path().starts_with("/api") {
+        return reply::html(StatusCode::NOT_FOUND, dashboard::not_found());
+    }
+    missing(StatusCode::NOT_FOUND, uri.path())
+}
+
+/// The answer of an address that is no endpoint.
+pub(super) fn missing(status: StatusCode, path: &str) -> Response {
+    let message = format!("The route {path} could not be found.");
+    reply::with_status(status, &json!({ "message": message }))
+}
+
+async fn no_method() -> Response {
+    reply::failure(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "The method is not supported for this route.",
+    )
+}
+
+/// Runs a request against the world and words its refusal.
+pub(super) fn with_world(sandbox: &Sandbox, act: impl FnOnce(&mut World) -> Answer) -> Response {
+    let mut world = sandbox.lock();
+    let details = world.options.error_details;
+    act(&mut world).unwrap_or_else(|refusal| refusal.answer(details))
+}
+
+/// Reads an id from a path; what is none names nothing.
+pub(super) fn parse_id(id: &str, what: &'static str) -> Result<Uuid, Refusal> {
+    parse_uuid(id).ok_or(Refusal::NotFound(what))
+}
+
+/// Refuses who may not read in `workspace`.
+pub(super) fn may_read(rights: &Rights, workspace: Option<Uuid>) -> Result<(), Refusal> {
+    match workspace {
+        Some(workspace) if !rights.access(workspace).reads() => Err(Refusal::Forbidden(
+            "You do not have access to the requested resource.".to_owned(),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Refuses who may not write in `workspace`.
+pub(super) fn may_write(
+    rights: &Rights,
+    workspace: Option<Uuid>,
+    what: &str,
+) -> Result<(), Refusal> {
+    match workspace {
+        Some(workspace) if !rights.access(workspace).writes() => Err(Refusal::Forbidden(format!(
+            "You do not have permission to {what}."
+        ))),
+        Some(_) | None => Ok(()),
+    }
+}
