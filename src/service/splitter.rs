@@ -297,12 +297,11 @@ impl Splitter {
     }
 
     fn open(&mut self, object: bool) -> Result<(), SplitError> {
-        if self.stack.len() >= DEEPEST || (self.stack.is_empty() && !object) {
-            return Err(if object {
-                SplitError::TooDeep { at: self.read }
-            } else {
-                SplitError::Syntax { at: self.read }
-            });
+        if self.stack.is_empty() && !object {
+            return Err(SplitError::Syntax { at: self.read });
+        }
+        if self.stack.len() >= DEEPEST {
+            return Err(SplitError::TooDeep { at: self.read });
         }
         let known = if object { None } else { self.known_path() };
         if let Some(count) = known.and_then(|path| self.arrays.get_mut(path)) {
