@@ -1,6 +1,6 @@
 //! Makes the HTTP client: TLS, proxy, timeouts, no redirects. It sends nothing.
 
-use super::{client::ClientOptions, origin::Origin};
+use super::{options::ClientOptions, origin::Origin};
 use reqwest::{
     Certificate, Client, ClientBuilder,
     header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue},

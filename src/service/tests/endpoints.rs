@@ -8,7 +8,7 @@ use super::{
     Asked, CANARY, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id,
 };
 use crate::model::CategoryVersion;
-use std::error::Error as _;
+use std::{error::Error as _, fmt::Write as _};
 
 fn one_article(n: u32, extra: &str) -> String {
     format!(r#"{{"success":true,"article":{}}}"#, article_json(n, extra))
@@ -40,58 +40,59 @@ fn all_text(error: &ServiceError) -> String {
     let mut text = format!("{error} {error:?}");
     let mut source = error.source();
     while let Some(cause) = source {
-        text.push_str(&format!(" {cause} {cause:?}"));
+        write!(text, " {cause} {cause:?}").expect("text");
         source = cause.source();
     }
     text
 }
 
+/// A service below `/kb` that has one of everything.
+fn answer_all(asked: &Asked) -> Reply {
+    match (asked.method.as_str(), asked.target.as_str()) {
+        ("GET", "/kb/api/bases") => Reply::json(
+            200,
+            format!(
+                r#"{{"success":true,"bases":[{{"id":"{}","public":1,"name":"Help"}}]}}"#,
+                workspace_id()
+            ),
+        ),
+        ("GET", target) if target.starts_with("/kb/api/base/") => Reply::json(
+            200,
+            format!(
+                r#"{{"success":true,"base":[{{"id":"{}","name":"Help"}}]}}"#,
+                workspace_id()
+            ),
+        ),
+        ("GET", target) if target.starts_with("/kb/api/category/") => Reply::json(
+            200,
+            category_json(&format!(
+                r#","articles":[{},{{"id":"{}"}}]"#,
+                article_json(1, ""),
+                article_id(2)
+            )),
+        ),
+        ("GET" | "PUT", target) if target.starts_with("/kb/api/article/") => Reply::json(
+            200,
+            one_article(
+                1,
+                r#","text":"<p>x</p>","views":3,"full_url":"https://x/y""#,
+            ),
+        ),
+        ("POST", "/kb/api/article") => {
+            Reply::json(201, one_article(1, r#","enabled":true,"draft":false"#))
+        }
+        ("DELETE", _) => Reply::json(200, r#"{"success":true,"message":"deleted"}"#),
+        ("POST", "/kb/api/category") => Reply::json(201, category_json("")),
+        ("PUT", target) if target.starts_with("/kb/api/category/") => {
+            Reply::json(200, category_json(""))
+        }
+        _ => Reply::page(404),
+    }
+}
+
 #[tokio::test]
 async fn s4_every_endpoint_asks_what_it_should() {
-    let service =
-        Responder::start(
-            |_, asked| match (asked.method.as_str(), asked.target.as_str()) {
-                ("GET", "/kb/api/bases") => Reply::json(
-                    200,
-                    format!(
-                        r#"{{"success":true,"bases":[{{"id":"{}","public":1,"name":"Help"}}]}}"#,
-                        workspace_id()
-                    ),
-                ),
-                ("GET", target) if target.starts_with("/kb/api/base/") => Reply::json(
-                    200,
-                    format!(
-                        r#"{{"success":true,"base":[{{"id":"{}","name":"Help"}}]}}"#,
-                        workspace_id()
-                    ),
-                ),
-                ("GET", target) if target.starts_with("/kb/api/category/") => Reply::json(
-                    200,
-                    category_json(&format!(
-                        r#","articles":[{},{{"id":"{}"}}]"#,
-                        article_json(1, ""),
-                        article_id(2)
-                    )),
-                ),
-                ("GET" | "PUT", target) if target.starts_with("/kb/api/article/") => Reply::json(
-                    200,
-                    one_article(
-                        1,
-                        r#","text":"<p>x</p>","views":3,"full_url":"https://x/y""#,
-                    ),
-                ),
-                ("POST", "/kb/api/article") => {
-                    Reply::json(201, one_article(1, r#","enabled":true,"draft":false"#))
-                }
-                ("DELETE", _) => Reply::json(200, r#"{"success":true,"message":"deleted"}"#),
-                ("POST", "/kb/api/category") => Reply::json(201, category_json("")),
-                ("PUT", target) if target.starts_with("/kb/api/category/") => {
-                    Reply::json(200, category_json(""))
-                }
-                _ => Reply::page(404),
-            },
-        )
-        .await;
+    let service = Responder::start(|_, asked| answer_all(asked)).await;
     let setup = Setup::new(&format!("{}/kb", service.url), |_| {});
     let client = &setup.client;
 

@@ -111,7 +111,7 @@ fn what_is_no_json_is_refused() {
         r#"{"a"}"#,
         r#"{"a":}"#,
         r#"{"a":1,}"#,
-        r#"{,}"#,
+        "{,}",
         r#"{"articles":[1,]}"#,
         r#"{"articles":[,1]}"#,
         r#"{"articles":[1 2]}"#,
