@@ -5,7 +5,7 @@
 
 use super::{
     Listed, answer,
-    splitter::Entry,
+    pieces::Entry,
     wire::{Seen, WireArticle, peek_id},
 };
 use crate::model::{ArticleId, CategoryId};

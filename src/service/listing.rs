@@ -13,9 +13,10 @@ use super::{
     loose::One,
     origin::Origin,
     paging::{self, Next, Page},
+    pieces::{Caps, Envelope, Path, SplitError},
     reading::header,
     retry::{Outcome, Verb},
-    splitter::{Caps, Envelope, Path, SplitError, Splitter},
+    splitter::Splitter,
     wire::WireCategory,
 };
 use crate::model::{CategoryId, WorkspaceId};
@@ -332,11 +333,11 @@ impl Client {
 
 /// Tells whether an answer to a listing says that there is no such endpoint.
 fn is_missing(error: &ServiceError) -> bool {
-    match error.status {
-        Some(404) => matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unreadable),
-        Some(405 | 501) => true,
-        Some(_) | None => false,
-    }
+    matches!(
+        (error.status, &error.kind),
+        (Some(404), ErrorKind::NotFound | ErrorKind::Unreadable)
+            | (Some(405 | 501), ErrorKind::Refused)
+    )
 }
 
 /// The listing's address with a page number.

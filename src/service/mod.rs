@@ -16,6 +16,7 @@ mod nest;
 mod options;
 pub mod origin;
 mod paging;
+mod pieces;
 mod reading;
 pub mod retry;
 mod splitter;

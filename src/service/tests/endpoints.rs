@@ -8,7 +8,7 @@ use super::{
     Asked, CANARY, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id,
 };
 use crate::model::CategoryVersion;
-use std::{error::Error as _, fmt::Write as _};
+use std::{error::Error as _, fmt::Write as _, time::Duration};
 
 fn one_article(n: u32, extra: &str) -> String {
     format!(r#"{{"success":true,"article":{}}}"#, article_json(n, extra))
@@ -321,6 +321,30 @@ async fn f014_a_write_whose_answer_is_lost_is_sent_once() {
         }
         assert_eq!(service.count(), 3, "each sent once: {reply:?}");
         assert_eq!(setup.waits.lock().expect("no panic").len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn f014_a_service_that_falls_silent_is_not_waited_for_for_ever() {
+    let body = one_article(1, "");
+    for cut in [0, 20] {
+        let reply = Reply::json(201, body.clone()).cut_at(cut).hanging();
+        let service = Responder::script(vec![reply]).await;
+        let setup = service.client_with(|options| {
+            options.idle_timeout = Duration::from_millis(50);
+        });
+        let error = setup
+            .client
+            .create_article(&new_article())
+            .await
+            .expect_err("silent");
+        assert_eq!(error.kind, ErrorKind::Unavailable);
+        assert!(error.answer_lost, "{error}");
+        assert_eq!(error.message, "no answer in time");
+        assert_eq!(service.count(), 1);
+        let read = setup.client.article(article_id(1), Purpose::Push).await;
+        assert_eq!(read.expect_err("silent").kind, ErrorKind::Unavailable);
+        assert_eq!(service.count(), 6, "a read is tried five times");
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct Reply {
     body: Vec<u8>,
     /// Of head and body together, only so many bytes are sent.
     cut: Option<usize>,
+    /// Nothing more comes, and nobody hangs up.
+    hangs: bool,
 }
 
 impl Reply {
@@ -66,6 +68,7 @@ impl Reply {
             headers: vec![("content-type".into(), "application/json".into())],
             body: body.into().into_bytes(),
             cut: None,
+            hangs: false,
         }
     }
 
@@ -76,6 +79,7 @@ impl Reply {
             headers: vec![("content-type".into(), "text/html; charset=utf-8".into())],
             body: b"<!doctype html><title>Sign in</title>".to_vec(),
             cut: None,
+            hangs: false,
         }
     }
 
@@ -88,6 +92,12 @@ impl Reply {
     /// Breaks off after so many bytes of the body.
     pub(super) fn cut_at(mut self, bytes: usize) -> Self {
         self.cut = Some(bytes);
+        self
+    }
+
+    /// Falls silent after what was sent.
+    pub(super) fn hanging(mut self) -> Self {
+        self.hangs = true;
         self
     }
 
@@ -131,6 +141,7 @@ impl Responder {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&asked);
         tokio::spawn(async move {
+            let mut silent = Vec::new();
             while let Ok((stream, _)) = listener.accept().await {
                 if let Some((mut stream, request)) = read_request(stream).await {
                     let count = {
@@ -143,7 +154,12 @@ impl Responder {
                     let mut bytes = reply.head().into_bytes();
                     bytes.extend_from_slice(body);
                     // The client may have hung up already.
-                    if stream.write_all(&bytes).await.is_ok() {
+                    if stream.write_all(&bytes).await.is_err() {
+                        continue;
+                    }
+                    if reply.hangs {
+                        silent.push(stream);
+                    } else {
                         stream.shutdown().await.ok();
                     }
                 }

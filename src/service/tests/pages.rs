@@ -2,7 +2,8 @@
 
 use super::super::{
     paging::{LISTING, Next, Page, read_page},
-    splitter::{Caps, Splitter},
+    pieces::Caps,
+    splitter::Splitter,
 };
 use super::workspace_id;
 

@@ -2,7 +2,8 @@
 
 use super::super::{
     paging::LISTING,
-    splitter::{Caps, Envelope, SplitError, Splitter},
+    pieces::{Caps, Entry, Envelope, SplitError},
+    splitter::Splitter,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ struct Split {
 fn split(document: &[u8], cuts: &[usize]) -> Result<Split, SplitError> {
     let mut splitter = Splitter::new(LISTING, CAPS);
     let (mut entries, mut over, mut owners) = (vec![], vec![], vec![]);
-    let mut take = |entry: super::super::splitter::Entry<'_>| {
+    let mut take = |entry: Entry<'_>| {
         entries.push(entry.bytes.to_vec());
         over.push(entry.over);
         owners.push(
