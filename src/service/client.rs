@@ -1,0 +1,278 @@
+//! Speaks HTTP with the service: one request at a time through budget, retry rule and judgement.
+//!
+//! Every request is counted before it is sent, and no write is sent twice unless the service refused the
+//! first for want of budget (failures rows 14 to 17). Redirects are not followed. What an answer means is decided
+//! in `answer`, when to ask again in `retry`; the endpoints are in `endpoints`, listings in `listing`.
+
+pub use super::options::{ClientError, ClientOptions, Notify, WaitNote, WaitReason};
+
+use super::{
+    Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
+    budget::{Budget, Refusal},
+    origin::{Origin, parse_address},
+    reading::header,
+    retry::{self, Decision, Outcome, Verb},
+    transport,
+};
+use reqwest::{
+    Method, Response, Url,
+    header::{CONTENT_TYPE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH},
+};
+use std::{
+    fmt,
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    time::Duration,
+};
+
+const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
+pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
+
+/// A service over HTTP.
+pub struct Client {
+    http: reqwest::Client,
+    pub(super) base: Url,
+    pub(super) options: ClientOptions,
+    origin: Origin,
+    sent: Sent,
+    /// The listing endpoint was asked for once and does not exist.
+    pub(super) no_listing: AtomicBool,
+}
+
+#[derive(Default)]
+struct Sent {
+    get: AtomicU64,
+    post: AtomicU64,
+    put: AtomicU64,
+    delete: AtomicU64,
+}
+
+/// A request to be made.
+pub(super) struct Call<'a> {
+    pub(super) verb: Verb,
+    pub(super) url: Url,
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) purpose: Purpose,
+    pub(super) validator: Option<&'a Validator>,
+}
+
+/// A try that failed, and what that means for another.
+pub(super) struct Failure {
+    pub(super) error: ServiceError,
+    pub(super) outcome: Outcome,
+}
+
+impl Client {
+    /// Makes a client; sends nothing.
+    pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
+        let base = parse_address(&options.base_url)?;
+        let origin = Origin::of_url(&base);
+        if base.scheme() != "https" && !origin.is_loopback() && !options.allow_insecure_http {
+            return Err(ClientError::Insecure {
+                origin: origin.to_string(),
+            });
+        }
+        Ok(Self {
+            http: transport::build(&options, &origin)?,
+            base,
+            origin,
+            sent: Sent::default(),
+            no_listing: AtomicBool::new(false),
+            options,
+        })
+    }
+
+    /// The service's origin.
+    pub fn origin(&self) -> &Origin {
+        &self.origin
+    }
+
+    /// The budget that the requests are paid from.
+    pub fn budget(&self) -> &Budget {
+        &self.options.budget
+    }
+
+    /// Asks, and reads the whole of a success. Tries again by the rule.
+    pub(super) async fn ask(&self, call: &Call<'_>) -> Answer<Vec<u8>> {
+        let mut attempt = 0;
+        loop {
+            let failure = match self.send(call).await {
+                Ok(response) => match self.read_success(call, response).await {
+                    Ok(body) => return Ok(body),
+                    Err(failure) => failure,
+                },
+                Err(failure) => failure,
+            };
+            attempt += 1;
+            self.pause(call, failure, attempt).await?;
+        }
+    }
+
+    /// Sends once. Gives the answer when it is a success, or a 304 to a condition.
+    pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        self.pay(call).await?;
+        let mut request = self.http.request(method(call.verb), call.url.clone());
+        if let Some(validator) = call.validator {
+            let conditions = [
+                (IF_NONE_MATCH, &validator.etag),
+                (IF_MODIFIED_SINCE, &validator.last_modified),
+            ];
+            for (name, value) in conditions {
+                // What cannot stand in a header did not come from one.
+                let value = value.as_deref().and_then(|v| HeaderValue::from_str(v).ok());
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
+            }
+        }
+        if let Some(body) = &call.body {
+            request = request
+                .header(CONTENT_TYPE, "application/json")
+                .body(body.clone());
+        }
+        let response = request
+            .send()
+            .await
+            .map_err(|error| self.broken(call, None, error))?;
+        let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
+        self.note_limits(number(&LIMIT), number(&REMAINING)).await;
+        let status = response.status().as_u16();
+        tracing::debug!(
+            method = call.verb.as_str(),
+            path = call.url.path(),
+            status,
+            "answered"
+        );
+        if response.status().is_success() || (status == 304 && call.validator.is_some()) {
+            return Ok(response);
+        }
+        Err(self.refused(call, response).await)
+    }
+
+    /// After a failed try: waits and returns, when there is to be another; else gives the error.
+    pub(super) async fn pause(
+        &self,
+        call: &Call<'_>,
+        failure: Failure,
+        attempt: u32,
+    ) -> Answer<()> {
+        let Failure { error, outcome } = failure;
+        let patience = self.options.patience;
+        let decision = retry::decide(call.verb, outcome, attempt, jitter(), patience);
+        let throttled = matches!(outcome, Outcome::Throttled { .. });
+        if throttled {
+            let wait = match (decision, outcome) {
+                (Decision::Wait(wait), _) => Some(wait),
+                (Decision::GiveUp, Outcome::Throttled { retry_after }) => retry_after,
+                (
+                    Decision::GiveUp,
+                    Outcome::Down { .. } | Outcome::Unsent | Outcome::Lost | Outcome::Final,
+                ) => None,
+            };
+            if let Some(wait) = wait
+                && let Err(refusal) = self.options.budget.block(wait).await
+            {
+                tracing::warn!(?refusal, "cannot tell other commands to wait");
+            }
+        }
+        let Decision::Wait(wait) = decision else {
+            return Err(error);
+        };
+        tracing::info!(%error, ?wait, attempt, "asking again");
+        let reason = if throttled {
+            WaitReason::Throttled
+        } else {
+            WaitReason::Again
+        };
+        self.wait(reason, wait).await;
+        Ok(())
+    }
+
+    /// Counts the request in the budget, and waits for room where the minute is full.
+    async fn pay(&self, call: &Call<'_>) -> Result<(), Failure> {
+        loop {
+            let refusal = match self.options.budget.try_acquire(call.purpose).await {
+                Ok(()) => break,
+                Err(refusal) => refusal,
+            };
+            match refusal {
+                Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in).await,
+                Refusal::Blocked { free_in } if free_in <= self.options.patience => {
+                    self.wait(WaitReason::Throttled, free_in).await;
+                }
+                Refusal::Blocked { free_in } => {
+                    let retry_after = Some(free_in);
+                    let message = "the service asked to wait";
+                    return Err(self.unsent(call, ErrorKind::RateLimited { retry_after }, message));
+                }
+                Refusal::Day { free_in } => {
+                    let message = "the budget of the day is spent";
+                    return Err(self.unsent(call, ErrorKind::BudgetSpent { free_in }, message));
+                }
+                Refusal::Broken { path, source } => {
+                    let message = format!("cannot count the request in {}", path.display());
+                    let mut failure = self.unsent(call, ErrorKind::Unavailable, &message);
+                    failure.error.source = Some(source.into());
+                    return Err(failure);
+                }
+            }
+        }
+        let sent = match call.verb {
+            Verb::Get => &self.sent.get,
+            Verb::Post => &self.sent.post,
+            Verb::Put => &self.sent.put,
+            Verb::Delete => &self.sent.delete,
+        };
+        sent.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    async fn wait(&self, reason: WaitReason, wait: Duration) {
+        if let Some(notify) = &self.options.notify {
+            notify(WaitNote { reason, wait });
+        }
+        self.options.budget.clock().sleep(wait).await;
+    }
+
+    async fn note_limits(&self, limit: Option<u32>, remaining: Option<u32>) {
+        if let Err(refusal) = self.options.budget.observe(limit, remaining).await {
+            tracing::warn!(?refusal, "cannot correct the budget");
+        }
+    }
+}
+
+impl Service for Client {
+    fn usage(&self) -> Usage {
+        let (minute_left, day_left) = self.options.budget.left();
+        Usage {
+            get: self.sent.get.load(Ordering::Relaxed),
+            post: self.sent.post.load(Ordering::Relaxed),
+            put: self.sent.put.load(Ordering::Relaxed),
+            delete: self.sent.delete.load(Ordering::Relaxed),
+            minute_left,
+            day_left,
+        }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client")
+            .field("base", &self.base.as_str())
+            .finish_non_exhaustive()
+    }
+}
+
+fn method(verb: Verb) -> Method {
+    match verb {
+        Verb::Get => Method::GET,
+        Verb::Post => Method::POST,
+        Verb::Put => Method::PUT,
+        Verb::Delete => Method::DELETE,
+    }
+}
+
+/// A random number from 0 to 1, good enough to spread retries.
+fn jitter() -> f64 {
+    let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
+    f64::from(u32::try_from(low & 0xffff_ffff).unwrap_or(0)) / f64::from(u32::MAX)
+}
