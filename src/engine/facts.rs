@@ -30,15 +30,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (mut older_local, mut older_remote, mut duels) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for action in &plan.actions {
-            let Step::Settle(settle) = &action.step else { continue };
-            let Some(row) = sight.base.articles.get(&settle.id) else { continue };
+            let Step::Settle(settle) = &action.step else {
+                continue;
+            };
+            let Some(row) = sight.base.articles.get(&settle.id) else {
+                continue;
+            };
             if let Some(had) = settle.had.as_ref().filter(|had| **had != row.local)
                 && self.store.knew(settle.id, had.digest())?.is_some()
             {
                 older_local.insert(settle.id);
             }
             if settle.seen.version != row.remote
-                && self.store.knew(settle.id, settle.seen.version.digest())?.is_some()
+                && self
+                    .store
+                    .knew(settle.id, settle.seen.version.digest())?
+                    .is_some()
             {
                 older_remote.insert(settle.id);
             }
@@ -52,7 +59,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             allow_deletes: request.allow_deletes,
             deleted_remote: lately(Side::Remote)?,
             deleted_local: lately(Side::Local)?,
-            approved: self.store.approvals()?.into_iter().map(|approval| approval.set).collect(),
+            approved: self
+                .store
+                .approvals()?
+                .into_iter()
+                .map(|approval| approval.set)
+                .collect(),
             doubt: sight.doubt.clone(),
             older_local,
             older_remote,
@@ -71,7 +83,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Two versions that alternate between the sides: A from here, B from there, A again, B again.
     fn is_duel(&self, id: ArticleId) -> anyhow::Result<bool> {
         let recent = self.store.recent_exchange(id)?;
-        let [(s1, d1), (s2, d2), (s3, d3), (s4, d4)] = recent.as_slice() else { return Ok(false) };
+        let [(s1, d1), (s2, d2), (s3, d3), (s4, d4)] = recent.as_slice() else {
+            return Ok(false);
+        };
         Ok(s1 != s2 && s1 == s3 && s2 == s4 && d1 == d3 && d2 == d4 && d1 != d2)
     }
 }

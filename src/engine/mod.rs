@@ -11,7 +11,6 @@ mod recover;
 pub mod report;
 pub mod settings;
 mod spool;
-pub mod status;
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
@@ -85,7 +84,10 @@ pub struct Stop {
 impl Stop {
     fn of(error: ServiceError) -> Self {
         let ending = ending_of(&error.kind);
-        Self { ending, message: format!("{:#}", anyhow::Error::new(error)) }
+        Self {
+            ending,
+            message: format!("{:#}", anyhow::Error::new(error)),
+        }
     }
 }
 
@@ -150,7 +152,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Makes the plan and does nothing: neither side and no row is touched.
     pub async fn plan(&mut self, request: &Request) -> anyhow::Result<Plan> {
-        let request = Request { dry_run: true, ..request.clone() };
+        let request = Request {
+            dry_run: true,
+            ..request.clone()
+        };
         let (plan, _) = self.decide(&request).await?;
         Ok(plan)
     }
@@ -169,7 +174,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => Some(service_stop(error)?),
         };
         if let Some(stop) = &stop {
-            let known = report.problems.iter().any(|problem| problem.message == stop.message);
+            let known = report
+                .problems
+                .iter()
+                .any(|problem| problem.message == stop.message);
             if !known {
                 report.problems.push(Problem {
                     path: String::new(),
@@ -181,14 +189,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         report.conclude(stop.map(|stop| stop.ending));
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
-        report.budget =
-            BudgetLeft { minute_left: after.minute_left, day_left: after.day_left };
+        report.budget = BudgetLeft {
+            minute_left: after.minute_left,
+            day_left: after.day_left,
+        };
         report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.with_prefix(&mut report);
         Ok(report)
     }
 
-    async fn run(&mut self, request: &Request, report: &mut Report) -> anyhow::Result<Option<Stop>> {
+    async fn run(
+        &mut self,
+        request: &Request,
+        report: &mut Report,
+    ) -> anyhow::Result<Option<Stop>> {
         let (plan, mut sight) = self.decide(request).await?;
         report.problems = plan.problems.clone();
         if request.dry_run {
@@ -247,7 +261,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     fn tell(&self, name: &'static str, total: Option<u64>, requests: u32) {
-        (self.teller)(Progress::Phase { name, total, requests });
+        (self.teller)(Progress::Phase {
+            name,
+            total,
+            requests,
+        });
     }
 
     fn told(&self, units: u64) {
@@ -258,7 +276,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// An error of the service ends the cycle and is reported; any other is the caller's.
 fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
-        Some(cause) => Ok(Stop { ending: ending_of(&cause.kind), message: format!("{error:#}") }),
+        Some(cause) => Ok(Stop {
+            ending: ending_of(&cause.kind),
+            message: format!("{error:#}"),
+        }),
         None => Err(error),
     }
 }

@@ -113,7 +113,13 @@ impl Requests {
     pub fn between(before: Usage, after: Usage) -> Self {
         let (get, post) = (after.get - before.get, after.post - before.post);
         let (put, delete) = (after.put - before.put, after.delete - before.delete);
-        Self { total: get + post + put + delete, get, post, put, delete }
+        Self {
+            total: get + post + put + delete,
+            get,
+            post,
+            put,
+            delete,
+        }
     }
 }
 
@@ -165,7 +171,11 @@ impl Report {
     /// Adds a plan that is not carried out.
     pub fn plan(&mut self, plan: &Plan) {
         for action in &plan.actions {
-            let status = if action.held.is_some() { Status::Held } else { Status::Planned };
+            let status = if action.held.is_some() {
+                Status::Held
+            } else {
+                Status::Planned
+            };
             self.actions.push(Line::of(action, status, None));
         }
     }
@@ -226,13 +236,24 @@ mod tests {
         let table = [
             (vec![], Ending::Done, 0),
             (vec![line(Status::Done, None)], Ending::Done, 0),
-            (vec![line(Status::Held, Some(HoldRule::Person))], Ending::Attention, 3),
             (
-                vec![line(Status::Held, Some(HoldRule::Person)), line(Status::Failed, None)],
+                vec![line(Status::Held, Some(HoldRule::Person))],
+                Ending::Attention,
+                3,
+            ),
+            (
+                vec![
+                    line(Status::Held, Some(HoldRule::Person)),
+                    line(Status::Failed, None),
+                ],
                 Ending::Partial,
                 4,
             ),
-            (vec![line(Status::Failed, None), line(Status::Skipped, None)], Ending::Retry, 5),
+            (
+                vec![line(Status::Failed, None), line(Status::Skipped, None)],
+                Ending::Retry,
+                5,
+            ),
         ];
         for (actions, ending, code) in table {
             let mut report = Report::new(false);

@@ -2,10 +2,10 @@
 //!
 //! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
 
+use crate::model::Timestamp;
 use crate::model::{TextDigest, Version};
 use crate::state::store::Store;
 use crate::state::{Seen, StateError};
-use crate::model::Timestamp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -30,7 +30,13 @@ pub(super) struct Spool {
 
 impl Spool {
     pub(super) fn new(dry: bool, now: Timestamp) -> Self {
-        Self { dry, now, bytes: 0, pending: Vec::new(), memory: BTreeMap::new() }
+        Self {
+            dry,
+            now,
+            bytes: 0,
+            pending: Vec::new(),
+            memory: BTreeMap::new(),
+        }
     }
 
     /// Takes a body; `may_merge` says that both sides may have changed it.
@@ -50,7 +56,11 @@ impl Spool {
         }
         self.bytes += text.len() + file.as_ref().map_or(0, String::len);
         self.pending.push(Pending { text, file, seen });
-        if self.bytes >= BATCH { self.flush(store) } else { Ok(()) }
+        if self.bytes >= BATCH {
+            self.flush(store)
+        } else {
+            Ok(())
+        }
     }
 
     /// Writes what was gathered.
@@ -87,7 +97,8 @@ impl Spool {
 
 /// The digest of a body with its CRLF read as LF, where that differs.
 pub(super) fn text_lf(text: &str) -> Option<TextDigest> {
-    text.contains("\r\n").then(|| TextDigest::of(&text.replace("\r\n", "\n")))
+    text.contains("\r\n")
+        .then(|| TextDigest::of(&text.replace("\r\n", "\n")))
 }
 
 /// Tells whether two versions say the same in all but their category and slug.

@@ -4,7 +4,7 @@
 //! 128); what voids the whole answer is kept as its fault.
 
 use super::{
-    Listed, answer,
+    Listed, RemoteCategory, answer,
     pieces::Entry,
     wire::{Seen, WireArticle, peek_id},
 };
@@ -56,6 +56,7 @@ impl<'a> Harvest<'a> {
                 self.readable += 1;
                 Some(article.id)
             }
+            Listed::Category(_) => None,
             Listed::Unreadable { id, why } => {
                 self.last_why = Some(why.clone());
                 *id
@@ -66,6 +67,11 @@ impl<'a> Harvest<'a> {
             return;
         }
         (self.sink)(listed);
+    }
+
+    /// Hands over a category that was read on the way.
+    pub(super) fn category(&mut self, category: RemoteCategory) {
+        (self.sink)(Listed::Category(Box::new(category)));
     }
 
     /// When there were entries and none was an article, this is a shape that is not known.

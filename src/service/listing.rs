@@ -153,7 +153,7 @@ impl Client {
     ) -> Answer<ListEnd> {
         for &id in &request.categories {
             match self.stream_category(id, request.purpose, harvest).await {
-                Ok(_) => {}
+                Ok(category) => harvest.category(category),
                 Err(error) if error.kind == ErrorKind::NotFound => {
                     tracing::warn!(category = %id, "a known category is not there any more");
                 }

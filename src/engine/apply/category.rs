@@ -28,7 +28,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let (intent, mut lost) = self.category_intent(folder, version)?;
-        let new = NewCategory { workspace: self.settings.workspace, version: version.clone() };
+        let new = NewCategory {
+            workspace: self.settings.workspace,
+            version: version.clone(),
+        };
         let mut tries = 0;
         let created = loop {
             let error = match self.service.create_category(&new).await {
@@ -111,18 +114,29 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             tx.put_category(&row)?;
             tx.remove_intent(intent)?;
-            tx.event(&deed("create-category", Side::Remote, folder, None, created.id.to_string()))
+            tx.event(&deed(
+                "create-category",
+                Side::Remote,
+                folder,
+                None,
+                created.id.to_string(),
+            ))
         })?;
         run.created.insert(provisional, created.id);
         let note = match self.write_yaml(folder, created.id, version) {
             Ok(stamp) => {
                 let stamp = self.trusted(stamp);
-                let row = CategoryRow { stamp, ..row.clone() };
+                let row = CategoryRow {
+                    stamp,
+                    ..row.clone()
+                };
                 self.store.write(now, |tx| tx.put_category(&row))?;
                 None
             }
             // The state knows the category; the next cycle writes the file.
-            Err(error) => Some(format!("{folder}/{CATEGORY_FILE} is not written yet: {error:#}")),
+            Err(error) => Some(format!(
+                "{folder}/{CATEGORY_FILE} is not written yet: {error:#}"
+            )),
         };
         run.sight.base.categories.insert(created.id, row);
         Ok(Done::Yes(note))
@@ -154,7 +168,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let Some(to) = &settle.to else { return Ok(Done::Yes(None)) };
+        let Some(to) = &settle.to else {
+            return Ok(Done::Yes(None));
+        };
         let now = self.clock.now();
         let moves = settle.from.as_ref() != Some(to);
         let intent = if moves || settle.write {
@@ -199,7 +215,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tx.remove_intent(intent)?;
             }
             if moves || settle.write {
-                tx.event(&deed("update-category", Side::Local, to, None, settle.id.to_string()))?;
+                tx.event(&deed(
+                    "update-category",
+                    Side::Local,
+                    to,
+                    None,
+                    settle.id.to_string(),
+                ))?;
             }
             Ok(())
         })?;
@@ -264,10 +286,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             description: Some(version.description.clone()),
             meta_description: Some(version.meta_description.clone()),
         };
-        let source = document
+        let source = document.as_ref().map_or_else(
+            || CategoryDocument::compose(&changes),
+            |document| document.edit(&changes),
+        );
+        if let Some(content) = existing
             .as_ref()
-            .map_or_else(|| CategoryDocument::compose(&changes), |document| document.edit(&changes));
-        if let Some(content) = existing.as_ref().filter(|content| content.bytes == source.as_bytes()) {
+            .filter(|content| content.bytes == source.as_bytes())
+        {
             return Ok(content.stamp);
         }
         let expect = existing.map_or(Expect::Absent, |content| Expect::Stamp(content.stamp));
@@ -283,7 +309,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
-        let intent = Intent::UpdateCategory { id: settle.id, version: settle.file.clone() };
+        let intent = Intent::UpdateCategory {
+            id: settle.id,
+            version: settle.file.clone(),
+        };
         let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
         let mut patch = CategoryPatch::default();
         for field in &settle.send {
@@ -312,10 +341,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.store.write(now, |tx| {
                     tx.put_category(&row)?;
                     tx.remove_intent(intent)?;
-                    tx.event(&deed("update-category", Side::Remote, &path, None, fields.join(", ")))
+                    tx.event(&deed(
+                        "update-category",
+                        Side::Remote,
+                        &path,
+                        None,
+                        fields.join(", "),
+                    ))
                 })?;
                 run.sight.base.categories.insert(settle.id, row);
-                Ok(Done::Yes(settle.send.contains(&Field::Slug).then(|| "its public address changes".to_owned())))
+                Ok(Done::Yes(
+                    settle
+                        .send
+                        .contains(&Field::Slug)
+                        .then(|| "its public address changes".to_owned()),
+                ))
             }
             Err(error) if error.answer_lost => Ok(Done::Stopped(Stop::of(error))),
             Err(error) => {
@@ -342,6 +382,9 @@ fn rows_below(run: &mut Run<'_>, from: &str, to: &str) -> Vec<ArticleRow> {
         .articles
         .values()
         .filter(|row| row.place.folder == from)
-        .map(|row| ArticleRow { place: Place::new(to, row.place.file.clone()), ..row.clone() })
+        .map(|row| ArticleRow {
+            place: Place::new(to, row.place.file.clone()),
+            ..row.clone()
+        })
         .collect()
 }

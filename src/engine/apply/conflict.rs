@@ -105,10 +105,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Takes the copy of a settled conflict away, if it is still there. What it held is in the history.
     pub(super) fn clear_copy(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
-        let Some(row) = run.sight.base.conflicts.remove(&id) else { return Ok(()) };
+        let Some(row) = run.sight.base.conflicts.remove(&id) else {
+            return Ok(());
+        };
         let Some(copy) = &row.copy else { return Ok(()) };
         let at = At::Folder(&row.place.folder);
-        let Ok(Some(entry)) = self.disk.look(at, copy) else { return Ok(()) };
+        let Ok(Some(entry)) = self.disk.look(at, copy) else {
+            return Ok(());
+        };
         let content = self.disk.read(at, copy, super::files::MAX_FILE)?;
         let conflict = Conflict {
             id,

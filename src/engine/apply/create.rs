@@ -7,7 +7,7 @@
 use super::record::deed;
 use super::send::pause;
 use super::{Done, Run, failed};
-use crate::engine::observe::remote::{Known, list, visibility_of};
+use crate::engine::observe::remote::{Known, ListError, list, visibility_of};
 use crate::engine::spool::{Spool, text_lf};
 use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, Durability, Expect};
@@ -18,7 +18,7 @@ use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, RemoteArticle, Service};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
 const TRIES: u32 = 4;
@@ -48,7 +48,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Done::Later("its category could not be created".to_owned()));
         };
         let text = self.text(version.text, run)?;
-        let birth = Birth { action, place, version, flags, instead_of, text };
+        let birth = Birth {
+            action,
+            place,
+            version,
+            flags,
+            instead_of,
+            text,
+        };
         let (intent, mut lost) = self.birth_intent(&birth)?;
         let new = NewArticle {
             category: birth.version.category,
@@ -101,22 +108,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The intent for a birth: the one that an earlier run left, whose answer counts as lost, or a new one.
     fn birth_intent(&mut self, birth: &Birth<'_>) -> anyhow::Result<(IntentId, bool)> {
-        let earlier = self.store.intents()?.into_iter().find_map(|(id, intent)| match intent {
-            Intent::CreateArticle { version, .. }
-                if version.slug == birth.version.slug
-                    && version.category == birth.version.category =>
-            {
-                Some(id)
-            }
-            Intent::CreateArticle { .. }
-            | Intent::UpdateArticle { .. }
-            | Intent::DeleteArticle { .. }
-            | Intent::CreateCategory { .. }
-            | Intent::UpdateCategory { .. }
-            | Intent::WriteFile { .. }
-            | Intent::RemoveFile { .. }
-            | Intent::WriteCategory { .. } => None,
-        });
+        let earlier = self
+            .store
+            .intents()?
+            .into_iter()
+            .find_map(|(id, intent)| match intent {
+                Intent::CreateArticle { version, .. }
+                    if version.slug == birth.version.slug
+                        && version.category == birth.version.category =>
+                {
+                    Some(id)
+                }
+                Intent::CreateArticle { .. }
+                | Intent::UpdateArticle { .. }
+                | Intent::DeleteArticle { .. }
+                | Intent::CreateCategory { .. }
+                | Intent::UpdateCategory { .. }
+                | Intent::WriteFile { .. }
+                | Intent::RemoveFile { .. }
+                | Intent::WriteCategory { .. } => None,
+            });
         if let Some(id) = earlier {
             return Ok((id, true));
         }
@@ -148,8 +159,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
         let rows = run.sight.base.articles.clone();
-        let (tombstones, changed) = (BTreeSet::new(), BTreeSet::new());
-        let known = Known { rows: &rows, tombstones: &tombstones, changed: &changed, now };
+        let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
+        let known = Known {
+            rows: &rows,
+            tombstones: &tombstones,
+            changed: &changed,
+            now,
+        };
         let request = ListRequest {
             workspace: self.settings.workspace,
             categories: vec![birth.version.category],
@@ -157,12 +173,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
             purpose: Purpose::Push,
         };
         let mut spool = Spool::new(false, now);
-        let listing = match list(&self.service, &request, &known, &mut self.store, &mut spool).await {
+        let listing = match list(&self.service, &request, &known, &mut self.store, &mut spool).await
+        {
             Ok(listing) => listing,
-            Err(crate::engine::observe::remote::ListError::Service(error)) => return Ok(failed(error)),
-            Err(crate::engine::observe::remote::ListError::State(error)) => return Err(error.into()),
+            Err(ListError::Service(error)) => {
+                return Ok(failed(error));
+            }
+            Err(ListError::State(error)) => {
+                return Err(error.into());
+            }
         };
-        let bodiless = listing.bodiless.iter().map(|article| (article.id, &article.category, &article.slug, &article.title, None));
+        let bodiless = listing.bodiless.iter().map(|article| {
+            (
+                article.id,
+                &article.category,
+                &article.slug,
+                &article.title,
+                None,
+            )
+        });
         let found = listing
             .articles
             .iter()
@@ -238,7 +267,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         self.store.write(now, |tx| {
-            if let Some(text) = article.text.as_deref().filter(|_| row.remote.text != row.local.text) {
+            if let Some(text) = article
+                .text
+                .as_deref()
+                .filter(|_| row.remote.text != row.local.text)
+            {
                 tx.put_body(text)?;
             }
             tx.put_body(&birth.text)?;
@@ -258,7 +291,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 file: None,
             })?;
             tx.remove_intent(intent)?;
-            tx.event(&deed("create", Side::Remote, &birth.action.path, Some(id), ""))
+            tx.event(&deed(
+                "create",
+                Side::Remote,
+                &birth.action.path,
+                Some(id),
+                "",
+            ))
         })?;
         let (stamp, file_flags) = match self.write_id(birth, id, flags, run) {
             Ok(written) => written,
@@ -273,7 +312,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         {
             tokio::time::sleep(std::time::Duration::from_millis(25)).await;
         }
-        let row = ArticleRow { stamp: stamp.and_then(|stamp| self.trusted(stamp)), file_flags, ..row };
+        let row = ArticleRow {
+            stamp: stamp.and_then(|stamp| self.trusted(stamp)),
+            file_flags,
+            ..row
+        };
         let now = self.clock.now();
         self.store.write(now, |tx| tx.put_article(&row))?;
         if let Some(old) = birth.instead_of {
@@ -308,7 +351,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..Changes::default()
         });
         let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
-        let stamp = self.disk.publish(staged, &place.file, Expect::Stamp(content.stamp))?;
+        let stamp = self
+            .disk
+            .publish(staged, &place.file, Expect::Stamp(content.stamp))?;
         self.disk.sync_folder(at)?;
         // If the writer saved meanwhile, the file is more than what was sent: read it again next time.
         Ok((same.then_some(stamp), file))

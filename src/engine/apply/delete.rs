@@ -5,7 +5,7 @@
 use super::record::deed;
 use super::{Done, Run, failed, not_written};
 use crate::engine::{Engine, Stop};
-use crate::mirror::disk::{At, Disk};
+use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, Place, Side, Version};
 use crate::reconcile::snapshot::Seen;
@@ -28,7 +28,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(None) => {}
             Ok(Some(_)) => return Ok(Done::Later("its file is there again".to_owned())),
             // A folder that is gone holds no file; anything else is doubt.
-            Err(error) if error.is_absent() => {}
+            Err(error) if error.kind == DiskErrorKind::NotFound => {}
             Err(error) => return Ok(not_written(error)),
         }
         let now = self.clock.now();
@@ -41,7 +41,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 version: seen.version.clone(),
                 file: None,
             })?;
-            tx.add_intent(&Intent::DeleteArticle { id, revision: seen.revision.clone() })
+            tx.add_intent(&Intent::DeleteArticle {
+                id,
+                revision: seen.revision.clone(),
+            })
         })?;
         match self.service.delete_article(id).await {
             Ok(()) => {}
@@ -71,7 +74,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.tombstone(id, &seen.revision)?;
             tx.count_deletion(Side::Remote, approved, 1)?;
             tx.remove_intent(intent)?;
-            tx.event(&deed("delete", Side::Remote, &place.to_string(), Some(id), ""))
+            tx.event(&deed(
+                "delete",
+                Side::Remote,
+                &place.to_string(),
+                Some(id),
+                "",
+            ))
         })?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
@@ -111,7 +120,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 version: version.clone(),
                 file,
             })?;
-            tx.add_intent(&Intent::RemoveFile { id, place: place.clone() })
+            tx.add_intent(&Intent::RemoveFile {
+                id,
+                place: place.clone(),
+            })
         })?;
         if let Err(error) = self.disk.remove(at, &place.file, content.stamp) {
             let now = self.clock.now();
@@ -126,7 +138,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.remove_conflict(id)?;
             tx.count_deletion(Side::Local, approved, 1)?;
             tx.remove_intent(intent)?;
-            tx.event(&deed("delete", Side::Local, &place.to_string(), Some(id), ""))
+            tx.event(&deed(
+                "delete",
+                Side::Local,
+                &place.to_string(),
+                Some(id),
+                "",
+            ))
         })?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
@@ -134,7 +152,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Drops the row of an article that is gone from both sides.
     pub(super) fn forget(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<Done> {
-        let place = run.row(id).map(|row| row.place.to_string()).unwrap_or_default();
+        let place = run
+            .row(id)
+            .map(|row| row.place.to_string())
+            .unwrap_or_default();
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -147,6 +168,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Tells whether a person approved deletions towards a side: those do not count against the day.
     fn was_approved(&self, side: Side) -> anyhow::Result<bool> {
-        Ok(self.store.approvals()?.iter().any(|approval| approval.side == side))
+        Ok(self
+            .store
+            .approvals()?
+            .iter()
+            .any(|approval| approval.side == side))
     }
 }

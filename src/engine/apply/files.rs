@@ -57,10 +57,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         many: bool,
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
-        let durability = if many { Durability::Later } else { Durability::Now };
+        let durability = if many {
+            Durability::Later
+        } else {
+            Durability::Now
+        };
         let mut jobs = Vec::with_capacity(actions.len());
         for action in actions {
-            let Step::Settle(settle) = &action.step else { continue };
+            let Step::Settle(settle) = &action.step else {
+                continue;
+            };
             if let Some(reason) = run.obstacle(action) {
                 run.say(action, crate::engine::report::Status::Skipped, Some(reason));
                 continue;
@@ -114,7 +120,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let same = old.as_ref().is_some_and(|(_, had)| *had == bytes);
                 job.old = old;
                 if !same {
-                    match self.disk.stage(At::Folder(&settle.to.folder), &bytes, durability) {
+                    match self
+                        .disk
+                        .stage(At::Folder(&settle.to.folder), &bytes, durability)
+                    {
                         Ok(staged) => job.staged = Some(staged),
                         Err(error) => job.outcome = Some(Err(not_written(error))),
                     }
@@ -131,32 +140,59 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let text = self.text(settle.file.text, run)?;
             let lf = text_lf(&text);
             let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
-            return Ok(Ok(Rendered { bytes, old: None, lf }));
+            return Ok(Ok(Rendered {
+                bytes,
+                old: None,
+                lf,
+            }));
         };
-        let content = match self.disk.read(At::Folder(&from.folder), &from.file, MAX_FILE) {
+        let content = match self
+            .disk
+            .read(At::Folder(&from.folder), &from.file, MAX_FILE)
+        {
             Ok(content) if content.whole => content,
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
             Err(error) => return Ok(Err(not_written(error))),
         };
         let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
-            return Ok(Err(Done::Later("the file changed during the cycle".to_owned())));
+            return Ok(Err(Done::Later(
+                "the file changed during the cycle".to_owned(),
+            )));
         };
         if !unchanged && !settle.had.as_ref().is_some_and(|had| says(&document, had)) {
-            return Ok(Err(Done::Later("the file changed during the cycle".to_owned())));
+            return Ok(Err(Done::Later(
+                "the file changed during the cycle".to_owned(),
+            )));
         }
-        let new_text = settle.had.as_ref().is_none_or(|had| !had.agrees(&settle.file, Field::Text));
-        let text = if new_text { Some(self.text(settle.file.text, run)?) } else { None };
+        let new_text = settle
+            .had
+            .as_ref()
+            .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
+        let text = if new_text {
+            Some(self.text(settle.file.text, run)?)
+        } else {
+            None
+        };
         let lf = text.as_deref().and_then(text_lf);
-        let bytes = document.edit(&changes(settle, text, Some(&document))).into_bytes();
-        Ok(Ok(Rendered { bytes, old: Some((content.stamp, content.bytes)), lf }))
+        let bytes = document
+            .edit(&changes(settle, text, Some(&document)))
+            .into_bytes();
+        Ok(Ok(Rendered {
+            bytes,
+            old: Some((content.stamp, content.bytes)),
+            lf,
+        }))
     }
 
     /// Intents and the bytes that are about to be replaced, in one transaction.
     fn note_intents(&mut self, jobs: &mut [Job<'_>]) -> anyhow::Result<()> {
         let now = self.clock.now();
         self.store.write(now, |tx| {
-            for job in jobs.iter_mut().filter(|job| job.outcome.is_none() && job.settle.touches_file()) {
+            for job in jobs
+                .iter_mut()
+                .filter(|job| job.outcome.is_none() && job.settle.touches_file())
+            {
                 let settle = job.settle;
                 if let (Some((_, bytes)), Some(had), Some(from), true) =
                     (&job.old, &settle.had, &settle.from, job.staged.is_some())
@@ -189,10 +225,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Puts every file in its place. Names are left before they are taken; circles are swapped.
     fn publish_all(&self, jobs: &mut [Job<'_>]) {
-        let mut waiting: Vec<usize> = (0..jobs.len()).filter(|&index| jobs[index].outcome.is_none()).collect();
+        let mut waiting: Vec<usize> = (0..jobs.len())
+            .filter(|&index| jobs[index].outcome.is_none())
+            .collect();
         while !waiting.is_empty() {
-            let taken: Vec<Place> =
-                waiting.iter().filter_map(|&index| moves(jobs[index].settle)).cloned().collect();
+            let taken: Vec<Place> = waiting
+                .iter()
+                .filter_map(|&index| moves(jobs[index].settle))
+                .cloned()
+                .collect();
             let (blocked, free): (Vec<usize>, Vec<usize>) = waiting.iter().partition(|&&index| {
                 moves(jobs[index].settle).is_some() && taken.contains(&jobs[index].settle.to)
             });
@@ -210,7 +251,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Files that take each other's names: each exchange puts one of them in its place.
     fn open_circle(&self, jobs: &mut [Job<'_>], circle: &[usize]) {
-        let mut at: Vec<Place> = circle.iter().filter_map(|&index| jobs[index].settle.from.clone()).collect();
+        let mut at: Vec<Place> = circle
+            .iter()
+            .filter_map(|&index| jobs[index].settle.from.clone())
+            .collect();
         for position in 0..circle.len() {
             let to = jobs[circle[position]].settle.to.clone();
             if at[position] == to {
@@ -324,9 +368,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 let side = job.action.side;
                 let fields: Vec<_> = job.action.fields.iter().map(|field| field.key()).collect();
-                tx.event(&deed(cause, side, &job.action.path, Some(row.id), fields.join(", ")))?;
+                tx.event(&deed(
+                    cause,
+                    side,
+                    &job.action.path,
+                    Some(row.id),
+                    fields.join(", "),
+                ))?;
             }
-            jobs.iter().filter_map(|job| job.intent).try_for_each(|intent| tx.remove_intent(intent))
+            jobs.iter()
+                .filter_map(|job| job.intent)
+                .try_for_each(|intent| tx.remove_intent(intent))
         })?;
         for (row, _) in rows {
             if run.sight.base.conflicts.contains_key(&row.id) {
@@ -366,7 +418,11 @@ fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -
     Changes {
         id: Some(settle.id),
         title: Some(settle.file.title.clone()),
-        slug: slug_key(&settle.to, &settle.file.slug, document.and_then(Document::slug)),
+        slug: slug_key(
+            &settle.to,
+            &settle.file.slug,
+            document.and_then(Document::slug),
+        ),
         enabled: Some(settle.file_flags.enabled),
         draft: Some(settle.file_flags.draft),
         introtext: Some(settle.file.introtext.clone()),
@@ -395,7 +451,9 @@ pub(in crate::engine) fn keep_whole(
     version: &Version,
     place: &Place,
 ) -> crate::state::Outcome<Option<TextDigest>> {
-    let Ok(source) = std::str::from_utf8(bytes) else { return Ok(None) };
+    let Ok(source) = std::str::from_utf8(bytes) else {
+        return Ok(None);
+    };
     if !needs_whole(source, version, place) {
         return Ok(None);
     }
@@ -404,7 +462,9 @@ pub(in crate::engine) fn keep_whole(
 
 /// Tells whether a file has more than its version says: comments, other keys, other line ends.
 pub(in crate::engine) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
-    let Ok(document) = Document::parse_with_markers(source.as_bytes()) else { return true };
+    let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
+        return true;
+    };
     let plain = Document::compose(&Changes {
         id: document.id(),
         title: Some(version.title.clone()),

@@ -6,14 +6,14 @@
 
 use super::{Done, Run, failed};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{Known, list};
+use crate::engine::observe::remote::{Known, ListError, list};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, TextDigest};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, RemoteArticle, Service};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
 
 /// From this many pending writes on, one listing is cheaper than a GET for each.
@@ -77,8 +77,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
         let now = self.clock.now();
         let rows = run.sight.base.articles.clone();
-        let (tombstones, changed) = (BTreeSet::new(), BTreeSet::new());
-        let known = Known { rows: &rows, tombstones: &tombstones, changed: &changed, now };
+        let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
+        let known = Known {
+            rows: &rows,
+            tombstones: &tombstones,
+            changed: &changed,
+            now,
+        };
         let request = ListRequest {
             workspace: self.settings.workspace,
             categories: run.sight.base.categories.keys().copied().collect(),
@@ -98,8 +103,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.sight.seen_at = at;
                 Ok(None)
             }
-            Err(crate::engine::observe::remote::ListError::Service(error)) => Ok(Some(failed(error))),
-            Err(crate::engine::observe::remote::ListError::State(error)) => Err(error.into()),
+            Err(ListError::Service(error)) => Ok(Some(failed(error))),
+            Err(ListError::State(error)) => Err(error.into()),
         }
     }
 }
@@ -107,7 +112,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// What was seen again, compared with what was decided on.
 fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
     let (version, _) = run.latest.get(&id)?;
-    let expected = run.own.get(&id).map_or(&seen.version, |(version, _)| version);
+    let expected = run
+        .own
+        .get(&id)
+        .map_or(&seen.version, |(version, _)| version);
     (version != expected)
         .then(|| Done::Later("the article changed on the service since it was read".to_owned()))
 }

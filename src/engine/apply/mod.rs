@@ -12,16 +12,18 @@ mod guard_read;
 mod record;
 mod send;
 
+pub(super) use files::needs_whole;
+
 use super::observe::Sight;
 use super::report::{Line, Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Revision, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, Revision, Side, TextDigest, Version};
 use crate::reconcile::plan::{Action, Plan, Problem, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
-use crate::state::{Parked, Side};
+use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
@@ -74,12 +76,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         if !plan.bodies.is_empty() {
             self.store.write(now, |tx| {
-                plan.bodies.values().try_for_each(|text| tx.put_body(text).map(|_digest| ()))
+                plan.bodies
+                    .values()
+                    .try_for_each(|text| tx.put_body(text).map(|_digest| ()))
             })?;
         }
         let stop = sight.stop.clone();
         let ready = |action: &Action| action.held.is_none();
-        let to_send = plan.actions.iter().filter(|action| ready(action) && action.sends()).count();
+        let to_send = plan
+            .actions
+            .iter()
+            .filter(|action| ready(action) && action.sends())
+            .count();
         let mut run = Run {
             sight,
             request,
@@ -99,7 +107,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut actions = plan.actions.into_iter().peekable();
         let mut recorded = false;
         while let Some(action) = actions.next() {
-            let category = matches!(action.step, Step::CreateCategory { .. } | Step::SettleCategory(_));
+            let category = matches!(
+                action.step,
+                Step::CreateCategory { .. } | Step::SettleCategory(_)
+            );
             if !category && !recorded {
                 self.record_quietly(&plan.records, &plan.category_records, &run)?;
                 recorded = true;
@@ -135,19 +146,32 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let done = match &action.step {
-            Step::CreateCategory { folder, provisional, version } => {
-                self.create_category(folder, *provisional, version, run).await?
+            Step::CreateCategory {
+                folder,
+                provisional,
+                version,
+            } => {
+                self.create_category(folder, *provisional, version, run)
+                    .await?
             }
             Step::SettleCategory(settle) => self.settle_category(settle, run).await?,
-            Step::CreateArticle { place, version, flags, instead_of } => {
-                self.create_article(&action, place, version, *flags, *instead_of, run).await?
+            Step::CreateArticle {
+                place,
+                version,
+                flags,
+                instead_of,
+            } => {
+                self.create_article(&action, place, version, *flags, *instead_of, run)
+                    .await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
             Step::ParkSlug { id, slug } => self.park_slug(*id, slug, run).await?,
             Step::DeleteArticle { id, place, seen } => {
                 self.delete_article(*id, place, seen, run).await?
             }
-            Step::RemoveFile { id, place, version } => self.remove_file(*id, place, version, run)?,
+            Step::RemoveFile { id, place, version } => {
+                self.remove_file(*id, place, version, run)?
+            }
             Step::Forget { id } => self.forget(*id, run)?,
             Step::Conflict(_) | Step::Wait => Done::Yes(None),
         };
@@ -182,7 +206,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Remembers a refusal, so that the same is not sent again, and says it.
-    pub(super) fn refused(&mut self, action: &Action, error: &ServiceError) -> anyhow::Result<Done> {
+    pub(super) fn refused(
+        &mut self,
+        action: &Action,
+        error: &ServiceError,
+    ) -> anyhow::Result<Done> {
         let now = self.clock.now();
         let parked = Parked {
             key: action.key(),
@@ -215,11 +243,18 @@ impl Run<'_> {
 
     /// Why a step cannot be tried: everything stopped, or its category failed.
     pub(super) fn obstacle(&self, action: &Action) -> Option<String> {
-        if let Some(stop) = self.stop.as_ref().filter(|_| action.sends() || action.deletes().is_some()) {
+        if let Some(stop) = self
+            .stop
+            .as_ref()
+            .filter(|_| action.sends() || action.deletes().is_some())
+        {
             return Some(stop.message.clone());
         }
         let folder = action.path.split('/').next().unwrap_or_default();
-        let category = matches!(action.step, Step::CreateCategory { .. } | Step::SettleCategory(_));
+        let category = matches!(
+            action.step,
+            Step::CreateCategory { .. } | Step::SettleCategory(_)
+        );
         (!category && self.blocked.contains(folder))
             .then(|| format!("the category of {folder}/ has to be settled first"))
     }
@@ -230,7 +265,10 @@ impl Run<'_> {
             return Some(version.clone());
         }
         let category = *self.created.get(&version.category)?;
-        Some(Version { category, ..version.clone() })
+        Some(Version {
+            category,
+            ..version.clone()
+        })
     }
 
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
@@ -244,9 +282,20 @@ fn is_local_settle(action: &Action) -> bool {
 
 /// A write to the mirror that did not happen.
 pub(super) fn not_written(error: DiskError) -> Done {
-    match error.kind() {
-        DiskErrorKind::Changed => Done::Later("the file changed during the cycle".to_owned()),
-        _ => Done::Failed(format!("{:#}", anyhow::Error::new(error))),
+    match error.kind {
+        DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
+            Done::Later("the file changed during the cycle".to_owned())
+        }
+        DiskErrorKind::WrongKind
+        | DiskErrorKind::NotEmpty
+        | DiskErrorKind::BadName
+        | DiskErrorKind::Denied
+        | DiskErrorKind::Full
+        | DiskErrorKind::ReadOnly
+        | DiskErrorKind::Replaced
+        | DiskErrorKind::Other => {
+            Done::Failed(format!("failed to {:#}", anyhow::Error::new(error)))
+        }
     }
 }
 
@@ -256,7 +305,9 @@ pub(super) fn failed(error: ServiceError) -> Done {
         return Done::Stopped(Stop::of(error));
     }
     match error.kind {
-        ErrorKind::NotFound => Done::Later("the service says that it is not there any more".to_owned()),
+        ErrorKind::NotFound => {
+            Done::Later("the service says that it is not there any more".to_owned())
+        }
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::Refused

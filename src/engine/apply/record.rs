@@ -8,10 +8,12 @@ use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::mirror::scan::settled;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{CategoryVersion, Flags, Place, Revision, Stamp, TextDigest, Timestamp, Version};
+use crate::model::{
+    CategoryVersion, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+};
 use crate::reconcile::plan::{Settle, SettleCategory};
 use crate::service::Service;
-use crate::state::{Deed, Seen as SeenVersion, Side, Subject, history};
+use crate::state::{Deed, Seen as SeenVersion, Subject, history};
 
 /// What a PUT came to.
 pub(super) struct Sent {
@@ -29,17 +31,30 @@ pub(super) fn row_after(
     local_text_lf: Option<TextDigest>,
     sent: Option<&Sent>,
 ) -> ArticleRow {
-    let local = if sent.is_some() { &settle.file } else { &settle.unsent };
-    let flags = if sent.is_some() { settle.file_flags } else { settle.unsent_flags };
+    let local = if sent.is_some() {
+        &settle.file
+    } else {
+        &settle.unsent
+    };
+    let flags = if sent.is_some() {
+        settle.file_flags
+    } else {
+        settle.unsent_flags
+    };
     let kept = |row: &ArticleRow| row.local.text == local.text;
     ArticleRow {
         id: settle.id,
         place: settle.to.clone(),
         local: local.clone(),
-        local_text_lf: local_text_lf
-            .or_else(|| old.filter(|row| kept(row)).and_then(|row| row.local_text_lf)),
+        local_text_lf: local_text_lf.or_else(|| {
+            old.filter(|row| kept(row))
+                .and_then(|row| row.local_text_lf)
+        }),
         remote: sent.map_or_else(|| settle.seen.version.clone(), |sent| sent.version.clone()),
-        revision: sent.map_or_else(|| settle.seen.revision.clone(), |sent| sent.revision.clone()),
+        revision: sent.map_or_else(
+            || settle.seen.revision.clone(),
+            |sent| sent.revision.clone(),
+        ),
         file_flags: flags,
         remote_flags: sent.map_or(settle.seen.flags, |sent| sent.flags),
         visibility: sent.map_or(settle.seen.visibility, |sent| sent.visibility),
@@ -58,7 +73,12 @@ pub(super) fn row_after(
 }
 
 /// The version that both sides now have, for the history.
-pub(super) fn agreed(id: crate::model::ArticleId, place: &Place, version: &Version, cause: &str) -> SeenVersion {
+pub(super) fn agreed(
+    id: crate::model::ArticleId,
+    place: &Place,
+    version: &Version,
+    cause: &str,
+) -> SeenVersion {
     SeenVersion {
         subject: Subject::Article(id),
         place: place.clone(),
@@ -77,7 +97,13 @@ pub(super) fn deed(
     id: Option<crate::model::ArticleId>,
     detail: impl Into<String>,
 ) -> Deed {
-    Deed { action: action.to_owned(), side, path: path.to_owned(), id, detail: detail.into() }
+    Deed {
+        action: action.to_owned(),
+        side,
+        path: path.to_owned(),
+        id,
+        detail: detail.into(),
+    }
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -131,7 +157,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &Run<'_>,
     ) -> CategoryRow {
         let old = run.sight.base.categories.get(&settle.id);
-        let local = if sent.is_some() { &settle.file } else { &settle.unsent };
+        let local = if sent.is_some() {
+            &settle.file
+        } else {
+            &settle.unsent
+        };
         let (remote, revision) =
             sent.unwrap_or_else(|| (settle.seen.clone(), settle.revision.clone()));
         let stamp = settle
@@ -146,7 +176,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             local: local.clone(),
             remote,
             revision,
-            read_at: read_at.or_else(|| old.map(|row| row.read_at)).unwrap_or_default(),
+            read_at: read_at
+                .or_else(|| old.map(|row| row.read_at))
+                .unwrap_or_default(),
             stamp,
         }
     }
@@ -168,7 +200,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && sight.stop.is_none()
             && request.scope.is_empty()
             && report.problems.is_empty()
-            && report.actions.iter().all(|line| line.status == Status::Done);
+            && report
+                .actions
+                .iter()
+                .all(|line| line.status == Status::Done);
         let validator = sight.validator.as_ref().filter(|_| clean);
         let validator = validator.map(serde_json::to_string).transpose()?;
         self.store.write(now, |tx| {
@@ -192,7 +227,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             tx.set_meta(LAST_POLL, &now.0.to_string())
         })?;
-        history::prune(&mut self.store, self.settings.keep_days, self.settings.keep_versions, now)?;
+        history::prune(
+            &mut self.store,
+            self.settings.keep_days,
+            self.settings.keep_versions,
+            now,
+        )?;
         Ok(())
     }
 
@@ -200,12 +240,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
         let mut rows = Vec::new();
         for (id, file) in &sight.paired.files {
-            let Some(before) = sight.base.articles.get(id) else { continue };
-            let Some(stamp) = sight.stamps.get(&file.place).copied() else { continue };
+            let Some(before) = sight.base.articles.get(id) else {
+                continue;
+            };
+            let Some(stamp) = sight.stamps.get(&file.place).copied() else {
+                continue;
+            };
             if before.stamp == Some(stamp) || file.version != before.local {
                 continue;
             }
-            let Some(row) = self.store.article(*id)? else { continue };
+            let Some(row) = self.store.article(*id)? else {
+                continue;
+            };
             let same = row.local == file.version
                 && row.file_flags == file.flags
                 && row.place == file.place
@@ -226,12 +272,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Vec<CategoryRow>> {
         let mut rows = Vec::new();
         for (id, before) in &sight.base.categories {
-            let Some((version, _)) = sight.remote.categories.get(id) else { continue };
-            let Some(row) = self.store.categories()?.into_iter().find(|row| row.id == *id) else {
+            let Some((version, _)) = sight.remote.categories.get(id) else {
+                continue;
+            };
+            let Some(row) = self
+                .store
+                .categories()?
+                .into_iter()
+                .find(|row| row.id == *id)
+            else {
                 continue;
             };
             if row.read_at == before.read_at && row.remote == *version {
-                rows.push(CategoryRow { read_at: now, ..row });
+                rows.push(CategoryRow {
+                    read_at: now,
+                    ..row
+                });
             }
         }
         Ok(rows)

@@ -28,7 +28,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(file) = run.resolved(&settle.file) else {
             return Ok(Done::Later("its category could not be created".to_owned()));
         };
-        let settle = Settle { file, ..settle.clone() };
+        let settle = Settle {
+            file,
+            ..settle.clone()
+        };
         if let Some(done) = self.ensure_seen(settle.id, &settle.seen, run).await? {
             return Ok(done);
         }
@@ -134,13 +137,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(_) => return Ok(Err(error)),
             };
             let version = version_of(&found, &settle.seen.version);
-            let arrived = settle.send.iter().all(|field| version.agrees(&settle.file, *field))
+            let arrived = settle
+                .send
+                .iter()
+                .all(|field| version.agrees(&settle.file, *field))
                 && settle.send_enabled.is_none();
             if arrived && !settle.send.is_empty() {
                 return Ok(Ok(found));
             }
-            let expected =
-                run.own.get(&id).map_or(&settle.seen.version, |(version, _)| version);
+            let expected = run
+                .own
+                .get(&id)
+                .map_or(&settle.seen.version, |(version, _)| version);
             if version != *expected {
                 return Ok(Err(error));
             }
@@ -149,7 +157,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     fn patch(&self, settle: &Settle, run: &Run<'_>) -> anyhow::Result<ArticlePatch> {
         let file = &settle.file;
-        let mut patch = ArticlePatch { enabled: settle.send_enabled, ..ArticlePatch::default() };
+        let mut patch = ArticlePatch {
+            enabled: settle.send_enabled,
+            ..ArticlePatch::default()
+        };
         for field in &settle.send {
             match field {
                 Field::Title => patch.title = Some(file.title.clone()),
@@ -177,16 +188,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<String>> {
         let mut expected = settle.seen.version.clone();
-        settle.send.iter().for_each(|field| expected.take(*field, &settle.file));
+        settle
+            .send
+            .iter()
+            .for_each(|field| expected.take(*field, &settle.file));
         let version = version_of(&article, &expected);
         let warning = match &article.text {
-            Some(after) if settle.send.contains(&Field::Text) && version.text != settle.file.text => {
+            Some(after)
+                if settle.send.contains(&Field::Text) && version.text != settle.file.text =>
+            {
                 html::shrank(&self.text(settle.file.text, run)?, after)
             }
             Some(_) | None => None,
         };
         let flags = Flags {
-            enabled: article.flags.enabled.or(settle.send_enabled).or(settle.seen.flags.enabled),
+            enabled: article
+                .flags
+                .enabled
+                .or(settle.send_enabled)
+                .or(settle.seen.flags.enabled),
             draft: article.flags.draft.or(settle.seen.flags.draft),
         };
         let visibility = if flags.hides() {
@@ -196,8 +216,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             settle.seen.visibility
         };
-        let sent = Sent { version, revision: article.revision.clone(), flags, visibility };
-        let stamp = run.row(settle.id).filter(|row| row.place == settle.to).and_then(|row| row.stamp);
+        let sent = Sent {
+            version,
+            revision: article.revision.clone(),
+            flags,
+            visibility,
+        };
+        let stamp = run
+            .row(settle.id)
+            .filter(|row| row.place == settle.to)
+            .and_then(|row| row.stamp);
         let scanned = run.sight.stamps.get(&settle.to).copied();
         let stamp = if settle.touches_file() {
             self.file_stamp(settle)
@@ -211,7 +239,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if settle.settles {
             self.clear_copy(settle.id, run)?;
         }
-        run.own.insert(settle.id, (row.remote.clone(), row.revision.clone()));
+        run.own
+            .insert(settle.id, (row.remote.clone(), row.revision.clone()));
         run.sight.base.articles.insert(settle.id, row);
         if let Some(lost) = &warning {
             tracing::warn!(path = %action.path, "the service keeps less than it was sent: {lost}");
@@ -248,14 +277,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tx.remove_conflict(row.id)?;
             }
             let fields: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
-            tx.event(&deed(action.kind.word(), action.side, &action.path, Some(row.id), fields.join(", ")))
+            tx.event(&deed(
+                action.kind.word(),
+                action.side,
+                &action.path,
+                Some(row.id),
+                fields.join(", "),
+            ))
         })?;
         Ok(())
     }
 
     fn file_stamp(&self, settle: &Settle) -> Option<crate::model::Stamp> {
         use crate::mirror::disk::At;
-        let entry = self.disk.look(At::Folder(&settle.to.folder), &settle.to.file).ok().flatten()?;
+        let entry = self
+            .disk
+            .look(At::Folder(&settle.to.folder), &settle.to.file)
+            .ok()
+            .flatten()?;
         Some(entry.stamp)
     }
 
@@ -269,7 +308,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(row) = run.row(id).cloned() else {
             return Ok(Done::Later("its row is not there".to_owned()));
         };
-        let version = Version { slug: slug.to_owned(), ..row.remote.clone() };
+        let version = Version {
+            slug: slug.to_owned(),
+            ..row.remote.clone()
+        };
         let intent = Intent::UpdateArticle {
             id,
             version: version.clone(),
@@ -280,7 +322,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        let patch = ArticlePatch { slug: Some(slug.to_owned()), ..ArticlePatch::default() };
+        let patch = ArticlePatch {
+            slug: Some(slug.to_owned()),
+            ..ArticlePatch::default()
+        };
         match self.service.update_article(id, &patch).await {
             Ok(article) => {
                 let remote = version_of(&article, &version);
@@ -296,7 +341,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     tx.put_article(&row)?;
                     tx.remove_intent(intent)
                 })?;
-                run.own.insert(id, (row.remote.clone(), row.revision.clone()));
+                run.own
+                    .insert(id, (row.remote.clone(), row.revision.clone()));
                 run.sight.base.articles.insert(id, row);
                 Ok(Done::Yes(None))
             }
@@ -319,7 +365,10 @@ pub(super) fn version_of(article: &RemoteArticle, expected: &Version) -> Version
         category: article.category,
         introtext: article.introtext.clone(),
         keywords: article.keywords.clone(),
-        text: article.text.as_deref().map_or(expected.text, TextDigest::of),
+        text: article
+            .text
+            .as_deref()
+            .map_or(expected.text, TextDigest::of),
     }
 }
 

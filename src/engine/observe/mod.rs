@@ -4,9 +4,9 @@
 //! stream by; categories that nobody knows are read next, since files are placed by them; and only then is
 //! it clear which absent articles have to be asked for.
 
-pub(super) mod local;
-pub(super) mod questions;
-pub(super) mod remote;
+pub(in crate::engine) mod local;
+pub(in crate::engine) mod questions;
+pub(in crate::engine) mod remote;
 
 use super::recover;
 use super::settings::Request;
@@ -21,46 +21,53 @@ use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnap
 use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
 use anyhow::Context as _;
 use remote::{Known, Listing};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;
 
 /// What one cycle saw.
-pub(super) struct Sight {
-    pub(super) base: Base,
-    pub(super) local: LocalSnapshot,
-    pub(super) paired: Paired,
-    pub(super) remote: RemoteSnapshot,
-    pub(super) problems: Vec<Problem>,
+pub(in crate::engine) struct Sight {
+    pub(in crate::engine) base: Base,
+    pub(in crate::engine) local: LocalSnapshot,
+    pub(in crate::engine) paired: Paired,
+    pub(in crate::engine) remote: RemoteSnapshot,
+    pub(in crate::engine) problems: Vec<Problem>,
     /// Stamps of the files that were scanned.
-    pub(super) stamps: BTreeMap<Place, Stamp>,
-    pub(super) category_stamps: BTreeMap<String, Stamp>,
+    pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
+    pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// Digests of bodies with their CRLF read as LF.
+    pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
     /// When the service's versions were seen.
-    pub(super) seen_at: Instant,
+    pub(in crate::engine) seen_at: Instant,
     /// What to send back with the next listing, if this cycle leaves nothing open.
-    pub(super) validator: Option<Validator>,
-    pub(super) spool: Spool,
+    pub(in crate::engine) validator: Option<Validator>,
+    pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
-    pub(super) doubt: Option<String>,
+    pub(in crate::engine) doubt: Option<String>,
     /// What ended the asking before its end.
-    pub(super) stop: Option<Stop>,
+    pub(in crate::engine) stop: Option<Stop>,
 }
 
 /// The stored validator of the last listing that left nothing open.
-pub(super) const VALIDATOR: &str = "listing_validator";
+pub(in crate::engine) const VALIDATOR: &str = "listing_validator";
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at both sides.
-    pub(super) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
+    pub(in crate::engine) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
         let now = self.clock.now();
         let mut base = self.load_base()?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
         let scanned = local::scan(self, &base, &mut spool)?;
         self.tell("listing", None, 0);
-        let tombstones: BTreeSet<_> = self.store.tombstones()?.into_iter().collect();
+        let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
         let rows = base.articles.clone();
-        let known = Known { rows: &rows, tombstones: &tombstones, changed: &changed, now };
+        let known = Known {
+            rows: &rows,
+            tombstones: &tombstones,
+            changed: &changed,
+            now,
+        };
         let list = ListRequest {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
@@ -83,13 +90,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             problems: scanned.problems,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            text_lf: scanned.text_lf,
             seen_at,
             validator: None,
             spool,
             doubt: scanned.doubt,
             stop: None,
         };
-        self.take_listing(&base, listing, request, &known, &mut sight).await?;
+        self.take_listing(&base, listing, request, &known, &mut sight)
+            .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         self.ask_absent(&base, request, &known, &mut sight).await?;
@@ -100,11 +109,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Loads the base.
-    pub(super) fn load_base(&self) -> anyhow::Result<Base> {
+    pub(in crate::engine) fn load_base(&self) -> anyhow::Result<Base> {
         Ok(Base {
-            articles: self.store.articles()?.into_iter().map(|row| (row.id, row)).collect(),
-            categories: self.store.categories()?.into_iter().map(|row| (row.id, row)).collect(),
-            conflicts: self.store.conflicts()?.into_iter().map(|row| (row.id, row)).collect(),
+            articles: self
+                .store
+                .articles()?
+                .into_iter()
+                .map(|row| (row.id, row))
+                .collect(),
+            categories: self
+                .store
+                .categories()?
+                .into_iter()
+                .map(|row| (row.id, row))
+                .collect(),
+            conflicts: self
+                .store
+                .conflicts()?
+                .into_iter()
+                .map(|row| (row.id, row))
+                .collect(),
         })
     }
 
@@ -143,11 +167,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.doubt = Some("the listing had an article that could not be read".to_owned());
         }
         for category in std::mem::take(&mut listing.categories).into_values() {
-            sight.remote.categories.insert(category.id, (category.version, category.revision));
+            sight
+                .remote
+                .categories
+                .insert(category.id, (category.version, category.revision));
         }
         let wanted = self.categories_to_read(base, &listing, request, sight);
-        self.read_categories(&wanted, base, &mut listing, request, known, sight).await?;
-        self.fetch_bodies(&mut listing, request, known, sight).await?;
+        self.read_categories(&wanted, base, &mut listing, request, known, sight)
+            .await?;
+        self.fetch_bodies(&mut listing, request, known, sight)
+            .await?;
         if let Some(ListEnd::Whole { validator, .. }) = &listing.end {
             sight.validator.clone_from(validator);
         }
@@ -175,12 +204,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .bodiless
             .iter()
             .map(|article| article.category)
-            .chain(sight.local.categories.iter().filter_map(|category| category.id))
+            .chain(
+                sight
+                    .local
+                    .categories
+                    .iter()
+                    .filter_map(|category| category.id),
+            )
             .chain(self.settings.categories.iter().copied())
             .filter(|id| !base.categories.contains_key(id))
             .collect();
         for (id, entry) in &listing.articles {
-            let Remote::Present(seen) = entry else { continue };
+            let Remote::Present(seen) = entry else {
+                continue;
+            };
             let row = base.articles.get(id);
             let moved = row.is_some_and(|row| row.remote.category != seen.version.category);
             if moved || !base.categories.contains_key(&seen.version.category) {
@@ -196,8 +233,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && now.millis_since(row.read_at) >= window
                 && sight.local.categories.iter().any(|category| {
                     let mine = category.id == Some(row.id)
-                        || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
-                    mine && (category.version.as_ref().is_some_and(|version| *version != row.local)
+                        || (category.id.is_none()
+                            && row.folder.as_deref() == Some(&category.folder));
+                    mine && (category
+                        .version
+                        .as_ref()
+                        .is_some_and(|version| *version != row.local)
                         || row.folder.as_deref() != Some(&category.folder))
                 })
         };
@@ -209,7 +250,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         old.sort_by_key(|row| row.read_at);
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
-        wanted.extend(base.categories.values().filter(|row| changed(row)).map(|row| row.id));
+        wanted.extend(
+            base.categories
+                .values()
+                .filter(|row| changed(row))
+                .map(|row| row.id),
+        );
         wanted.retain(|id| !sight.remote.categories.contains_key(id));
         wanted.into_iter().collect()
     }
@@ -241,7 +287,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         });
                         continue;
                     }
-                    sight.remote.categories.insert(id, (category.version, category.revision));
+                    sight
+                        .remote
+                        .categories
+                        .insert(id, (category.version, category.revision));
                     self.use_bodies(articles, listing, known, sight)?;
                 }
                 Err(error) if error.stops_all() => {
@@ -268,10 +317,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight: &mut Sight,
     ) -> anyhow::Result<()> {
         for entry in articles {
-            let crate::service::Listed::Article(article) = entry else { continue };
-            let waiting = listing.bodiless.iter().position(|left| {
-                left.id == article.id && left.revision == article.revision
-            });
+            let crate::service::Listed::Article(article) = entry else {
+                continue;
+            };
+            let waiting = listing
+                .bodiless
+                .iter()
+                .position(|left| left.id == article.id && left.revision == article.revision);
             if let (Some(position), true) = (waiting, article.text.is_some()) {
                 listing.bodiless.swap_remove(position);
                 listing.article(*article, known, &mut self.store, &mut sight.spool)?;
@@ -298,7 +350,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|(id, count)| *count > 1 && !sight.remote.categories.contains_key(id))
             .map(|(id, _)| id)
             .collect();
-        self.read_categories(&several, &Base::default(), listing, request, known, sight).await?;
+        self.read_categories(&several, &Base::default(), listing, request, known, sight)
+            .await?;
         let left: Vec<RemoteArticle> = listing.bodiless.clone();
         if left.is_empty() || sight.stop.is_some() {
             return Ok(());
@@ -350,13 +403,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
         );
         sight.remote.articles.append(&mut absent.known);
         let doubtful = questions::listed_but_disabled(base, &sight.remote.articles);
-        absent.ask.extend(doubtful.into_iter().map(|id| questions::Question { id, get: false }));
-        absent.ask.retain(|question| self.in_scope(base, &sight.paired, request, question.id));
+        absent.ask.extend(
+            doubtful
+                .into_iter()
+                .map(|id| questions::Question { id, get: false }),
+        );
+        absent
+            .ask
+            .retain(|question| self.in_scope(base, &sight.paired, request, question.id));
         if !absent.ask.is_empty() {
-            self.tell("asking for absent articles", Some(absent.ask.len() as u64), 2);
+            self.tell(
+                "asking for absent articles",
+                Some(absent.ask.len() as u64),
+                2,
+            );
         }
         for (done, question) in absent.ask.iter().enumerate() {
-            match self.ask(*question, request, known, &mut sight.spool).await? {
+            match self
+                .ask(*question, request, known, &mut sight.spool)
+                .await?
+            {
                 Ok(answer) => {
                     self.remember_answer(base, question.id, &answer, request)?;
                     sight.remote.articles.insert(question.id, answer);
@@ -378,8 +444,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {
         let policy = self.policy(request);
-        base.articles.get(&id).is_some_and(|row| policy.covers(&row.place))
-            || paired.files.get(&id).is_some_and(|file| policy.covers(&file.place))
+        base.articles
+            .get(&id)
+            .is_some_and(|row| policy.covers(&row.place))
+            || paired
+                .files
+                .get(&id)
+                .is_some_and(|file| policy.covers(&file.place))
     }
 
     /// A confirmed 404 is remembered, and so is when an article was asked for.
@@ -390,7 +461,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         answer: &Remote,
         request: &Request,
     ) -> anyhow::Result<()> {
-        let Some(row) = base.articles.get(&id).filter(|_| !request.dry_run) else { return Ok(()) };
+        let Some(row) = base.articles.get(&id).filter(|_| !request.dry_run) else {
+            return Ok(());
+        };
         let now = self.clock.now();
         let mut row = row.clone();
         row.asked = Some(now);
@@ -404,12 +477,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Loads the bodies that a merge needs: of articles whose body changed on both sides.
-    pub(super) fn bodies(&self, sight: &Sight, request: &Request) -> anyhow::Result<Bodies> {
+    pub(in crate::engine) fn bodies(
+        &self,
+        sight: &Sight,
+        request: &Request,
+    ) -> anyhow::Result<Bodies> {
         let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
         for (id, file) in &sight.paired.files {
-            let Some(Remote::Present(seen)) = sight.remote.articles.get(id) else { continue };
+            let Some(Remote::Present(seen)) = sight.remote.articles.get(id) else {
+                continue;
+            };
             let (ours, theirs) = (file.version.text, seen.version.text);
-            if let Some(shown) = sight.base.conflicts.get(id).and_then(|row| row.remote.as_ref()) {
+            if let Some(shown) = sight
+                .base
+                .conflicts
+                .get(id)
+                .and_then(|row| row.remote.as_ref())
+            {
                 wanted.extend([shown.text, ours, theirs]);
             }
             let Some(row) = sight.base.articles.get(id) else {
@@ -418,7 +502,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 continue;
             };
-            if !file.version.agrees(&row.local, Field::Text) && !seen.version.agrees(&row.remote, Field::Text)
+            if !file.version.agrees(&row.local, Field::Text)
+                && !seen.version.agrees(&row.remote, Field::Text)
             {
                 wanted.extend([row.local.text, row.remote.text, ours, theirs]);
             }
@@ -438,7 +523,7 @@ const MAX_REFRESHED: usize = 5;
 
 impl Sight {
     /// Remembers what ended the looking; nothing is deleted in such a cycle.
-    pub(super) fn stop_for(&mut self, error: ServiceError) {
+    pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
         self.stop = Some(Stop::of(error));
         self.remote.complete = false;

@@ -15,25 +15,25 @@ use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use std::collections::BTreeMap;
 
 /// Known drafts and disabled articles are asked for again after this long, in milliseconds.
-pub(super) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
+pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
 
 /// One article to ask for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Question {
-    pub(super) id: ArticleId,
+pub(in crate::engine) struct Question {
+    pub(in crate::engine) id: ArticleId,
     /// Whether a GET may find it; a known draft is only probed.
-    pub(super) get: bool,
+    pub(in crate::engine) get: bool,
 }
 
 /// What is known of the absent ones without asking, and what has to be asked.
 #[derive(Default)]
-pub(super) struct Absent {
-    pub(super) known: BTreeMap<ArticleId, Remote>,
-    pub(super) ask: Vec<Question>,
+pub(in crate::engine) struct Absent {
+    pub(in crate::engine) known: BTreeMap<ArticleId, Remote>,
+    pub(in crate::engine) ask: Vec<Question>,
 }
 
 /// Sorts the articles that a complete listing does not have.
-pub(super) fn sort_absent(
+pub(in crate::engine) fn sort_absent(
     base: &Base,
     paired: &Paired,
     listed: &BTreeMap<ArticleId, Remote>,
@@ -42,38 +42,62 @@ pub(super) fn sort_absent(
     now: Timestamp,
 ) -> Absent {
     let mut absent = Absent::default();
-    let limit = if request.allow_deletes { usize::MAX } else { limit };
+    let limit = if request.allow_deletes {
+        usize::MAX
+    } else {
+        limit
+    };
     let (mut vanished, mut again) = (0, 0);
-    for row in base.articles.values().filter(|row| !listed.contains_key(&row.id)) {
+    for row in base
+        .articles
+        .values()
+        .filter(|row| !listed.contains_key(&row.id))
+    {
         let file = paired.files.get(&row.id);
-        let touched = file.is_none_or(|file| {
-            file.version != row.local || file.flags != row.file_flags
-        }) && !paired.unknown.contains_key(&row.id);
-        let due = row.asked.is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
+        let touched = file
+            .is_none_or(|file| file.version != row.local || file.flags != row.file_flags)
+            && !paired.unknown.contains_key(&row.id);
+        let due = row
+            .asked
+            .is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
         match row.visibility {
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
             }
             Visibility::Published if vanished < limit => {
                 vanished += 1;
-                absent.ask.push(Question { id: row.id, get: true });
+                absent.ask.push(Question {
+                    id: row.id,
+                    get: true,
+                });
             }
             Visibility::Published => {
-                let why = format!("more than {limit} articles left the listing; its turn comes later");
+                let why =
+                    format!("more than {limit} articles left the listing; its turn comes later");
                 absent.known.insert(row.id, Remote::NotVisible(why));
             }
             Visibility::Unpublished | Visibility::NotVisible if touched => {
-                absent.ask.push(Question { id: row.id, get: false });
+                absent.ask.push(Question {
+                    id: row.id,
+                    get: false,
+                });
             }
             Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
                 again += 1;
-                absent.ask.push(Question { id: row.id, get: false });
+                absent.ask.push(Question {
+                    id: row.id,
+                    get: false,
+                });
             }
             Visibility::Unpublished => {
-                absent.known.insert(row.id, Remote::Present(as_recorded(row)));
+                absent
+                    .known
+                    .insert(row.id, Remote::Present(as_recorded(row)));
             }
             Visibility::NotVisible => {
-                absent.known.insert(row.id, Remote::NotVisible("it is not listed".to_owned()));
+                absent
+                    .known
+                    .insert(row.id, Remote::NotVisible("it is not listed".to_owned()));
             }
         }
     }
@@ -81,13 +105,15 @@ pub(super) fn sort_absent(
         .files
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
-    absent.ask.extend(strangers.map(|id| Question { id: *id, get: true }));
+    absent
+        .ask
+        .extend(strangers.map(|id| Question { id: *id, get: true }));
     absent
 }
 
 /// Listed articles of which we last knew that they are disabled, under a revision that is not ours: a
 /// service may list disabled articles, so only a probe tells whether it was enabled again.
-pub(super) fn listed_but_disabled(
+pub(in crate::engine) fn listed_but_disabled(
     base: &Base,
     listed: &BTreeMap<ArticleId, Remote>,
 ) -> Vec<ArticleId> {
@@ -98,15 +124,19 @@ pub(super) fn listed_but_disabled(
                     && (row.visibility != Visibility::Unpublished || row.revision != seen.revision)
                     && seen.flags.enabled.is_none())
     };
-    base.articles.values().filter(suspicious).map(|row| row.id).collect()
+    base.articles
+        .values()
+        .filter(suspicious)
+        .map(|row| row.id)
+        .collect()
 }
 
 /// What one question came to: an answer, or the error that ends all asking.
-pub(super) type Asked = Result<Remote, ServiceError>;
+pub(in crate::engine) type Asked = Result<Remote, ServiceError>;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Asks for one article: GET where it may be published, then a probe.
-    pub(super) async fn ask(
+    pub(in crate::engine) async fn ask(
         &mut self,
         question: Question,
         request: &Request,
@@ -116,7 +146,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if question.get {
             match self.service.article(question.id, request.purpose).await {
                 Ok(article) => {
-                    return self.answered(article, Visibility::Published, known, spool).map(Ok);
+                    return self
+                        .answered(article, Visibility::Published, known, spool)
+                        .map(Ok);
                 }
                 Err(error) if error.kind == ErrorKind::NotFound => {}
                 Err(error) if error.stops_all() => return Ok(Err(error)),
@@ -134,7 +166,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let visibility = match visibility {
                     // Not found by GET although nothing hides it: readers do not see it.
                     Visibility::Published => Visibility::Unpublished,
-                    Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => visibility,
+                    Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
+                        visibility
+                    }
                 };
                 self.answered(article, visibility, known, spool).map(Ok)
             }
@@ -161,7 +195,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Remote::Unknown("the answer has no body".to_owned()));
         }
         if let Some(figures) = article.figures {
-            self.figures.insert(id, remote::figure_row(figures, article.full_url.clone()));
+            self.figures
+                .insert(id, remote::figure_row(figures, article.full_url.clone()));
         }
         let seen = take_seen(article, visibility, known, &mut self.store, spool)?;
         spool.flush(&mut self.store)?;
@@ -178,7 +213,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
         let now = self.clock.now();
         let reason = error.to_string();
-        self.store.write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
+        self.store
+            .write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
         Ok(())
     }
 }

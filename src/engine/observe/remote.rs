@@ -5,35 +5,37 @@ use crate::engine::spool::Spool;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError};
+use crate::service::{
+    Figures, ListEnd, ListRequest, Listed, RemoteArticle, RemoteCategory, Service, ServiceError,
+};
 use crate::state::store::Store;
 use crate::state::{FigureRow, Seen as SeenVersion, StateError, Subject};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// What a listing brought.
 #[derive(Default)]
-pub(super) struct Listing {
-    pub(super) articles: BTreeMap<ArticleId, Remote>,
+pub(in crate::engine) struct Listing {
+    pub(in crate::engine) articles: BTreeMap<ArticleId, Remote>,
     /// Entries without a body that is known.
-    pub(super) bodiless: Vec<RemoteArticle>,
-    pub(super) categories: BTreeMap<CategoryId, RemoteCategory>,
-    pub(super) figures: BTreeMap<ArticleId, FigureRow>,
+    pub(in crate::engine) bodiless: Vec<RemoteArticle>,
+    pub(in crate::engine) categories: BTreeMap<CategoryId, RemoteCategory>,
+    pub(in crate::engine) figures: BTreeMap<ArticleId, FigureRow>,
     /// Entries of which not even the id could be read.
-    pub(super) nameless: Vec<String>,
-    pub(super) end: Option<ListEnd>,
+    pub(in crate::engine) nameless: Vec<String>,
+    pub(in crate::engine) end: Option<ListEnd>,
 }
 
 /// What entries are compared with.
-pub(super) struct Known<'a> {
-    pub(super) rows: &'a BTreeMap<ArticleId, ArticleRow>,
-    pub(super) tombstones: &'a BTreeSet<(ArticleId, Revision)>,
+pub(in crate::engine) struct Known<'a> {
+    pub(in crate::engine) rows: &'a BTreeMap<ArticleId, ArticleRow>,
+    pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
     /// Articles whose file changed: their bodies may have to be merged.
-    pub(super) changed: &'a BTreeSet<ArticleId>,
-    pub(super) now: Timestamp,
+    pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
+    pub(in crate::engine) now: Timestamp,
 }
 
 /// Lists a workspace.
-pub(super) async fn list<S: Service>(
+pub(in crate::engine) async fn list<S: Service>(
     service: &S,
     request: &ListRequest,
     known: &Known<'_>,
@@ -56,8 +58,14 @@ pub(super) async fn list<S: Service>(
     }
     spool.flush(store)?;
     if end == ListEnd::NotModified {
-        for row in known.rows.values().filter(|row| row.visibility == Visibility::Published) {
-            listing.articles.insert(row.id, Remote::Present(as_recorded(row)));
+        for row in known
+            .rows
+            .values()
+            .filter(|row| row.visibility == Visibility::Published)
+        {
+            listing
+                .articles
+                .insert(row.id, Remote::Present(as_recorded(row)));
         }
     }
     listing.end = Some(end);
@@ -66,7 +74,7 @@ pub(super) async fn list<S: Service>(
 
 /// Why a listing failed: the service, or the state that keeps what it brings.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum ListError {
+pub(in crate::engine) enum ListError {
     #[error(transparent)]
     Service(#[from] ServiceError),
     #[error(transparent)]
@@ -74,7 +82,7 @@ pub(super) enum ListError {
 }
 
 /// The service's version as the base has it.
-pub(super) fn as_recorded(row: &ArticleRow) -> Seen {
+pub(in crate::engine) fn as_recorded(row: &ArticleRow) -> Seen {
     Seen {
         version: row.remote.clone(),
         revision: row.revision.clone(),
@@ -109,7 +117,7 @@ impl Listing {
     }
 
     /// Takes one article; one that we deleted, in the revision that we deleted, is an old copy.
-    pub(super) fn article(
+    pub(in crate::engine) fn article(
         &mut self,
         article: RemoteArticle,
         known: &Known<'_>,
@@ -121,13 +129,15 @@ impl Listing {
             return Ok(());
         }
         if let Some(figures) = article.figures {
-            self.figures.insert(id, figure_row(figures, article.full_url.clone()));
+            self.figures
+                .insert(id, figure_row(figures, article.full_url.clone()));
         }
         let row = known.rows.get(&id);
         if article.text.is_none() {
             match row.filter(|row| row.revision == article.revision) {
                 Some(row) => {
-                    self.articles.insert(id, Remote::Present(shown(as_recorded(row), &article)));
+                    self.articles
+                        .insert(id, Remote::Present(shown(as_recorded(row), &article)));
                 }
                 None => self.bodiless.push(article),
             }
@@ -140,11 +150,15 @@ impl Listing {
 }
 
 fn shown(seen: Seen, article: &RemoteArticle) -> Seen {
-    Seen { visibility: Visibility::Published, flags: article.flags, ..seen }
+    Seen {
+        visibility: Visibility::Published,
+        flags: article.flags,
+        ..seen
+    }
 }
 
 /// Turns an answer into what was seen, and keeps its body if the base does not have it.
-pub(super) fn take_seen(
+pub(in crate::engine) fn take_seen(
     article: RemoteArticle,
     visibility: Visibility,
     known: &Known<'_>,
@@ -170,18 +184,33 @@ pub(super) fn take_seen(
             version: version.clone(),
             file: None,
         });
-        spool.take(store, text, None, history, known.changed.contains(&article.id))?;
+        spool.take(
+            store,
+            text,
+            None,
+            history,
+            known.changed.contains(&article.id),
+        )?;
     }
-    Ok(Seen { version, revision: article.revision, flags: article.flags, visibility })
+    Ok(Seen {
+        version,
+        revision: article.revision,
+        flags: article.flags,
+        visibility,
+    })
 }
 
 /// Whether readers see an article, by what a write's answer says of it.
-pub(super) fn visibility_of(flags: Flags) -> Visibility {
-    if flags.hides() { Visibility::Unpublished } else { Visibility::Published }
+pub(in crate::engine) fn visibility_of(flags: Flags) -> Visibility {
+    if flags.hides() {
+        Visibility::Unpublished
+    } else {
+        Visibility::Published
+    }
 }
 
 /// The figures of an answer.
-pub(super) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
+pub(in crate::engine) fn figure_row(figures: Figures, full_url: Option<String>) -> FigureRow {
     FigureRow {
         views: figures.views,
         happy: figures.happy,

@@ -147,6 +147,9 @@ pub trait Disk: Send + Sync {
     /// Renames a file that has the stamp that is expected, to a name where nothing lies. Gives its new stamp.
     fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError>;
 
+    /// Lets two files take each other's places, in one step.
+    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError>;
+
     /// Makes a folder in the root.
     fn create_folder(&self, name: &str) -> Result<(), DiskError>;
 

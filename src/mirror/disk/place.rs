@@ -230,6 +230,31 @@ impl RealDisk {
         renamed().map_err(|failure| failure.at("rename", At::Folder(&from.folder), old))
     }
 
+    /// Lets two files take each other's places. A file system that cannot do it in one step refuses.
+    pub(super) fn exchange_files(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        let here = self.folder(At::Folder(&one.folder), "exchange")?;
+        let there = self.folder(At::Folder(&other.folder), "exchange")?;
+        let names = (
+            single(&one.file, "exchange")?,
+            single(&other.file, "exchange")?,
+        );
+        let exchanged = || -> Result<(), Failure> {
+            for (folder, name) in [(&here, names.0), (&there, names.1)] {
+                match look_in(folder, name)? {
+                    Some(found) if found.kind == Kind::File => {}
+                    Some(_) => return Err(Failure::WrongKind),
+                    None => return Err(Failure::Changed),
+                }
+            }
+            if self.plain {
+                return Err(Errno::INVAL.into());
+            }
+            fs::renameat_with(&here, names.0, &there, names.1, RenameFlags::EXCHANGE)?;
+            Ok(())
+        };
+        exchanged().map_err(|failure| failure.at("exchange", At::Folder(&one.folder), names.0))
+    }
+
     /// Renames a file on a file system where the new name is the old one in another case.
     fn rename_case(
         &self,

@@ -275,6 +275,10 @@ impl Disk for RealDisk {
         self.rename_file(from, to, expected)
     }
 
+    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.exchange_files(one, other)
+    }
+
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {
         fs::mkdirat(
             &self.root,

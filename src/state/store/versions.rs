@@ -260,7 +260,9 @@ impl Last {
 fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
     match last {
         [] => false,
-        [newest, ..] if seen.side == Side::Both => newest.side == Side::Both && newest.says(seen, digest),
+        [newest, ..] if seen.side == Side::Both => {
+            newest.side == Side::Both && newest.says(seen, digest)
+        }
         [newest, ..] if newest.says(seen, digest) => true,
         [newest, before] => {
             newest.side != Side::Both

@@ -1,0 +1,378 @@
+//! The mirror's side of a cycle: the scan, turned into what reconciling knows of files and folders.
+//!
+//! A file that was not touched is what the base says; every other one is read once. What the scan cannot
+//! prove absent is present and unknown.
+
+use crate::engine::Engine;
+use crate::engine::apply::needs_whole;
+use crate::engine::spool::{Spool, text_lf};
+use crate::mirror::disk::Disk;
+use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
+use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
+use crate::model::base::ArticleRow;
+use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Place, Side, Stamp, TextDigest, Version,
+};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
+use crate::service::Service;
+use crate::state::store::Store;
+use crate::state::{Seen as SeenVersion, StateError, Subject};
+use anyhow::Context as _;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What a scan came to.
+#[derive(Default)]
+pub(in crate::engine) struct Scanned {
+    pub(in crate::engine) snapshot: LocalSnapshot,
+    pub(in crate::engine) problems: Vec<Problem>,
+    pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
+    pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// Digests of bodies with their CRLF read as LF.
+    pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
+    /// Articles whose file changed.
+    pub(in crate::engine) changed: BTreeSet<ArticleId>,
+    pub(in crate::engine) doubt: Option<String>,
+}
+
+/// Scans the mirror.
+pub(in crate::engine) fn scan<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &Base,
+    spool: &mut Spool,
+) -> anyhow::Result<Scanned> {
+    let rows: HashMap<&Place, &ArticleRow> = base
+        .articles
+        .values()
+        .map(|row| (&row.place, row))
+        .collect();
+    let folders: HashMap<&str, Option<Stamp>> = base
+        .categories
+        .values()
+        .filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
+        .collect();
+    let mut reader = Reader {
+        base,
+        rows: &rows,
+        store: &mut engine.store,
+        spool,
+        out: Scanned::default(),
+        broken: None,
+    };
+    let scan = scan::scan(
+        &engine.disk,
+        &|place| rows.get(place).and_then(|row| row.stamp),
+        &|folder| folders.get(folder).copied().flatten(),
+        &mut |file| reader.take(file),
+    )
+    .context("failed to look at the mirror")?;
+    if let Some(error) = reader.broken {
+        return Err(error.into());
+    }
+    let mut out = reader.out;
+    reader.spool.flush(reader.store)?;
+    out.finish(base, scan);
+    Ok(out)
+}
+
+struct Reader<'a> {
+    base: &'a Base,
+    rows: &'a HashMap<&'a Place, &'a ArticleRow>,
+    store: &'a mut Store,
+    spool: &'a mut Spool,
+    out: Scanned,
+    broken: Option<StateError>,
+}
+
+impl Reader<'_> {
+    fn take(&mut self, file: ScannedFile) {
+        match file {
+            ScannedFile::Unchanged { place, stamp } => {
+                if let Some(row) = self.rows.get(&place).copied() {
+                    self.out.stamps.insert(place.clone(), stamp);
+                    self.out.snapshot.files.push(LocalFile {
+                        place,
+                        id: Some(row.id),
+                        version: row.local.clone(),
+                        flags: row.file_flags,
+                    });
+                }
+            }
+            ScannedFile::Ready {
+                place,
+                stamp,
+                document,
+            } => self.read(place, stamp, &document),
+            ScannedFile::NotReady {
+                place,
+                stamp,
+                id,
+                problem,
+                with_markers,
+            } => match with_markers.filter(|document| self.markers_belong(&place, document)) {
+                Some(document) => self.read(place, stamp, &document),
+                None => self.not_ready(place, id, problem.to_string()),
+            },
+            ScannedFile::Present { place, .. } => {
+                self.out.snapshot.unknown.push(Unknown { place, id: None });
+            }
+        }
+    }
+
+    fn not_ready(&mut self, place: Place, id: Option<ArticleId>, message: String) {
+        self.out.problems.push(Problem {
+            path: place.to_string(),
+            id,
+            message,
+        });
+        self.out.snapshot.unknown.push(Unknown { place, id });
+    }
+
+    /// An article about git may show conflict markers: then the base has them, too.
+    fn markers_belong(&mut self, place: &Place, document: &Document) -> bool {
+        let Some(row) = self.row_of(place, document.id()) else {
+            return false;
+        };
+        let texts = [row.local.text, row.remote.text];
+        texts
+            .into_iter()
+            .any(|digest| match self.store.body(digest) {
+                Ok(text) => text.is_some_and(|text| has_conflict_markers(&text)),
+                Err(error) => {
+                    self.broken = Some(error);
+                    false
+                }
+            })
+    }
+
+    fn row_of(&self, place: &Place, id: Option<ArticleId>) -> Option<&ArticleRow> {
+        match id {
+            Some(id) => self.base.articles.get(&id),
+            None => self.rows.get(place).copied(),
+        }
+    }
+
+    fn read(&mut self, place: Place, stamp: Stamp, document: &Document) {
+        let slug = match document.slug() {
+            Some(slug) => slug.to_owned(),
+            None => match slug_of_stem(place.stem()) {
+                Ok(slug) => slug,
+                Err(problem) => {
+                    let id = document.id();
+                    return self.not_ready(place, id, problem.to_string());
+                }
+            },
+        };
+        let text = document.text();
+        let mut digest = TextDigest::of(text);
+        let row = self.row_of(&place, document.id()).cloned();
+        if let Some(row) = row
+            .as_ref()
+            .filter(|row| document.is_crlf() && row.local_text_lf == Some(digest))
+        {
+            // In a CRLF file the line ends of the body cannot be told: it is the base's.
+            digest = row.local.text;
+        }
+        if let Some(lf) = text_lf(text) {
+            self.out.text_lf.insert(digest, lf);
+        }
+        let version = Version {
+            title: document.title().to_owned(),
+            slug,
+            category: row.as_ref().map_or_else(
+                || CategoryId::provisional(&place.folder),
+                |row| row.local.category,
+            ),
+            introtext: document.introtext().to_owned(),
+            keywords: document.keywords().to_owned(),
+            text: digest,
+        };
+        let edited = row.as_ref().is_none_or(|row| row.local != version);
+        if edited && let Err(error) = self.keep(&place, document, &version, row.as_ref()) {
+            self.broken = Some(error);
+        }
+        if let Some(row) = row.filter(|_| edited) {
+            self.out.changed.insert(row.id);
+        }
+        self.out.stamps.insert(place.clone(), stamp);
+        self.out.snapshot.files.push(LocalFile {
+            place,
+            id: document.id(),
+            version,
+            flags: document.flags(),
+        });
+    }
+
+    /// Every version that a writer saved is in the history before anything else happens to it.
+    fn keep(
+        &mut self,
+        place: &Place,
+        document: &Document,
+        version: &Version,
+        row: Option<&ArticleRow>,
+    ) -> Result<(), StateError> {
+        let id = document.id().or_else(|| row.map(|row| row.id));
+        let seen = SeenVersion {
+            subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
+            place: place.clone(),
+            side: Side::Local,
+            cause: "edited here".to_owned(),
+            version: version.clone(),
+            file: None,
+        };
+        let whole =
+            needs_whole(document.source(), version, place).then(|| document.source().to_owned());
+        let text = document.text().to_owned();
+        self.spool
+            .take(self.store, text, whole, Some(seen), row.is_some())
+    }
+}
+
+impl Scanned {
+    fn finish(&mut self, base: &Base, scan: Scan) {
+        for (path, message) in &scan.problems {
+            self.problems.push(Problem {
+                path: path.clone(),
+                id: None,
+                message: message.clone(),
+            });
+        }
+        for unreadable in &scan.unreadable {
+            self.problems.push(Problem {
+                path: unreadable.folder.clone(),
+                id: None,
+                message: format!("failed to {}", unreadable.error),
+            });
+            self.snapshot.unreadable.insert(unreadable.folder.clone());
+        }
+        if !scan.complete {
+            self.doubt = Some("a folder could not be read".to_owned());
+        }
+        let lying: BTreeSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
+        let unproven: Vec<Unknown> = base
+            .articles
+            .values()
+            .filter(|row| !lying.contains(&row.place) && !scan.proves_absent(&row.place))
+            .map(|row| Unknown {
+                place: row.place.clone(),
+                id: None,
+            })
+            .collect();
+        let known: BTreeSet<Place> = self
+            .snapshot
+            .unknown
+            .iter()
+            .map(|unknown| unknown.place.clone())
+            .collect();
+        self.snapshot.unknown.extend(
+            unproven
+                .into_iter()
+                .filter(|unknown| !known.contains(&unknown.place)),
+        );
+        self.snapshot.complete = true;
+        self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
+        self.snapshot.names = scan
+            .names
+            .iter()
+            .map(|(folder, names)| {
+                (
+                    folder.clone(),
+                    names.iter().map(|name| fold(name)).collect(),
+                )
+            })
+            .collect();
+        self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();
+        let with_articles: BTreeSet<String> = self
+            .snapshot
+            .files
+            .iter()
+            .map(|file| file.place.folder.clone())
+            .collect();
+        for category in scan.categories {
+            self.category(base, category, &with_articles);
+        }
+        self.snapshot
+            .files
+            .sort_by(|one, other| one.place.cmp(&other.place));
+    }
+
+    fn category(
+        &mut self,
+        base: &Base,
+        scanned: ScannedCategory,
+        with_articles: &BTreeSet<String>,
+    ) {
+        let ScannedCategory {
+            folder,
+            stamp,
+            content,
+        } = scanned;
+        if let Some(stamp) = stamp {
+            self.category_stamps.insert(folder.clone(), stamp);
+        }
+        let row = base
+            .categories
+            .values()
+            .find(|row| row.folder.as_deref() == Some(&folder));
+        let (id, version) = match content {
+            CategoryContent::Unchanged => match row {
+                Some(row) => (Some(row.id), Some(row.local.clone())),
+                None => (None, None),
+            },
+            CategoryContent::Ready(document) => match category_version(&folder, &document) {
+                Ok(version) => (document.id(), Some(version)),
+                Err(message) => {
+                    self.unready_category(&folder, message);
+                    (document.id(), None)
+                }
+            },
+            CategoryContent::NotReady(problem) => {
+                let id = problem.category;
+                self.unready_category(&folder, problem.to_string());
+                (id, None)
+            }
+            CategoryContent::Missing => {
+                if !with_articles.contains(&folder) {
+                    return;
+                }
+                if row.is_none()
+                    && let Err(problem) = slug_of_stem(&folder)
+                {
+                    self.unready_category(&folder, problem.to_string());
+                }
+                (None, None)
+            }
+        };
+        self.snapshot.categories.push(LocalCategory {
+            folder,
+            id,
+            version,
+        });
+    }
+
+    fn unready_category(&mut self, folder: &str, message: String) {
+        self.problems.push(Problem {
+            path: format!("{folder}/{CATEGORY_FILE}"),
+            id: None,
+            message,
+        });
+        self.snapshot.unready_categories.insert(folder.to_owned());
+    }
+}
+
+/// What a folder's name and its `_category.yaml` say together.
+fn category_version(folder: &str, document: &CategoryDocument) -> Result<CategoryVersion, String> {
+    let slug = match document.slug() {
+        Some(slug) => slug.to_owned(),
+        None => slug_of_stem(folder).map_err(|problem| problem.to_string())?,
+    };
+    Ok(CategoryVersion {
+        name: document
+            .name()
+            .map_or_else(|| readable(folder), str::to_owned),
+        slug,
+        description: document.description().to_owned(),
+        meta_description: document.meta_description().to_owned(),
+    })
+}

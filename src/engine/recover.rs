@@ -1,0 +1,272 @@
+//! After a crash: what was half done is finished in the books, or taken back (design, section 5, "Intents").
+//!
+//! An intent says what was about to happen. The two sides, as they are found now, say whether it did. Only
+//! the base is corrected here; what is left to do follows from it as in any other cycle. Doing this twice
+//! changes nothing.
+
+use super::Engine;
+use super::observe::Sight;
+use super::settings::Request;
+use super::spool::same_words;
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::{ArticleId, Flags, Place, Version};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
+use crate::service::Service;
+use crate::state::{Intent, IntentId};
+
+/// What an intent came to.
+enum Verdict {
+    /// It did not happen, or the sides tell all there is: the intent goes.
+    Void,
+    /// It happened: the base says so.
+    Article(Box<ArticleRow>),
+    /// It happened: the base says so.
+    Category(Box<CategoryRow>),
+    /// It cannot be told yet; it stays.
+    Open,
+}
+
+/// Settles the intents that an earlier run left behind.
+pub(super) fn settle_intents<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
+    sight: &Sight,
+    request: &Request,
+) -> anyhow::Result<()> {
+    let intents = engine.store.intents()?;
+    let now = engine.clock.now();
+    for (id, intent) in intents {
+        let verdict = judge(base, sight, &intent);
+        tracing::debug!(?intent, "an earlier run left this behind");
+        match &verdict {
+            Verdict::Article(row) => {
+                base.articles.insert(row.id, (**row).clone());
+            }
+            Verdict::Category(row) => {
+                base.categories.insert(row.id, (**row).clone());
+            }
+            Verdict::Void | Verdict::Open => {}
+        }
+        if request.dry_run {
+            continue;
+        }
+        write(engine, id, &verdict, now)?;
+    }
+    Ok(())
+}
+
+fn write<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    id: IntentId,
+    verdict: &Verdict,
+    now: crate::model::Timestamp,
+) -> anyhow::Result<()> {
+    engine.store.write(now, |tx| match verdict {
+        Verdict::Open => Ok(()),
+        Verdict::Void => tx.remove_intent(id),
+        Verdict::Article(row) => {
+            tx.put_article(row)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Category(row) => {
+            tx.put_category(row)?;
+            tx.remove_intent(id)
+        }
+    })?;
+    Ok(())
+}
+
+fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+    match intent {
+        Intent::WriteFile {
+            id,
+            to,
+            version,
+            flags,
+            remote,
+            revision,
+            remote_flags,
+            ..
+        } => {
+            let Some(file) =
+                file_of(sight, *id, to).filter(|file| same_words(&file.version, version))
+            else {
+                return Verdict::Void;
+            };
+            let old = base.articles.get(id);
+            Verdict::Article(Box::new(ArticleRow {
+                id: *id,
+                place: file.place.clone(),
+                local: remote_words(version, old, remote),
+                local_text_lf: None,
+                remote: remote.clone(),
+                revision: revision.clone(),
+                file_flags: *flags,
+                remote_flags: *remote_flags,
+                visibility: if remote_flags.hides() {
+                    Visibility::Unpublished
+                } else {
+                    Visibility::Published
+                },
+                stamp: None,
+                replaced: old.and_then(|row| row.replaced.clone()),
+                written: old.and_then(|row| row.written.clone()),
+                asked: old.and_then(|row| row.asked),
+            }))
+        }
+        Intent::UpdateArticle {
+            id,
+            version,
+            fields,
+            over_revision,
+            enabled,
+            ..
+        } => {
+            let (Some(row), Some(Remote::Present(seen))) =
+                (base.articles.get(id), sight.remote.articles.get(id))
+            else {
+                // An unlisted article is asked for later in this cycle; then the sides tell.
+                return Verdict::Void;
+            };
+            let arrived = seen.revision != *over_revision
+                && fields
+                    .iter()
+                    .all(|field| seen.version.agrees(version, *field));
+            if !arrived {
+                return Verdict::Void;
+            }
+            let mut row = row.clone();
+            for field in fields {
+                row.local.take(*field, version);
+                row.remote.take(*field, version);
+            }
+            if let Some(enabled) = enabled {
+                row.file_flags.enabled = Some(*enabled);
+                row.remote_flags.enabled = Some(*enabled);
+            }
+            row.stamp = None;
+            Verdict::Article(Box::new(row))
+        }
+        Intent::CreateArticle {
+            place,
+            version,
+            flags,
+            ..
+        } => {
+            match born(sight, version).filter(|(id, _)| !base.articles.contains_key(id)) {
+                Some((id, seen)) => {
+                    Verdict::Article(Box::new(newborn(id, place, version, *flags, seen)))
+                }
+                // Perhaps it exists and cannot be seen: its slug tells, when it is sent again.
+                None if sight.local.files.iter().any(|file| file.place == *place) => Verdict::Open,
+                None => Verdict::Void,
+            }
+        }
+        Intent::CreateCategory { folder, .. } => {
+            // It cannot be found through the API; the slug tells, when it is sent again.
+            let waits = sight
+                .local
+                .categories
+                .iter()
+                .any(|category| category.folder == *folder && category.id.is_none());
+            if waits { Verdict::Open } else { Verdict::Void }
+        }
+        Intent::WriteCategory {
+            id,
+            folder,
+            version,
+            remote,
+            revision,
+            ..
+        } => {
+            let found = sight.local.categories.iter().any(|category| {
+                category.folder == *folder
+                    && category.id == Some(*id)
+                    && category.version.as_ref() == Some(version)
+            });
+            if !found {
+                return Verdict::Void;
+            }
+            Verdict::Category(Box::new(CategoryRow {
+                id: *id,
+                folder: Some(folder.clone()),
+                local: version.clone(),
+                remote: remote.clone(),
+                revision: revision.clone(),
+                read_at: base
+                    .categories
+                    .get(id)
+                    .map_or_else(Default::default, |row| row.read_at),
+                stamp: None,
+            }))
+        }
+        // What became of these is seen on the two sides.
+        Intent::DeleteArticle { .. }
+        | Intent::RemoveFile { .. }
+        | Intent::UpdateCategory { .. } => Verdict::Void,
+    }
+}
+
+/// What the file was written from: fields that were merged stay edits of the writer.
+fn remote_words(version: &Version, old: Option<&ArticleRow>, remote: &Version) -> Version {
+    let mut local = remote.clone();
+    if let Some(row) = old {
+        for field in Version::FIELDS {
+            let pulled = version.agrees(remote, field);
+            if !pulled && remote.agrees(&row.remote, field) {
+                local.take(field, &row.local);
+            }
+        }
+    }
+    local
+}
+
+fn file_of<'a>(sight: &'a Sight, id: ArticleId, to: &Place) -> Option<&'a LocalFile> {
+    sight
+        .local
+        .files
+        .iter()
+        .find(|file| file.place == *to && file.id.is_none_or(|found| found == id))
+}
+
+fn born<'a>(sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
+    sight
+        .remote
+        .articles
+        .iter()
+        .find_map(|(id, entry)| match entry {
+            Remote::Present(seen)
+                if seen.version.category == version.category
+                    && seen.version.slug == version.slug
+                    && seen.version.title == version.title =>
+            {
+                Some((*id, seen))
+            }
+            Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+        })
+}
+
+fn newborn(
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+    flags: Flags,
+    seen: &Seen,
+) -> ArticleRow {
+    ArticleRow {
+        id,
+        place: place.clone(),
+        local: version.clone(),
+        local_text_lf: None,
+        remote: seen.version.clone(),
+        revision: seen.revision.clone(),
+        file_flags: Flags::default(),
+        remote_flags: flags,
+        visibility: seen.visibility,
+        stamp: None,
+        replaced: None,
+        written: Some(seen.revision.clone()),
+        asked: None,
+    }
+}
