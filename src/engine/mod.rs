@@ -204,7 +204,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
         let (plan, mut sight) = self.decide(request).await?;
-        report.problems = plan.problems.clone();
+        report.problems.clone_from(&plan.problems);
         if request.dry_run {
             report.plan(&plan);
             return Ok(sight.stop);
@@ -256,7 +256,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let prefix = &self.settings.prefix;
         let paths = report.actions.iter_mut().map(|line| &mut line.path);
         for path in paths.chain(report.problems.iter_mut().map(|problem| &mut problem.path)) {
-            *path = format!("{prefix}/{path}").trim_end_matches('/').to_owned();
+            format!("{prefix}/{path}").trim_end_matches('/').clone_into(path);
         }
     }
 

@@ -1,15 +1,14 @@
 //! The decision table, article by article (design, section 4).
 
-use super::change::{self, ThreeWay};
-use super::names::{self, Names};
+use super::names::Names;
 use super::pairing::Paired;
 use super::plan::{Action, Conflict, HoldRule, Key, Kind, Outcome, Plan, Problem, Settle, Step};
 use super::snapshot::{
-    Base, Bodies, Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Policy, Remote,
+    Base, Bodies, Keep, LocalFile, LocalSnapshot, Policy, Remote,
     RemoteSnapshot, Seen,
 };
-use crate::model::base::{ArticleRow, ConflictRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Version};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side};
 use std::collections::BTreeMap;
 
 /// Everything a plan is made from, and the plan so far.
@@ -30,7 +29,7 @@ pub(super) struct Planner<'a> {
 enum Local<'a> {
     File(&'a LocalFile),
     Absent,
-    Unknown(&'a str),
+    Unknown,
 }
 
 impl Planner<'_> {
@@ -84,7 +83,7 @@ impl Planner<'_> {
         let (base, paired, remote) = (self.base, self.paired, self.remote);
         let row = base.articles.get(&id);
         let local = match (paired.unknown.get(&id), paired.files.get(&id)) {
-            (Some(why), _) => Local::Unknown(why),
+            (Some(_), _) => Local::Unknown,
             (None, Some(file)) => Local::File(file),
             (None, None) => Local::Absent,
         };
@@ -99,7 +98,7 @@ impl Planner<'_> {
         let unlisted = Remote::Unknown("it was not listed".to_owned());
         let entry = remote.articles.get(&id).unwrap_or(&unlisted);
         match (row, local, entry) {
-            (_, Local::Unknown(_), _) => Outcome::Unknown,
+            (_, Local::Unknown, _) => Outcome::Unknown,
             (None, Local::Absent, Remote::Present(seen)) => self.create_local(id, seen),
             (Some(row), Local::File(file), Remote::Present(seen)) => {
                 let seen = fresh_or_base(row, seen);
@@ -129,7 +128,7 @@ impl Planner<'_> {
     }
 
     /// A place as it is once categories were renamed.
-    fn placed(&self, place: &Place) -> Place {
+    pub(super) fn placed(&self, place: &Place) -> Place {
         self.renamed.get(&place.folder).map_or_else(
             || place.clone(),
             |folder| Place::new(folder, place.file.clone()),
@@ -146,7 +145,12 @@ impl Planner<'_> {
         outcome
     }
 
-    fn problem(&mut self, path: &Place, id: Option<ArticleId>, message: impl Into<String>) {
+    pub(super) fn problem(
+        &mut self,
+        path: &Place,
+        id: Option<ArticleId>,
+        message: impl Into<String>,
+    ) {
         self.plan.problems.push(Problem {
             path: path.to_string(),
             id,
@@ -154,310 +158,8 @@ impl Planner<'_> {
         });
     }
 
-    /// Both sides have it: compares them, with the base or, on a first meeting, with each other.
-    fn meet(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-        seen: &Seen,
-    ) -> Outcome {
-        let standing = self.base.conflicts.get(&id);
-        let keep = self.policy.resolve.get(&id).copied();
-        let (mut way, settled) = match (standing, row) {
-            (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
-                match self.shown(conflict, seen) {
-                    Some(shown) => {
-                        let shown = shown.clone();
-                        (
-                            change::three_way(
-                                &shown,
-                                &shown,
-                                &file.version,
-                                &seen.version,
-                                self.bodies,
-                            ),
-                            true,
-                        )
-                    }
-                    // Both moved on: what was settled is not what is there now.
-                    None => (first_meeting(file, seen), false),
-                }
-            }
-            (Some(_), _) | (None, None) => (first_meeting(file, seen), false),
-            (None, Some(row)) => (
-                change::three_way(
-                    &row.local,
-                    &row.remote,
-                    &file.version,
-                    &seen.version,
-                    self.bodies,
-                ),
-                false,
-            ),
-        };
-        if !way.clashes.is_empty() {
-            match self.choice(keep) {
-                None => return self.clash(id, file, seen, &way),
-                Some(choice) => {
-                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies)
-                }
-            }
-        }
-        let settles = settled || standing.is_some();
-        self.settle(id, row, file, seen, way, settles)
-    }
-
-    fn choice(&self, keep: Option<Keep>) -> Option<Keep> {
-        keep.or(match self.policy.on_conflict {
-            OnConflict::Hold => None,
-            OnConflict::Local => Some(Keep::Local),
-            OnConflict::Remote => Some(Keep::Remote),
-        })
-    }
-
-    /// A conflict is settled by hand when its copy was there and is not any more.
-    fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
-        keep == Some(Keep::Local)
-            || conflict.copy.as_ref().is_some_and(|copy| {
-                !self
-                    .local
-                    .copies
-                    .contains(&Place::new(&conflict.place.folder, copy))
-                    && !self.local.unreadable.contains(&conflict.place.folder)
-            })
-    }
-
-    fn shown<'c>(&self, conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {
-        conflict
-            .remote
-            .as_ref()
-            .filter(|shown| **shown == seen.version)
-    }
-
-    fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
-        let standing = self.base.conflicts.get(&id);
-        let copy = standing
-            .and_then(|conflict| conflict.copy.clone())
-            .unwrap_or_else(|| format!("{}.conflict.html", file.place.stem()));
-        let present = self
-            .local
-            .copies
-            .contains(&Place::new(&file.place.folder, &copy));
-        let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
-        let reasons: Vec<&str> = way
-            .clashes
-            .iter()
-            .map(|(_, reason)| reason.as_str())
-            .collect();
-        let place = self.placed(&file.place);
-        let mut action = Action {
-            kind: Kind::Conflict,
-            side: Side::Both,
-            id: Some(id),
-            path: place.to_string(),
-            fields: way.clashes.iter().map(|(field, _)| *field).collect(),
-            note: None,
-            held: None,
-            step: Step::Wait,
-        };
-        if self.policy.direction == Direction::Push {
-            action.hold(
-                HoldRule::Person,
-                "both sides changed it; `kbsync sync` or `pull` shows both",
-            );
-            return self.push(action);
-        }
-        action.hold(
-            HoldRule::Person,
-            format!(
-                "{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
-                reasons.join(", ")
-            ),
-        );
-        action.step = Step::Conflict(Box::new(Conflict {
-            id,
-            place,
-            local: file.version.clone(),
-            flags: file.flags,
-            seen: Some(seen.clone()),
-            fresh: !(known && present),
-            copy: Some(copy),
-            reason: reasons.join(", "),
-        }));
-        self.push(action)
-    }
-
-    /// Turns a comparison without clashes into an action, a record, or nothing.
-    fn settle(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-        seen: &Seen,
-        mut way: ThreeWay,
-        settles: bool,
-    ) -> Outcome {
-        let direction = self.policy.direction;
-        let flags = self.flags(id, row, file, seen);
-        let wishes = flags.send.is_some() || !way.pushed.is_empty();
-        let comes = !way.pulled.is_empty() || flags.file != file.flags;
-        if direction == Direction::Push && wishes && comes {
-            return self.held_merge(id, file, &way);
-        }
-        let excluded = (!direction.pushes() && wishes && !comes) || (!direction.pulls() && comes);
-        if excluded {
-            return Outcome::Excluded;
-        }
-        let send = if direction.pushes() {
-            std::mem::take(&mut way.pushed)
-        } else {
-            Vec::new()
-        };
-        let needs_id = file.id != Some(id);
-        let from = self.placed(&file.place);
-        let to = self.place_after(id, file, &way);
-        let content = way.pulled.iter().any(|field| *field != Field::Category);
-        let settle = Settle {
-            id,
-            had: Some(file.version.clone()),
-            write: content || flags.file != file.flags || needs_id,
-            file: way.merged,
-            file_flags: flags.file,
-            send_enabled: flags.send.filter(|_| direction.pushes()),
-            seen: Seen {
-                flags: flags.remote,
-                ..seen.clone()
-            },
-            unsent: way.unsent,
-            unsent_flags: flags.unsent,
-            settles,
-            send,
-            from: Some(from),
-            to,
-        };
-        if let Some((digest, body)) = way.body {
-            self.plan.bodies.insert(digest, body);
-        }
-        self.file_settle(row, settle, way.pulled, !way.agreed.is_empty(), needs_id)
-    }
-
-    fn file_settle(
-        &mut self,
-        row: Option<&ArticleRow>,
-        settle: Settle,
-        pulled: Vec<Field>,
-        agreed: bool,
-        needs_id: bool,
-    ) -> Outcome {
-        let moved = settle.from.as_ref() != Some(&settle.to);
-        let sends_move =
-            settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category);
-        let mut fields = settle.send.clone();
-        fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
-        fields.extend(settle.send_enabled.map(|_| Field::Enabled));
-        fields.sort_unstable();
-        let pulls = settle.touches_file() && (!pulled.is_empty() || !needs_id);
-        let (kind, side) = match (settle.sends(), pulls) {
-            (true, true) => (Kind::Merge, Side::Both),
-            (true, false) if sends_move => (Kind::Move, Side::Remote),
-            (true, false) => (Kind::Update, Side::Remote),
-            (false, true) if moved => (Kind::Move, Side::Local),
-            (false, true) => (Kind::Update, Side::Local),
-            (false, false) => (Kind::Adopt, Side::Both),
-        };
-        let news = settle.sends() || pulls || agreed || needs_id || row.is_none() || settle.settles;
-        if !news {
-            return self.record(row, settle);
-        }
-        let note = match (kind, needs_id) {
-            (Kind::Move, _) if settle.send.contains(&Field::Slug) => {
-                Some("its public address changes".to_owned())
-            }
-            (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
-            _ => None,
-        };
-        let action = Action {
-            kind,
-            side,
-            id: Some(settle.id),
-            path: settle.to.to_string(),
-            fields,
-            note,
-            held: None,
-            step: Step::Settle(Box::new(settle)),
-        };
-        self.push(action)
-    }
-
-    /// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.
-    fn record(&mut self, row: Option<&ArticleRow>, settle: Settle) -> Outcome {
-        let known = row.is_some_and(|row| {
-            row.place == settle.to
-                && row.revision == settle.seen.revision
-                && row.visibility == settle.seen.visibility
-                && row.remote == settle.seen.version
-                && row.local == settle.unsent
-                && row.file_flags == settle.unsent_flags
-                && row.remote_flags == settle.seen.flags
-        });
-        if known {
-            return Outcome::Quiet;
-        }
-        self.plan.records.push(settle);
-        Outcome::Recorded
-    }
-
-    fn held_merge(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Outcome {
-        let mut fields = way.pushed.clone();
-        fields.extend(
-            way.pulled
-                .iter()
-                .filter(|field| !way.pushed.contains(field)),
-        );
-        let mut action = Action {
-            kind: Kind::Merge,
-            side: Side::Both,
-            id: Some(id),
-            path: file.place.to_string(),
-            fields,
-            note: None,
-            held: None,
-            step: Step::Wait,
-        };
-        action.hold(
-            HoldRule::Person,
-            "both sides changed it; `kbsync sync` merges them",
-        );
-        self.push(action)
-    }
-
-    /// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
-    fn place_after(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Place {
-        let from = self.placed(&file.place);
-        let slug = way.pulled.contains(&Field::Slug);
-        let category = way.pulled.contains(&Field::Category);
-        if !slug && !category {
-            return from;
-        }
-        let folder = if category {
-            match self.folder_for(way.merged.category) {
-                Some(folder) => folder,
-                None => return from,
-            }
-        } else {
-            from.folder.clone()
-        };
-        self.names.leave(&from);
-        if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
-            self.names.give_place(&folder, &way.merged.slug, id)
-        } else {
-            self.names.keep_name(&folder, &from, id)
-        }
-    }
-
     /// The folder of a category; one that has none yet gets it.
-    fn folder_for(&mut self, id: CategoryId) -> Option<String> {
+    pub(super) fn folder_for(&mut self, id: CategoryId) -> Option<String> {
         if let Some(folder) = self.names.folder(id) {
             return Some(folder.to_owned());
         }
@@ -729,95 +431,6 @@ impl Planner<'_> {
     }
 }
 
-/// What becomes of `enabled` and `draft`.
-struct FlagChange {
-    /// In the file afterwards.
-    file: Flags,
-    /// What the service is known to have.
-    remote: Flags,
-    /// `enabled`, if it is to be sent.
-    send: Option<bool>,
-    /// What the base keeps as the file's while nothing was sent.
-    unsent: Flags,
-}
-
-impl Planner<'_> {
-    fn flags(
-        &mut self,
-        id: ArticleId,
-        row: Option<&ArticleRow>,
-        file: &LocalFile,
-        seen: &Seen,
-    ) -> FlagChange {
-        let (was, known) = row.map_or((Flags::default(), Flags::default()), |row| {
-            (row.file_flags, row.remote_flags)
-        });
-        // A listing shows published articles; only our own last write may still be on its way there.
-        let shown = match (seen.visibility, row) {
-            (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => {
-                known
-            }
-            (Visibility::Published, _) => Flags {
-                enabled: Some(seen.flags.enabled.unwrap_or(true)),
-                draft: Some(seen.flags.draft.unwrap_or(false)),
-            },
-            (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
-                enabled: seen.flags.enabled.or(known.enabled),
-                draft: seen.flags.draft.or(known.draft),
-            },
-        };
-        let mut change = FlagChange {
-            file: file.flags,
-            remote: shown,
-            send: None,
-            unsent: file.flags,
-        };
-        let wish = file.flags.enabled.unwrap_or(self.policy.new_enabled);
-        let wished = row.is_some() && file.flags.enabled != was.enabled;
-        if wished && Some(wish) != shown.enabled {
-            change.send = Some(wish);
-            change.unsent.enabled = was.enabled;
-        } else if !wished && shown.enabled != known.enabled {
-            change.file.enabled = shown
-                .enabled
-                .and_then(|on| flag_line(file.flags.enabled, on, true));
-        }
-        if row.is_some()
-            && file.flags.draft != was.draft
-            && file.flags.draft.is_some()
-            && file.flags.draft != shown.draft
-        {
-            let message = if file.flags.draft == Some(true) {
-                "`draft` of an existing article cannot be changed through the API; `enabled: false` hides it"
-            } else {
-                "`draft` cannot be changed through the API: publish the article in the dashboard"
-            };
-            change.unsent.draft = was.draft;
-            self.problem(&file.place, Some(id), message);
-        } else if shown.draft != known.draft {
-            change.file.draft = shown
-                .draft
-                .and_then(|on| flag_line(file.flags.draft, on, false));
-        }
-        if change.send.is_none() {
-            change.unsent.enabled = change.file.enabled;
-        }
-        if change.unsent.draft == file.flags.draft {
-            change.unsent.draft = change.file.draft;
-        }
-        change
-    }
-}
-
-/// A line is written where it says something unusual, and otherwise stays as it is or goes.
-fn flag_line(line: Option<bool>, value: bool, usual: bool) -> Option<bool> {
-    if value != usual || line == Some(value) {
-        Some(value)
-    } else {
-        None
-    }
-}
-
 /// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads").
 fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
     let stale = row.replaced.as_ref().is_some_and(|(digest, revision)| {
@@ -832,55 +445,6 @@ fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
         };
     }
     seen.clone()
-}
-
-/// Without a base every difference is a clash.
-fn first_meeting(file: &LocalFile, seen: &Seen) -> ThreeWay {
-    let differing = file.version.differing(&seen.version);
-    ThreeWay {
-        merged: file.version.clone(),
-        pulled: Vec::new(),
-        pushed: Vec::new(),
-        agreed: Vec::new(),
-        clashes: differing
-            .into_iter()
-            .map(|field| (field, format!("the {field} differs from the service's")))
-            .collect(),
-        body: None,
-        unsent: seen.version.clone(),
-    }
-}
-
-/// Settles what clashes as a person chose.
-fn settle_clashes(
-    way: &mut ThreeWay,
-    keep: Keep,
-    local: &Version,
-    remote: &Version,
-    bodies: &Bodies,
-) {
-    for (field, _) in std::mem::take(&mut way.clashes) {
-        way.unsent.take(field, remote);
-        match keep {
-            Keep::Remote => {
-                way.merged.take(field, remote);
-                way.pulled.push(field);
-            }
-            Keep::Both if field == Field::Text => {
-                if let (Some(ours), Some(theirs)) =
-                    (bodies.get(&local.text), bodies.get(&remote.text))
-                {
-                    let both = format!("{}\n{}", ours.trim_end_matches('\n'), theirs);
-                    let digest = crate::model::TextDigest::of(&both);
-                    way.merged.text = digest;
-                    way.body = Some((digest, both.into()));
-                    way.pulled.push(field);
-                }
-                way.pushed.push(field);
-            }
-            Keep::Local | Keep::Both => way.pushed.push(field),
-        }
-    }
 }
 
 fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {

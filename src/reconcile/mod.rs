@@ -27,12 +27,15 @@
 mod articles;
 mod categories;
 pub mod change;
+mod conflict;
+mod flags;
 pub mod guard;
 pub mod merge;
 mod names;
 pub mod order;
 pub mod pairing;
 pub mod plan;
+mod settle;
 pub mod snapshot;
 
 use articles::Planner;

@@ -199,7 +199,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
         };
-        let moved = match &settle.from {
+        let below = match &settle.from {
             Some(from) if moves => rows_below(run, from, to),
             Some(_) | None => Vec::new(),
         };
@@ -210,7 +210,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let row = self.category_row(settle, None, read.then_some(now), run);
         self.store.write(now, |tx| {
             tx.put_category(&row)?;
-            moved.iter().try_for_each(|row| tx.put_article(row))?;
+            below.iter().try_for_each(|row| tx.put_article(row))?;
             if let Some(intent) = intent {
                 tx.remove_intent(intent)?;
             }
@@ -225,7 +225,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Ok(())
         })?;
-        for row in moved {
+        for row in below {
             run.sight.base.articles.insert(row.id, row);
         }
         run.sight.base.categories.insert(settle.id, row);
@@ -337,7 +337,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let now = self.clock.now();
                 let row = self.category_row(settle, Some(sent), Some(now), run);
                 let fields: Vec<_> = settle.send.iter().map(|field| field.key()).collect();
-                let path = settle.to.clone().unwrap_or_default();
+                let folder = settle.to.clone().unwrap_or_default();
                 self.store.write(now, |tx| {
                     tx.put_category(&row)?;
                     tx.remove_intent(intent)?;

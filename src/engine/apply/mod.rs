@@ -21,7 +21,7 @@ use super::{Engine, Stop};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Revision, Side, TextDigest, Version};
-use crate::reconcile::plan::{Action, Plan, Problem, Step};
+use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,10 +235,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
 impl Run<'_> {
     pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
         self.report.actions.push(Line::of(action, status, reason));
-    }
-
-    pub(super) fn problem(&mut self, path: String, id: Option<ArticleId>, message: String) {
-        self.report.problems.push(Problem { path, id, message });
     }
 
     /// Why a step cannot be tried: everything stopped, or its category failed.

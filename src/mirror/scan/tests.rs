@@ -62,6 +62,10 @@ impl Disk for Watched {
         not_here()
     }
 
+    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.inner.exchange(one, other)
+    }
+
     fn create_folder(&self, _: &str) -> Result<(), DiskError> {
         not_here()
     }

@@ -1,0 +1,198 @@
+//! Both sides have it: what they changed is compared, and what clashes waits for a person, or is settled as
+//! one chose (design, section 4, "Conflict").
+//!
+//! A conflict is settled by hand when its copy was there and is not any more; that settles exactly the two
+//! versions that were shown.
+
+use super::articles::Planner;
+use super::change::{self, ThreeWay};
+use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
+use super::snapshot::{Bodies, Direction, Keep, LocalFile, OnConflict, Seen};
+use crate::model::base::{ArticleRow, ConflictRow};
+use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
+
+impl Planner<'_> {
+    /// Both sides have it: compares them, with the base or, on a first meeting, with each other.
+    pub(super) fn meet(
+        &mut self,
+        id: ArticleId,
+        row: Option<&ArticleRow>,
+        file: &LocalFile,
+        seen: &Seen,
+    ) -> Outcome {
+        let standing = self.base.conflicts.get(&id);
+        let keep = self.policy.resolve.get(&id).copied();
+        let (mut way, settled) = match (standing, row) {
+            (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
+                match shown(conflict, seen) {
+                    Some(shown) => {
+                        let shown = shown.clone();
+                        (
+                            change::three_way(
+                                &shown,
+                                &shown,
+                                &file.version,
+                                &seen.version,
+                                self.bodies,
+                            ),
+                            true,
+                        )
+                    }
+                    // Both moved on: what was settled is not what is there now.
+                    None => (first_meeting(file, seen), false),
+                }
+            }
+            (Some(_), _) | (None, None) => (first_meeting(file, seen), false),
+            (None, Some(row)) => (
+                change::three_way(
+                    &row.local,
+                    &row.remote,
+                    &file.version,
+                    &seen.version,
+                    self.bodies,
+                ),
+                false,
+            ),
+        };
+        if !way.clashes.is_empty() {
+            match self.choice(keep) {
+                None => return self.clash(id, file, seen, &way),
+                Some(choice) => {
+                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies)
+                }
+            }
+        }
+        let settles = settled || standing.is_some();
+        self.settle(id, row, file, seen, way, settles)
+    }
+
+    pub(super) fn choice(&self, keep: Option<Keep>) -> Option<Keep> {
+        keep.or(match self.policy.on_conflict {
+            OnConflict::Hold => None,
+            OnConflict::Local => Some(Keep::Local),
+            OnConflict::Remote => Some(Keep::Remote),
+        })
+    }
+
+    /// A conflict is settled by hand when its copy was there and is not any more.
+    pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
+        keep == Some(Keep::Local)
+            || conflict.copy.as_ref().is_some_and(|copy| {
+                !self
+                    .local
+                    .copies
+                    .contains(&Place::new(&conflict.place.folder, copy))
+                    && !self.local.unreadable.contains(&conflict.place.folder)
+            })
+    }
+
+    fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
+        let standing = self.base.conflicts.get(&id);
+        let copy = standing
+            .and_then(|conflict| conflict.copy.clone())
+            .unwrap_or_else(|| format!("{}.conflict.html", file.place.stem()));
+        let present = self
+            .local
+            .copies
+            .contains(&Place::new(&file.place.folder, &copy));
+        let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
+        let reasons: Vec<&str> = way
+            .clashes
+            .iter()
+            .map(|(_, reason)| reason.as_str())
+            .collect();
+        let place = self.placed(&file.place);
+        let mut action = Action {
+            kind: Kind::Conflict,
+            side: Side::Both,
+            id: Some(id),
+            path: place.to_string(),
+            fields: way.clashes.iter().map(|(field, _)| *field).collect(),
+            note: None,
+            held: None,
+            step: Step::Wait,
+        };
+        if self.policy.direction == Direction::Push {
+            action.hold(
+                HoldRule::Person,
+                "both sides changed it; `kbsync sync` or `pull` shows both",
+            );
+            return self.push(action);
+        }
+        action.hold(
+            HoldRule::Person,
+            format!(
+                "{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                reasons.join(", ")
+            ),
+        );
+        action.step = Step::Conflict(Box::new(Conflict {
+            id,
+            place,
+            local: file.version.clone(),
+            flags: file.flags,
+            seen: Some(seen.clone()),
+            fresh: !(known && present),
+            copy: Some(copy),
+            reason: reasons.join(", "),
+        }));
+        self.push(action)
+    }
+}
+
+/// The version that was shown, while the service still has it.
+fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {
+    conflict
+        .remote
+        .as_ref()
+        .filter(|shown| **shown == seen.version)
+}
+
+/// Without a base every difference is a clash.
+fn first_meeting(file: &LocalFile, seen: &Seen) -> ThreeWay {
+    let differing = file.version.differing(&seen.version);
+    ThreeWay {
+        merged: file.version.clone(),
+        pulled: Vec::new(),
+        pushed: Vec::new(),
+        agreed: Vec::new(),
+        clashes: differing
+            .into_iter()
+            .map(|field| (field, format!("the {field} differs from the service's")))
+            .collect(),
+        body: None,
+        unsent: seen.version.clone(),
+    }
+}
+
+/// Settles what clashes as a person chose.
+fn settle_clashes(
+    way: &mut ThreeWay,
+    keep: Keep,
+    local: &Version,
+    remote: &Version,
+    bodies: &Bodies,
+) {
+    for (field, _) in std::mem::take(&mut way.clashes) {
+        way.unsent.take(field, remote);
+        match keep {
+            Keep::Remote => {
+                way.merged.take(field, remote);
+                way.pulled.push(field);
+            }
+            Keep::Both if field == Field::Text => {
+                if let (Some(ours), Some(theirs)) =
+                    (bodies.get(&local.text), bodies.get(&remote.text))
+                {
+                    let both = format!("{}\n{}", ours.trim_end_matches('\n'), theirs);
+                    let digest = TextDigest::of(&both);
+                    way.merged.text = digest;
+                    way.body = Some((digest, both.into()));
+                    way.pulled.push(field);
+                }
+                way.pushed.push(field);
+            }
+            Keep::Local | Keep::Both => way.pushed.push(field),
+        }
+    }
+}

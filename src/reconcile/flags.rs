@@ -1,0 +1,96 @@
+//! `enabled` and `draft`: what a listing shows of them, what a writer wishes, and the lines in the file
+//! (design, sections 3 and 6).
+
+use super::articles::Planner;
+use super::snapshot::{LocalFile, Seen};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Flags};
+
+/// What becomes of `enabled` and `draft`.
+pub(super) struct FlagChange {
+    /// In the file afterwards.
+    pub(super) file: Flags,
+    /// What the service is known to have.
+    pub(super) remote: Flags,
+    /// `enabled`, if it is to be sent.
+    pub(super) send: Option<bool>,
+    /// What the base keeps as the file's while nothing was sent.
+    pub(super) unsent: Flags,
+}
+
+impl Planner<'_> {
+    pub(super) fn flags(
+        &mut self,
+        id: ArticleId,
+        row: Option<&ArticleRow>,
+        file: &LocalFile,
+        seen: &Seen,
+    ) -> FlagChange {
+        let (was, known) = row.map_or((Flags::default(), Flags::default()), |row| {
+            (row.file_flags, row.remote_flags)
+        });
+        // A listing shows published articles; only our own last write may still be on its way there.
+        let shown = match (seen.visibility, row) {
+            (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => {
+                known
+            }
+            (Visibility::Published, _) => Flags {
+                enabled: Some(seen.flags.enabled.unwrap_or(true)),
+                draft: Some(seen.flags.draft.unwrap_or(false)),
+            },
+            (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
+                enabled: seen.flags.enabled.or(known.enabled),
+                draft: seen.flags.draft.or(known.draft),
+            },
+        };
+        let mut change = FlagChange {
+            file: file.flags,
+            remote: shown,
+            send: None,
+            unsent: file.flags,
+        };
+        let wish = file.flags.enabled.unwrap_or(self.policy.new_enabled);
+        let wished = row.is_some() && file.flags.enabled != was.enabled;
+        if wished && Some(wish) != shown.enabled {
+            change.send = Some(wish);
+            change.unsent.enabled = was.enabled;
+        } else if !wished && shown.enabled != known.enabled {
+            change.file.enabled = shown
+                .enabled
+                .and_then(|on| flag_line(file.flags.enabled, on, true));
+        }
+        if row.is_some()
+            && file.flags.draft != was.draft
+            && file.flags.draft.is_some()
+            && file.flags.draft != shown.draft
+        {
+            let message = if file.flags.draft == Some(true) {
+                "`draft` of an existing article cannot be changed through the API; `enabled: false` hides it"
+            } else {
+                "`draft` cannot be changed through the API: publish the article in the dashboard"
+            };
+            change.unsent.draft = was.draft;
+            self.problem(&file.place, Some(id), message);
+        } else if shown.draft != known.draft {
+            change.file.draft = shown
+                .draft
+                .and_then(|on| flag_line(file.flags.draft, on, false));
+        }
+        if change.send.is_none() {
+            change.unsent.enabled = change.file.enabled;
+        }
+        if change.unsent.draft == file.flags.draft {
+            change.unsent.draft = change.file.draft;
+        }
+        change
+    }
+}
+
+/// A line is written where it says something unusual, and otherwise stays as it is or goes.
+fn flag_line(line: Option<bool>, value: bool, usual: bool) -> Option<bool> {
+    if value != usual || line == Some(value) {
+        Some(value)
+    } else {
+        None
+    }
+}

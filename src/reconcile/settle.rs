@@ -1,0 +1,179 @@
+//! A comparison without clashes becomes an action, a line in the books, or nothing.
+
+use super::articles::Planner;
+use super::change::ThreeWay;
+use super::names;
+use super::plan::{Action, HoldRule, Kind, Outcome, Settle, Step};
+use super::snapshot::{Direction, LocalFile, Seen};
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, Field, Place, Side};
+
+impl Planner<'_> {
+    /// Turns a comparison without clashes into an action, a record, or nothing.
+    pub(super) fn settle(
+        &mut self,
+        id: ArticleId,
+        row: Option<&ArticleRow>,
+        file: &LocalFile,
+        seen: &Seen,
+        mut way: ThreeWay,
+        settles: bool,
+    ) -> Outcome {
+        let direction = self.policy.direction;
+        let flags = self.flags(id, row, file, seen);
+        let wishes = flags.send.is_some() || !way.pushed.is_empty();
+        let comes = !way.pulled.is_empty() || flags.file != file.flags;
+        if direction == Direction::Push && wishes && comes {
+            return self.held_merge(id, file, &way);
+        }
+        let excluded = (!direction.pushes() && wishes && !comes) || (!direction.pulls() && comes);
+        if excluded {
+            return Outcome::Excluded;
+        }
+        let send = if direction.pushes() {
+            std::mem::take(&mut way.pushed)
+        } else {
+            Vec::new()
+        };
+        let needs_id = file.id != Some(id);
+        let from = self.placed(&file.place);
+        let to = self.place_after(id, file, &way);
+        let content = way.pulled.iter().any(|field| *field != Field::Category);
+        let settle = Settle {
+            id,
+            had: Some(file.version.clone()),
+            write: content || flags.file != file.flags || needs_id,
+            file: way.merged,
+            file_flags: flags.file,
+            send_enabled: flags.send.filter(|_| direction.pushes()),
+            seen: Seen {
+                flags: flags.remote,
+                ..seen.clone()
+            },
+            unsent: way.unsent,
+            unsent_flags: flags.unsent,
+            settles,
+            send,
+            from: Some(from),
+            to,
+        };
+        if let Some((digest, body)) = way.body {
+            self.plan.bodies.insert(digest, body);
+        }
+        self.file_settle(row, settle, way.pulled, !way.agreed.is_empty(), needs_id)
+    }
+
+    fn file_settle(
+        &mut self,
+        row: Option<&ArticleRow>,
+        settle: Settle,
+        pulled: Vec<Field>,
+        agreed: bool,
+        needs_id: bool,
+    ) -> Outcome {
+        let moved = settle.from.as_ref() != Some(&settle.to);
+        let sends_move =
+            settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category);
+        let mut fields = settle.send.clone();
+        fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
+        fields.extend(settle.send_enabled.map(|_| Field::Enabled));
+        fields.sort_unstable();
+        let pulls = settle.touches_file() && (!pulled.is_empty() || !needs_id);
+        let (kind, side) = match (settle.sends(), pulls) {
+            (true, true) => (Kind::Merge, Side::Both),
+            (true, false) if sends_move => (Kind::Move, Side::Remote),
+            (true, false) => (Kind::Update, Side::Remote),
+            (false, true) if moved => (Kind::Move, Side::Local),
+            (false, true) => (Kind::Update, Side::Local),
+            (false, false) => (Kind::Adopt, Side::Both),
+        };
+        let news = settle.sends() || pulls || agreed || needs_id || row.is_none() || settle.settles;
+        if !news {
+            return self.record(row, settle);
+        }
+        let note = match (kind, needs_id) {
+            (Kind::Move, _) if settle.send.contains(&Field::Slug) => {
+                Some("its public address changes".to_owned())
+            }
+            (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
+            _ => None,
+        };
+        let action = Action {
+            kind,
+            side,
+            id: Some(settle.id),
+            path: settle.to.to_string(),
+            fields,
+            note,
+            held: None,
+            step: Step::Settle(Box::new(settle)),
+        };
+        self.push(action)
+    }
+
+    /// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.
+    fn record(&mut self, row: Option<&ArticleRow>, settle: Settle) -> Outcome {
+        let known = row.is_some_and(|row| {
+            row.place == settle.to
+                && row.revision == settle.seen.revision
+                && row.visibility == settle.seen.visibility
+                && row.remote == settle.seen.version
+                && row.local == settle.unsent
+                && row.file_flags == settle.unsent_flags
+                && row.remote_flags == settle.seen.flags
+        });
+        if known {
+            return Outcome::Quiet;
+        }
+        self.plan.records.push(settle);
+        Outcome::Recorded
+    }
+
+    fn held_merge(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Outcome {
+        let mut fields = way.pushed.clone();
+        fields.extend(
+            way.pulled
+                .iter()
+                .filter(|field| !way.pushed.contains(field)),
+        );
+        let mut action = Action {
+            kind: Kind::Merge,
+            side: Side::Both,
+            id: Some(id),
+            path: file.place.to_string(),
+            fields,
+            note: None,
+            held: None,
+            step: Step::Wait,
+        };
+        action.hold(
+            HoldRule::Person,
+            "both sides changed it; `kbsync sync` merges them",
+        );
+        self.push(action)
+    }
+
+    /// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
+    fn place_after(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Place {
+        let from = self.placed(&file.place);
+        let slug = way.pulled.contains(&Field::Slug);
+        let category = way.pulled.contains(&Field::Category);
+        if !slug && !category {
+            return from;
+        }
+        let folder = if category {
+            match self.folder_for(way.merged.category) {
+                Some(folder) => folder,
+                None => return from,
+            }
+        } else {
+            from.folder.clone()
+        };
+        self.names.leave(&from);
+        if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
+            self.names.give_place(&folder, &way.merged.slug, id)
+        } else {
+            self.names.keep_name(&folder, &from, id)
+        }
+    }
+}
