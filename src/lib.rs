@@ -1,5 +1,6 @@
 //! kbsync keeps a folder of front-matter HTML files and a hosted knowledge base equal, in both directions.
 
+pub mod cli;
 pub mod config;
 pub mod model;
 pub mod service;

@@ -75,6 +75,11 @@ impl Wrong {
         }
     }
 
+    /// The error when the value came from a variable or a flag.
+    pub fn given_by(self, name: &str) -> ConfigError {
+        ConfigError::new(format!("{name}: {}", self.message), self.remedy)
+    }
+
     pub(super) fn at(self, line: usize) -> Fault {
         Fault { line, wrong: self }
     }
@@ -89,11 +94,5 @@ impl Fault {
             remedy: Some(self.wrong.remedy),
             source: None,
         }
-    }
-}
-
-impl From<Wrong> for ConfigError {
-    fn from(wrong: Wrong) -> Self {
-        Self::new(wrong.message, wrong.remedy)
     }
 }

@@ -97,6 +97,17 @@ pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
     Ok(nearest.unwrap_or(request.current).to_owned())
 }
 
+/// The folder that is to become a mirror: `-C`, else `KBSYNC_DIR`, else the current one.
+pub fn new_mirror(request: &Request<'_>) -> PathBuf {
+    match request.dir {
+        Some(dir) => request.current.join(dir),
+        None => match variable(request.env, "KBSYNC_DIR") {
+            Some(dir) => request.current.join(dir),
+            None => request.current.to_owned(),
+        },
+    }
+}
+
 /// The folder of the user's own state: `KBSYNC_USER_STATE_DIR`, else `kbsync` below XDG's state folder.
 pub fn user_state_dir(env: Env<'_>) -> Result<PathBuf, ConfigError> {
     if let Some(dir) = variable(env, "KBSYNC_USER_STATE_DIR") {
@@ -175,16 +186,14 @@ fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, Conf
     let get = |name: &str| variable(request.env, name);
     if let Some(service) = get("KBSYNC_SERVICE") {
         let parsed = parse_service(&service, request.insecure_http);
-        given.service = Some(parsed.map_err(|wrong| in_variable("KBSYNC_SERVICE", wrong))?);
+        given.service = Some(parsed.map_err(|wrong| wrong.given_by("KBSYNC_SERVICE"))?);
     }
     if let Some(workspace) = get("KBSYNC_WORKSPACE") {
-        let id =
-            parse_workspace(&workspace).map_err(|wrong| in_variable("KBSYNC_WORKSPACE", wrong))?;
+        let id = parse_workspace(&workspace).map_err(|wrong| wrong.given_by("KBSYNC_WORKSPACE"))?;
         given.workspaces = vec![WorkspaceFolder { id, folder: None }];
     }
     if let Some(poll) = get("KBSYNC_POLL") {
-        given.options.poll =
-            parse_poll(&poll).map_err(|wrong| in_variable("KBSYNC_POLL", wrong))?;
+        given.options.poll = parse_poll(&poll).map_err(|wrong| wrong.given_by("KBSYNC_POLL"))?;
     }
     if get("KBSYNC_TOKEN").is_some() {
         given.token = Some(TokenSource::Env("KBSYNC_TOKEN".to_owned()));
@@ -194,10 +203,7 @@ fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, Conf
     let listen = match get("KBSYNC_LISTEN") {
         Some(address) => Some(address.parse().map_err(|_| {
             let message = format!("`{address}` is not an address to listen on");
-            in_variable(
-                "KBSYNC_LISTEN",
-                Wrong::new(message, "write it like 127.0.0.1:7575"),
-            )
+            Wrong::new(message, "write it like 127.0.0.1:7575").given_by("KBSYNC_LISTEN")
         })?),
         None => None,
     };
@@ -209,10 +215,6 @@ fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, Conf
 
 fn variable(env: Env<'_>, name: &str) -> Option<String> {
     env(name).filter(|value| !value.trim().is_empty())
-}
-
-fn in_variable(name: &str, wrong: Wrong) -> ConfigError {
-    ConfigError::new(format!("{name}: {}", wrong.message), wrong.remedy)
 }
 
 fn lacks(file: &Path, key: &str, remedy: &str) -> ConfigError {

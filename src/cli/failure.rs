@@ -1,0 +1,127 @@
+//! An error on its way to a person: what failed, why, what to do, and the exit code.
+//!
+//! Errors of the modules below are typed where somebody branches; here they become words. There is
+//! one `From` for each of them, so that one kind of error always has the same code and remedy.
+
+use super::exit::ExitCode;
+use crate::{
+    config::ConfigError,
+    service::{ErrorKind, ServiceError},
+};
+use std::io;
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the shell sees.
+    pub code: ExitCode,
+    /// What failed, with its causes below it.
+    pub error: anyhow::Error,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Failure {
+    /// Wrong usage or settings: code 2.
+    pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            code: ExitCode::Usage,
+            error: anyhow::Error::msg(message.into()),
+            help: Some(help.into()),
+        }
+    }
+
+    /// A plain failure: code 1.
+    pub fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            code: ExitCode::Failed,
+            error: error.into(),
+            help: None,
+        }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Tells whether the reader of our output went away (`kbsync … | head`): that is no error.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.error
+            .chain()
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self {
+            code: ExitCode::Usage,
+            help: error.remedy.clone(),
+            error: error.into(),
+        }
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        let (code, help) = advice(&error.kind);
+        Self {
+            code,
+            help: Some(help),
+            error: error.into(),
+        }
+    }
+}
+
+/// Only the printing of results reports bare i/o errors.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::failed(anyhow::Error::new(error).context("the output cannot be written"))
+    }
+}
+
+fn advice(kind: &ErrorKind) -> (ExitCode, String) {
+    match kind {
+        ErrorKind::Unauthorized => (
+            ExitCode::Failed,
+            "the token was not accepted: check that it is current and belongs to this service".into(),
+        ),
+        ErrorKind::Forbidden => (
+            ExitCode::Failed,
+            "ask the workspace's owner for the right to do this, or use another token".into(),
+        ),
+        ErrorKind::NotFound | ErrorKind::NoEndpoint => (
+            ExitCode::Failed,
+            "check the service's address and the ids in kbsync.yaml".into(),
+        ),
+        ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
+        ErrorKind::RateLimited { .. } => (
+            ExitCode::Retry,
+            "the service allows 60 requests a minute and 1,440 a day; try again later".into(),
+        ),
+        ErrorKind::BudgetSpent { free_in } => {
+            let seconds = std::time::Duration::from_secs(free_in.as_secs());
+            let wait = humantime::format_duration(seconds);
+            (
+                ExitCode::Retry,
+                format!("the requests of this day are spent; try again in {wait}"),
+            )
+        }
+        ErrorKind::Unavailable => (
+            ExitCode::Retry,
+            "check the network and the service's address, then try again; `kbsync doctor` looks closer".into(),
+        ),
+        ErrorKind::Unreadable => (
+            ExitCode::Failed,
+            "check that the address is that of the service itself, not of a proxy or a login page".into(),
+        ),
+        ErrorKind::TooLarge => (
+            ExitCode::Failed,
+            "shorten the article in the dashboard".into(),
+        ),
+    }
+}
