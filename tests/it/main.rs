@@ -1,1 +1,8 @@
 //! The integration tests: one binary, a file per theme.
+
+mod cli_config;
+mod cli_init;
+mod cli_words;
+mod kb;
+mod schema;
+mod tidy;
