@@ -14,3 +14,79 @@ pub struct Stamp {
     /// The inode.
     pub inode: u64,
 }
+
+/// How far a clock's ticks may lie apart where times have fractions of a second, in nanoseconds.
+const FINE: i64 = 20_000_000;
+
+/// How far they may lie apart where times are whole seconds (FAT counts in twos), in nanoseconds.
+const COARSE: i64 = 2_000_000_000;
+
+impl Stamp {
+    /// Tells whether two stamps are of one file with one content. Its change time may differ: renaming
+    /// a file changes it.
+    pub fn same_content(&self, other: &Self) -> bool {
+        (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
+    }
+}
+
+/// Tells whether a stamp may be stored: a later write is certain to give another one.
+///
+/// This is git's rule for racy entries: a file that was written within a tick of the clock before `now`
+/// (nanoseconds since 1970) may be written again without a change of its stamp (failures row 83).
+pub fn settled(stamp: &Stamp, now: i64) -> bool {
+    let tick = if stamp.mtime % 1_000_000_000 == 0 {
+        COARSE
+    } else {
+        FINE
+    };
+    let latest = now.saturating_sub(tick);
+    stamp.mtime < latest && stamp.ctime < latest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f083_stamps_within_a_tick_are_not_stored() {
+        let second = 1_000_000_000;
+        let now = 1_000 * second;
+        let cases = [
+            ("old", 10 * second + 1, 10 * second + 1, true),
+            ("written just now", now - FINE + 1, now - FINE + 1, false),
+            (
+                "mtime put back, written just now",
+                10 * second + 1,
+                now - 1,
+                false,
+            ),
+            ("fine and old enough", now - FINE - 1, now - FINE - 1, true),
+            (
+                "whole seconds, a second ago",
+                now - second,
+                now - second,
+                false,
+            ),
+            (
+                "whole seconds, three seconds ago",
+                now - 3 * second,
+                now - 3 * second,
+                true,
+            ),
+            (
+                "from the future",
+                now + 5 * second + 1,
+                now - 10 * second,
+                false,
+            ),
+        ];
+        for (name, mtime, ctime, expected) in cases {
+            let stamp = Stamp {
+                mtime,
+                ctime,
+                ..Stamp::default()
+            };
+            assert_eq!(settled(&stamp, now), expected, "{name}");
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Where things lie in the mirror, and how a slug and a name on disk stand for each other.
+//!
+//! A name that comes from the service is never used as it is: [`stem_for`] is the one way from a slug to
+//! a name, and what it gives is a single portable name, whatever the slug holds (design, sections 3 and 11;
+//! failures rows 59, 101 to 103 and 129). A safe slug is its own name, so that [`slug_of_stem`] finds it again.
+//! Nothing here looks at a disk: the caller says which names are taken.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use unicode_normalization::UnicodeNormalization as _;
+use uuid::Uuid;
+
+/// The ending of an article's file.
+pub const EXTENSION: &str = ".html";
+
+/// The file that holds a category's words.
+pub const CATEGORY_FILE: &str = "_category.yaml";
+
+/// The settings, in the root of the mirror.
+pub const SETTINGS_FILE: &str = "kbsync.yaml";
+
+/// The ending of the copy that a conflict puts beside a file.
+pub const CONFLICT_EXTENSION: &str = ".conflict.html";
+
+/// The longest slug that is its own name, in bytes: temporary names and endings must fit into 255.
+const MAX_STEM: usize = 200;
+
+/// The longest readable part of a name that carries an id, in bytes.
+const MAX_SAFE_PART: usize = 150;
+
+/// What stands where a slug has nothing that a name could show.
+const FALLBACK: &str = "page";
+
+/// An article's place: its category's folder and its file's name, ending included.
+///
+/// Both are single names: no separator, not empty, not `.` or `..`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// The category's folder.
+    pub folder: String,
+    /// The file's name, with `.html`.
+    pub file: String,
+}
+
+impl Place {
+    /// Puts a folder's and a file's name together.
+    pub fn new(folder: impl Into<String>, file: impl Into<String>) -> Self {
+        Self {
+            folder: folder.into(),
+            file: file.into(),
+        }
+    }
+
+    /// The file's name without `.html`.
+    pub fn stem(&self) -> &str {
+        self.file.strip_suffix(EXTENSION).unwrap_or(&self.file)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.folder, self.file)
+    }
+}
+
+/// Why a name on disk cannot stand for a slug.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NameProblem {
+    /// The name, without `.html`.
+    pub stem: String,
+    /// A name that could.
+    pub proposal: String,
+}
+
+impl fmt::Display for NameProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the name {:?} cannot be part of a public address; rename it to {:?}, or add a `slug:`",
+            self.stem, self.proposal
+        )
+    }
+}
+
+impl std::error::Error for NameProblem {}
+
+/// Tells whether a slug is safe as the name of a file or a folder, as it stands (design, section 3).
+pub fn safe_stem(slug: &str) -> bool {
+    !slug.is_empty()
+        && slug.len() <= MAX_STEM
+        && slug.chars().all(|c| is_letter_or_digit(c) || "-_.".contains(c))
+        && !slug.starts_with(['.', '_'])
+        && !slug.ends_with('.')
+        && !slug.to_lowercase().ends_with(".conflict")
+        && slug.nfc().eq(slug.chars())
+        && !is_device_name(slug)
+        && fold(slug) != SETTINGS_FILE
+        // The slug may name a folder or, with the ending, a file: neither may be ignored afterwards.
+        && ignored_name(slug).is_none()
+        && ignored_name(&format!("{slug}{EXTENSION}")).is_none()
+}
+
+/// Gives the name that stands for a slug: the slug itself when it is safe and free, else a safe form with
+/// `~` and digits of the id.
+///
+/// `taken` is asked with [folded](fold) names, without ending. The caller adds `.html` for an article.
+pub fn stem_for(slug: &str, id: Uuid, taken: &dyn Fn(&str) -> bool) -> String {
+    if safe_stem(slug) && !taken(&fold(slug)) {
+        return slug.to_owned();
+    }
+    let part = safe_part(slug);
+    let digits = id.simple().to_string();
+    // Eight digits are enough but for articles made in the same minute (version 7 ids begin with the time).
+    (8..digits.len())
+        .step_by(4)
+        .map(|length| format!("{part}~{}", &digits[..length]))
+        .find(|stem| !taken(&fold(stem)))
+        .unwrap_or_else(|| format!("{part}~{digits}"))
+}
+
+/// Gives the slug that a name stands for when no `slug:` says otherwise.
+pub fn slug_of_stem(stem: &str) -> Result<String, NameProblem> {
+    // Some file systems hand names back decomposed; the slug is the composed one either way.
+    let slug: String = stem.nfc().collect();
+    let fits = !slug.is_empty()
+        && slug.chars().count() <= super::article::MAX_CHARS
+        && slug
+            .chars()
+            .all(|c| is_letter_or_digit(c) || "-_.".contains(c))
+        && !slug.starts_with('.')
+        && !slug.ends_with('.');
+    if fits {
+        return Ok(slug);
+    }
+    Err(NameProblem {
+        stem: stem.to_owned(),
+        proposal: slugify(stem),
+    })
+}
+
+/// Gives the key under which two names clash on some file system: case and composition are folded.
+pub fn fold(name: &str) -> String {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase();
+    }
+    // Upper, then lower: so `ß`, `ſ`, `ς` and `ı` meet what they are equal to in some folding. Folding
+    // too much costs an id in a name; folding too little costs a file. Once more, because composing
+    // may give a letter that has another case.
+    let once = |text: &str| -> String {
+        text.nfd()
+            .flat_map(char::to_uppercase)
+            .flat_map(char::to_lowercase)
+            .nfc()
+            .collect()
+    };
+    once(&once(name))
+}
+
+/// Makes a folder's name readable: `getting-started` becomes `Getting started`.
+pub fn readable(folder: &str) -> String {
+    let spaced = folder.nfc().collect::<String>().replace(['-', '_'], " ");
+    let words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => folder.to_owned(),
+    }
+}
+
+/// Makes a slug of a title, for a new file: lower-case ASCII, always a safe name.
+pub fn slugify(title: &str) -> String {
+    let mut slug = String::new();
+    for c in deunicode::deunicode(title).chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.is_empty() && !slug.ends_with('-') && c != '\'' {
+            slug.push('-');
+        }
+        if slug.len() >= 80 {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    match slug {
+        "" => FALLBACK.to_owned(),
+        _ if safe_stem(slug) => slug.to_owned(),
+        _ => format!("{slug}-{FALLBACK}"),
+    }
+}
+
+/// Says why a name is never an article, a category's folder or `_category.yaml`; `None`: it may be one.
+///
+/// Hidden names, editors' temporary and backup files, our own conflict copies and those of other tools
+/// (design, section 3; failures rows 74 and 121). `_category.yaml` is the caller's to except.
+pub fn ignored_name(name: &str) -> Option<&'static str> {
+    let lower = name.to_lowercase();
+    let editor = "a temporary or backup file of an editor";
+    let other_tool = "a conflict copy of another tool";
+    if name.starts_with(['.', '_']) {
+        Some("a name that starts with `.` or `_`")
+    } else if lower.ends_with(CONFLICT_EXTENSION) {
+        Some("the copy of a conflict")
+    } else if lower == "4913"
+        || [
+            ".swp",
+            ".swo",
+            ".swx",
+            ".tmp",
+            "~",
+            "___jb_tmp___",
+            "___jb_old___",
+        ]
+        .iter()
+        .any(|ending| lower.ends_with(ending))
+        || (name.len() > 1 && name.starts_with('#') && name.ends_with('#'))
+    {
+        Some(editor)
+    } else if lower.contains(".sync-conflict-")
+        || (lower.contains("conflicted copy") && lower.contains('('))
+    {
+        Some(other_tool)
+    } else {
+        None
+    }
+}
+
+/// Letters and digits, without those that have no width: they would make two names look alike.
+fn is_letter_or_digit(c: char) -> bool {
+    c.is_alphanumeric() && !matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
+}
+
+/// Tells whether Windows takes a name for a device, whatever follows the first dot.
+fn is_device_name(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or(name).to_lowercase();
+    let numbered = |prefix: &str| {
+        stem.strip_prefix(prefix).is_some_and(|rest| {
+            let mut chars = rest.chars();
+            let digit = chars
+                .next()
+                .is_some_and(|c| c.is_ascii_digit() || "¹²³".contains(c));
+            digit && chars.next().is_none()
+        })
+    };
+    matches!(stem.as_str(), "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
+}
+
+/// The readable part of a name that carries an id: no dots, so that no ending and no device can appear.
+fn safe_part(slug: &str) -> String {
+    let mut part = String::new();
+    for c in slug.nfc() {
+        let c = if is_letter_or_digit(c) || c == '_' {
+            c
+        } else {
+            '-'
+        };
+        if c == '-' && part.ends_with('-') {
+            continue;
+        }
+        if part.len() + c.len_utf8() > MAX_SAFE_PART {
+            break;
+        }
+        part.push(c);
+    }
+    let part = part.trim_matches(['-', '_']);
+    if part.is_empty() {
+        FALLBACK.to_owned()
+    } else {
+        part.nfc().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;
