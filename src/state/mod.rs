@@ -7,13 +7,32 @@
 //! - An [`Intent`] is written before a request that changes the service or a change to a file, and
 //!   removed in the transaction that records the outcome.
 //!
-//! `store` is the only user of SQLite, `schema` holds the migrations, `history` the versions.
+//! `store` is the only user of SQLite, `schema` holds the migrations, `history` says which versions go,
+//! `disk` knows the files.
+
+mod disk;
+pub mod error;
+pub mod history;
+mod schema;
+pub mod store;
+
+pub use error::{ErrorKind, Outcome, StateError};
+pub use store::{Store, Writing};
 
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
-    TextDigest, Timestamp, Version,
+    TextDigest, Timestamp, Version, WorkspaceId,
 };
 use serde::{Deserialize, Serialize};
+
+/// The one workspace that a state belongs to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Binding {
+    /// The service's address: origin and path.
+    pub service: String,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+}
 
 /// Whether the service shows an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -132,6 +151,25 @@ pub struct Event {
     pub detail: String,
 }
 
+/// What was done, before the log adds when.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Deed {
+    /// A word such as `update`, `delete`, `conflict`.
+    pub action: String,
+    /// Which side it changed.
+    pub side: Side,
+    /// The path in the mirror.
+    pub path: String,
+    /// The article, where there is one.
+    pub id: Option<ArticleId>,
+    /// Fields, reason, outcome.
+    pub detail: String,
+}
+
+/// Names an intent in the state.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct IntentId(pub i64);
+
 /// A step under way, written before its effect.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -238,6 +276,19 @@ pub struct Parked {
     /// Why it waits, for people.
     pub reason: String,
     /// Since when.
+    pub at: Timestamp,
+}
+
+/// A person's release of exactly one set of held actions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Approval {
+    /// The side that the actions change.
+    pub side: Side,
+    /// What kind of actions they are, such as `delete` or `roll-back`.
+    pub kind: String,
+    /// The digest of the set.
+    pub set: Digest,
+    /// When it was given.
     pub at: Timestamp,
 }
 

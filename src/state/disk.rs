@@ -1,0 +1,160 @@
+//! The database's files: where they are, who may read them, and what kind of disk they are on.
+//!
+//! SQLite gives `-wal` and `-shm` the rights of the database itself, so the database is made private
+//! before it holds anything. Nothing here knows what is in it.
+
+use super::{Outcome, StateError};
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+/// The database's name in its folder.
+pub(super) const FILE: &str = "state.db";
+
+/// Gives the database's path below a folder that exists.
+///
+/// The folder is resolved, so that the database itself may be required to be no link.
+pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
+    match fs::canonicalize(dir) {
+        Ok(real) => Ok(real.join(FILE)),
+        Err(error) => Err(StateError::io(error).at(Some(&dir.join(FILE)))),
+    }
+}
+
+/// Names the file that SQLite puts beside the database.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+/// Tells whether somebody stopped in the middle: a log or a journal with something in it was left.
+pub(super) fn was_left_open(path: &Path) -> bool {
+    ["-wal", "-journal"].iter().any(|ending| {
+        fs::symlink_metadata(beside(path, ending)).is_ok_and(|metadata| metadata.len() > 0)
+    })
+}
+
+/// Makes the database if there is none, readable by its owner only, and takes away wider rights.
+pub(super) fn make_private(path: &Path) -> io::Result<()> {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_created) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(error) => return Err(error),
+    }
+    narrow(path)?;
+    for ending in ["-wal", "-shm", "-journal"] {
+        match narrow(&beside(path, ending)) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn narrow(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let metadata = fs::symlink_metadata(path)?;
+    // A link is refused when the database is opened; its target's rights are none of our business.
+    if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn narrow(path: &Path) -> io::Result<()> {
+    fs::symlink_metadata(path).map(drop)
+}
+
+/// Tells whether a WAL database would be at risk here: its shared memory needs a local disk.
+///
+/// Where the disk cannot be asked the answer is yes, since a rollback journal works everywhere.
+#[cfg(target_os = "linux")]
+pub(super) fn is_remote(dir: &Path) -> bool {
+    rustix::fs::statfs(dir).map_or(true, |found| {
+        // The field's width and sign differ by platform; the magic numbers have 32 bits.
+        let magic = i128::from(found.f_type) & 0xffff_ffff;
+        u32::try_from(magic).map_or(true, is_remote_kind)
+    })
+}
+
+/// Tells whether a WAL database would be at risk here: its shared memory needs a local disk.
+#[cfg(target_vendor = "apple")]
+pub(super) fn is_remote(dir: &Path) -> bool {
+    const MNT_LOCAL: u32 = 0x1000;
+    rustix::fs::statfs(dir).map_or(true, |found| found.f_flags & MNT_LOCAL == 0)
+}
+
+/// Tells whether a WAL database would be at risk here; unknown on this system, so the careful answer.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(super) fn is_remote(_dir: &Path) -> bool {
+    true
+}
+
+/// Knows the network and shared file systems by their magic numbers (`linux/magic.h`).
+#[cfg(target_os = "linux")]
+const fn is_remote_kind(magic: u32) -> bool {
+    matches!(
+        magic,
+        0x6969              // NFS
+        | 0x517b            // SMB
+        | 0xff53_4d42       // CIFS
+        | 0xfe53_4d42       // SMB2
+        | 0x6573_5546       // FUSE, and virtiofs with it
+        | 0x0102_1997       // 9p
+        | 0x7375_7245       // Coda
+        | 0x5346_414f       // AFS
+        | 0x00c3_6400       // Ceph
+        | 0x0116_1970       // GFS2
+        | 0x7461_636f       // OCFS2
+        | 0x0bd0_0bd0       // Lustre
+        | 0x786f_4256 // VirtualBox shared folders
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn f098_network_file_systems_are_known() {
+        for (name, magic, remote) in [
+            ("nfs", 0x6969, true),
+            ("cifs", 0xff53_4d42, true),
+            ("fuse, virtiofs", 0x6573_5546, true),
+            ("9p", 0x0102_1997, true),
+            ("ext4", 0xef53, false),
+            ("xfs", 0x5846_5342, false),
+            ("btrfs", 0x9123_683e, false),
+            ("tmpfs", 0x0102_1994, false),
+            ("overlayfs", 0x794c_7630, false),
+            ("zfs", 0x2fc1_2fc1, false),
+        ] {
+            assert_eq!(is_remote_kind(magic), remote, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_asked_counts_as_remote() {
+        assert!(is_remote(Path::new("/nonexistent/folder")));
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error = locate(Path::new("/nonexistent/.kbsync")).expect_err("missing");
+        assert!(
+            error.to_string().contains("/nonexistent/.kbsync/state.db"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Why the state could not be used: typed where somebody branches, with the remedy where there is one.
+//!
+//! The text names the file and what to do about it; the cause below stays in `source()`.
+
+use super::Binding;
+use std::{
+    error::Error,
+    fmt, io,
+    path::{Path, PathBuf},
+};
+
+/// The outcome of one use of the state.
+pub type Outcome<T> = Result<T, StateError>;
+
+/// What kind of failure it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ErrorKind {
+    /// The file is damaged, or is no state of kbsync. It is never replaced silently.
+    Corrupt,
+    /// A later kbsync wrote it.
+    Newer {
+        /// The version of its schema.
+        found: i64,
+        /// The newest schema that this kbsync knows.
+        known: i64,
+    },
+    /// An earlier kbsync wrote it, and it was opened for reading only.
+    Older {
+        /// The version of its schema.
+        found: i64,
+        /// The schema that this kbsync reads.
+        known: i64,
+    },
+    /// It belongs to another service or workspace.
+    ForeignBinding {
+        /// What it belongs to.
+        was: Binding,
+    },
+    /// Another process held it for longer than the waiting time.
+    Busy,
+    /// The disk is full.
+    Full,
+    /// Anything else that the disk or SQLite said.
+    Io,
+}
+
+/// A failed use of the state.
+#[derive(Debug, thiserror::Error)]
+pub struct StateError {
+    /// What kind of failure it was.
+    pub kind: ErrorKind,
+    /// The database; `None` for one in memory.
+    pub path: Option<PathBuf>,
+    /// What was wrong, where the kind does not say it all.
+    pub detail: String,
+    /// The error below.
+    #[source]
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl StateError {
+    pub(super) fn new(kind: ErrorKind) -> Self {
+        Self {
+            kind,
+            path: None,
+            detail: String::new(),
+            source: None,
+        }
+    }
+
+    pub(super) fn corrupt(detail: impl Into<String>) -> Self {
+        Self {
+            detail: detail.into(),
+            ..Self::new(ErrorKind::Corrupt)
+        }
+    }
+
+    pub(super) fn io(source: io::Error) -> Self {
+        let kind = if matches!(
+            source.kind(),
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded
+        ) {
+            ErrorKind::Full
+        } else {
+            ErrorKind::Io
+        };
+        Self {
+            source: Some(Box::new(source)),
+            ..Self::new(kind)
+        }
+    }
+
+    /// Names the file, where that is not done yet.
+    pub(super) fn at(mut self, path: Option<&Path>) -> Self {
+        if self.path.is_none() {
+            self.path = path.map(Path::to_owned);
+        }
+        self
+    }
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("use the state")?;
+        if let Some(path) = &self.path {
+            write!(f, " {}", path.display())?;
+        }
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        match &self.kind {
+            ErrorKind::Corrupt => f.write_str(
+                ": the file is damaged; move it away and run `kbsync sync`, which pairs files and \
+                 articles anew (only the history is lost)",
+            ),
+            ErrorKind::Newer { found, known } => write!(
+                f,
+                ": a later kbsync wrote it (schema {found}, this one knows {known}); use that version"
+            ),
+            ErrorKind::Older { found, known } => write!(
+                f,
+                ": an earlier kbsync wrote it (schema {found}, this one reads {known}); `kbsync sync` \
+                 brings it up to date"
+            ),
+            ErrorKind::ForeignBinding { was } => write!(
+                f,
+                ": it belongs to workspace {} of {}; set these in the settings again, or give the \
+                 other workspace a folder of its own",
+                was.workspace, was.service
+            ),
+            ErrorKind::Busy => f.write_str(": another process is writing to it; try again later"),
+            ErrorKind::Full => f.write_str(": the disk is full"),
+            ErrorKind::Io => Ok(()),
+        }
+    }
+}
+
+impl From<rusqlite::Error> for StateError {
+    fn from(source: rusqlite::Error) -> Self {
+        let kind = kind_of(&source);
+        Self {
+            source: Some(Box::new(source)),
+            ..Self::new(kind)
+        }
+    }
+}
+
+/// Sorts what SQLite said. A value that does not read as what was written there is damage.
+fn kind_of(error: &rusqlite::Error) -> ErrorKind {
+    use rusqlite::{Error as Sql, ErrorCode, ffi};
+    if matches!(
+        error,
+        Sql::FromSqlConversionFailure(..)
+            | Sql::IntegralValueOutOfRange(..)
+            | Sql::InvalidColumnType(..)
+            | Sql::Utf8Error(..)
+    ) {
+        return ErrorKind::Corrupt;
+    }
+    let Sql::SqliteFailure(failure, _) = error else {
+        return ErrorKind::Io;
+    };
+    let is = |code: ErrorCode| failure.code == code;
+    if is(ErrorCode::DatabaseCorrupt) || is(ErrorCode::NotADatabase) {
+        ErrorKind::Corrupt
+    } else if is(ErrorCode::DatabaseBusy) || is(ErrorCode::DatabaseLocked) {
+        ErrorKind::Busy
+    } else if is(ErrorCode::DiskFull) || failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE {
+        // The shared memory beside a WAL database is a file too, and says a full disk in its own way.
+        ErrorKind::Full
+    } else {
+        ErrorKind::Io
+    }
+}

@@ -1,0 +1,144 @@
+//! Pruning: which versions and bodies need not be kept any longer.
+//!
+//! - A version goes when it is older than the days to keep *and* beyond the newest ones to keep of its
+//!   subject. The newest of a subject never goes, nor does one that a base, a conflict or an intent names.
+//! - A body goes when nothing names it, a day after it was last put.
+//! - A call does a bounded amount of work in one transaction; what is left is done by the next one. When
+//!   all is done it rests for a day, and costs one look.
+
+use super::{Outcome, Store, Writing};
+use crate::model::Timestamp;
+use rusqlite::params;
+
+/// A day in milliseconds: the rest between two prunings, and what an unnamed body is kept for.
+const DAY: i64 = 86_400_000;
+
+/// How long an id that we deleted is remembered; no old copy of the service's lasts that long.
+const TOMBSTONE_DAYS: i64 = 30;
+
+/// How long deletions are counted; the guard looks back one day.
+const DELETION_DAYS: i64 = 7;
+
+/// How many lines of the log are kept whatever their age.
+const EVENTS_KEPT: i64 = 1_000;
+
+/// How many rows of one kind go in one call.
+const AT_ONCE: i64 = 2_000;
+
+/// The key in `meta` of the moment when all was done.
+const PRUNED_AT: &str = "pruned_at";
+
+/// What one call removed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Pruned {
+    /// Versions.
+    pub versions: usize,
+    /// Bodies.
+    pub bodies: usize,
+    /// Whether the next call has more to do.
+    pub more: bool,
+}
+
+/// Removes from the history what need not be kept.
+///
+/// `keep_versions` counts per subject; zero keeps one.
+pub fn prune(
+    store: &mut Store,
+    keep_days: u32,
+    keep_versions: u32,
+    now: Timestamp,
+) -> Outcome<Pruned> {
+    if rested(store, now)? {
+        return Ok(Pruned::default());
+    }
+    let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
+    store.write(now, |tx| {
+        let versions = tx.prune_versions(cutoff, keep_versions.max(1))?;
+        let bodies = tx.prune_bodies(now.before(DAY))?;
+        let events = tx.prune_events(cutoff)?;
+        tx.prune_guards(now)?;
+        let full = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
+        let more = versions >= full || bodies >= full || events >= full;
+        if !more {
+            tx.set_meta(PRUNED_AT, &now.0.to_string())?;
+        }
+        Ok(Pruned {
+            versions,
+            bodies,
+            more,
+        })
+    })
+}
+
+/// Tells whether the last pruning was less than a day ago. A clock that went back counts as no rest.
+fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
+    let last = store.meta(PRUNED_AT)?.and_then(|text| text.parse().ok());
+    Ok(last.is_some_and(|last: i64| last <= now.0 && now.0.saturating_sub(last) < DAY))
+}
+
+impl Writing<'_> {
+    fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> Outcome<usize> {
+        let removed = self
+            .sql()
+            .prepare_cached(
+                "DELETE FROM versions WHERE (subject, number) IN ( \
+                 SELECT subject, number FROM ( \
+                   SELECT subject, number, at, digest, \
+                   row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS rank \
+                   FROM versions) \
+                 WHERE rank > ?1 AND at < ?2 AND digest NOT IN ( \
+                   SELECT local_digest FROM articles \
+                   UNION ALL SELECT remote_digest FROM articles \
+                   UNION ALL SELECT replaced_digest FROM articles WHERE replaced_digest IS NOT NULL \
+                   UNION ALL SELECT digest FROM conflict_digests \
+                   UNION ALL SELECT digest FROM intent_digests) \
+                 LIMIT ?3)",
+            )?
+            .execute(params![keep, cutoff, AT_ONCE])?;
+        Ok(removed)
+    }
+
+    fn prune_bodies(&mut self, put_before: Timestamp) -> Outcome<usize> {
+        let removed = self
+            .sql()
+            .prepare_cached(
+                "DELETE FROM bodies WHERE rowid IN ( \
+                 SELECT rowid FROM bodies WHERE put_at < ?1 AND digest NOT IN ( \
+                   SELECT local_text FROM articles \
+                   UNION ALL SELECT local_text_lf FROM articles WHERE local_text_lf IS NOT NULL \
+                   UNION ALL SELECT remote_text FROM articles WHERE remote_text IS NOT NULL \
+                   UNION ALL SELECT text FROM versions \
+                   UNION ALL SELECT whole FROM versions WHERE whole IS NOT NULL \
+                   UNION ALL SELECT digest FROM conflict_digests \
+                   UNION ALL SELECT digest FROM intent_digests) \
+                 LIMIT ?2)",
+            )?
+            .execute(params![put_before, AT_ONCE])?;
+        Ok(removed)
+    }
+
+    fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
+        let removed = self
+            .sql()
+            .prepare_cached(
+                "DELETE FROM events WHERE id IN ( \
+                 SELECT id FROM events WHERE at < ?1 \
+                 AND id <= (SELECT max(id) FROM events) - ?2 LIMIT ?3)",
+            )?
+            .execute(params![cutoff, EVENTS_KEPT, AT_ONCE])?;
+        Ok(removed)
+    }
+
+    fn prune_guards(&mut self, now: Timestamp) -> Outcome<()> {
+        self.sql()
+            .prepare_cached("DELETE FROM deletions WHERE at < ?1")?
+            .execute([now.before(DELETION_DAYS * DAY)])?;
+        self.sql()
+            .prepare_cached("DELETE FROM tombstones WHERE at < ?1")?
+            .execute([now.before(TOMBSTONE_DAYS * DAY)])?;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

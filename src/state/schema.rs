@@ -1,0 +1,334 @@
+//! The tables, and how an older database becomes a newer one.
+//!
+//! - `PRAGMA user_version` counts the steps of [`STEPS`] that were taken. Steps are only appended, never
+//!   changed: databases in the field have taken them.
+//! - All missing steps are taken in one transaction: after a crash the database is what it was before.
+//! - There is no way back: a database with more steps than we know is refused.
+//!
+//! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is
+//! NULL where the service holds what the file holds, which is nearly always.
+
+use super::{ErrorKind, Outcome, StateError};
+use rusqlite::{Connection, TransactionBehavior};
+
+/// The steps from an empty database to the present schema.
+pub(super) const STEPS: &[&str] = &[FIRST];
+
+const FIRST: &str = "
+CREATE TABLE binding (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  service TEXT NOT NULL,
+  workspace BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE meta (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
+
+CREATE TABLE articles (
+  id BLOB NOT NULL PRIMARY KEY,
+  folder TEXT NOT NULL,
+  file TEXT NOT NULL,
+  local_title TEXT NOT NULL,
+  local_slug TEXT NOT NULL,
+  local_category BLOB NOT NULL,
+  local_introtext TEXT NOT NULL,
+  local_keywords TEXT NOT NULL,
+  local_text BLOB NOT NULL,
+  local_text_lf BLOB,
+  local_digest BLOB NOT NULL,
+  remote_title TEXT,
+  remote_slug TEXT,
+  remote_category BLOB,
+  remote_introtext TEXT,
+  remote_keywords TEXT,
+  remote_text BLOB,
+  remote_digest BLOB NOT NULL,
+  revision TEXT NOT NULL,
+  file_enabled INTEGER,
+  file_draft INTEGER,
+  remote_enabled INTEGER,
+  remote_draft INTEGER,
+  visibility TEXT NOT NULL,
+  stamp_size INTEGER,
+  stamp_mtime INTEGER,
+  stamp_ctime INTEGER,
+  stamp_inode INTEGER,
+  replaced_digest BLOB,
+  replaced_revision TEXT,
+  written TEXT,
+  asked INTEGER
+) STRICT, WITHOUT ROWID;
+CREATE INDEX articles_place ON articles (folder, file);
+
+CREATE TABLE categories (
+  id BLOB NOT NULL PRIMARY KEY,
+  folder TEXT,
+  local_name TEXT NOT NULL,
+  local_slug TEXT NOT NULL,
+  local_description TEXT NOT NULL,
+  local_meta_description TEXT NOT NULL,
+  remote_name TEXT NOT NULL,
+  remote_slug TEXT NOT NULL,
+  remote_description TEXT NOT NULL,
+  remote_meta_description TEXT NOT NULL,
+  revision TEXT NOT NULL,
+  read_at INTEGER NOT NULL,
+  stamp_size INTEGER,
+  stamp_mtime INTEGER,
+  stamp_ctime INTEGER,
+  stamp_inode INTEGER
+) STRICT, WITHOUT ROWID;
+
+-- put_at: when it was last asked to be kept; a body that nothing names stays for a while.
+CREATE TABLE bodies (
+  digest BLOB NOT NULL UNIQUE,
+  size INTEGER NOT NULL,
+  packed BLOB NOT NULL,
+  put_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE intents (id INTEGER PRIMARY KEY AUTOINCREMENT, json TEXT NOT NULL) STRICT;
+CREATE TABLE intent_digests (
+  intent INTEGER NOT NULL REFERENCES intents ON DELETE CASCADE,
+  digest BLOB NOT NULL,
+  PRIMARY KEY (intent, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE conflicts (
+  article BLOB NOT NULL PRIMARY KEY,
+  folder TEXT NOT NULL,
+  file TEXT NOT NULL,
+  local TEXT NOT NULL,
+  remote TEXT,
+  revision TEXT NOT NULL,
+  copy TEXT,
+  reason TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE TABLE conflict_digests (
+  article BLOB NOT NULL REFERENCES conflicts ON DELETE CASCADE,
+  digest BLOB NOT NULL,
+  PRIMARY KEY (article, digest)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE parked (
+  key TEXT NOT NULL PRIMARY KEY,
+  fingerprint BLOB NOT NULL,
+  reason TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- A subject is an article, or a file that has no id yet.
+CREATE TABLE subjects (
+  id INTEGER PRIMARY KEY,
+  article BLOB UNIQUE,
+  folder TEXT,
+  file TEXT,
+  UNIQUE (folder, file),
+  CHECK ((article IS NULL) = (folder IS NOT NULL) AND (folder IS NULL) = (file IS NULL))
+) STRICT;
+CREATE TABLE versions (
+  subject INTEGER NOT NULL REFERENCES subjects,
+  number INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  folder TEXT NOT NULL,
+  file TEXT NOT NULL,
+  side TEXT NOT NULL,
+  cause TEXT NOT NULL,
+  title TEXT NOT NULL,
+  slug TEXT NOT NULL,
+  category BLOB NOT NULL,
+  introtext TEXT NOT NULL,
+  keywords TEXT NOT NULL,
+  text BLOB NOT NULL,
+  whole BLOB,
+  digest BLOB NOT NULL,
+  PRIMARY KEY (subject, number)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX versions_place ON versions (folder, file);
+
+CREATE TABLE events (
+  id INTEGER PRIMARY KEY,
+  at INTEGER NOT NULL,
+  action TEXT NOT NULL,
+  side TEXT NOT NULL,
+  path TEXT NOT NULL,
+  article BLOB,
+  detail TEXT NOT NULL
+) STRICT;
+CREATE INDEX events_path ON events (path);
+
+CREATE TABLE approvals (
+  side TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  held BLOB NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (side, kind)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE deletions (
+  at INTEGER NOT NULL,
+  side TEXT NOT NULL,
+  approved INTEGER NOT NULL,
+  count INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE tombstones (
+  article BLOB NOT NULL PRIMARY KEY,
+  revision TEXT NOT NULL,
+  at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE figures (
+  article BLOB NOT NULL PRIMARY KEY,
+  views INTEGER NOT NULL,
+  happy INTEGER NOT NULL,
+  neutral INTEGER NOT NULL,
+  sad INTEGER NOT NULL,
+  full_url TEXT
+) STRICT, WITHOUT ROWID;
+";
+
+/// Reads how many steps a database has taken.
+pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Takes the steps that are missing.
+pub(super) fn migrate(conn: &mut Connection, steps: &[&str]) -> Outcome<()> {
+    let known = count(steps);
+    if version(conn)? == known {
+        return Ok(());
+    }
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have taken them while we waited for the lock.
+    let found = version(&tx)?;
+    let taken = usable(&tx, found, known)?;
+    for step in steps.iter().skip(taken) {
+        tx.execute_batch(step)?;
+    }
+    tx.pragma_update(None, "user_version", known)?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Says whether a database can be read as it is. `false`: nothing was ever recorded in it.
+pub(super) fn readable(conn: &Connection, steps: &[&str]) -> Outcome<bool> {
+    let known = count(steps);
+    let found = version(conn)?;
+    let taken = usable(conn, found, known)?;
+    if taken == 0 {
+        Ok(false)
+    } else if taken < steps.len() {
+        Err(StateError::new(ErrorKind::Older { found, known }))
+    } else {
+        Ok(true)
+    }
+}
+
+fn count(steps: &[&str]) -> i64 {
+    i64::try_from(steps.len()).unwrap_or(i64::MAX)
+}
+
+/// Refuses what we cannot carry forward, and counts the steps that were taken.
+fn usable(conn: &Connection, found: i64, known: i64) -> Outcome<usize> {
+    if found > known {
+        return Err(StateError::new(ErrorKind::Newer { found, known }));
+    }
+    if found == 0 {
+        let tables: i64 =
+            conn.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+        if tables > 0 {
+            return Err(StateError::corrupt("it holds another program's tables"));
+        }
+    }
+    usize::try_from(found)
+        .map_err(|_negative| StateError::corrupt(format!("its schema version is {found}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEPS: &[&str] = &[
+        "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);",
+        "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7;",
+        "CREATE TABLE b AS SELECT x + y AS z FROM a;",
+    ];
+
+    fn memory() -> Connection {
+        Connection::open_in_memory().expect("memory")
+    }
+
+    #[test]
+    fn every_older_version_reaches_the_newest_with_its_rows() {
+        for start in 0..=STEPS.len() {
+            let mut conn = memory();
+            migrate(&mut conn, &STEPS[..start]).expect("an older one");
+            migrate(&mut conn, STEPS).expect("the newest");
+            assert_eq!(version(&conn).expect("a version"), 3, "from {start}");
+            let z: i64 = conn
+                .query_row("SELECT z FROM b", [], |row| row.get(0))
+                .expect("the row");
+            assert_eq!(z, 8, "from {start}");
+        }
+    }
+
+    #[test]
+    fn a_failed_step_leaves_everything_as_it_was() {
+        let mut conn = memory();
+        migrate(&mut conn, &STEPS[..1]).expect("the first");
+        let broken = [STEPS[0], STEPS[1], "CREATE TABLE b (x); NONSENSE"];
+        migrate(&mut conn, &broken).expect_err("nonsense");
+        assert_eq!(version(&conn).expect("a version"), 1);
+        migrate(&mut conn, STEPS).expect("goes on from the first");
+    }
+
+    #[test]
+    fn f013_a_newer_database_is_refused() {
+        let mut conn = memory();
+        migrate(&mut conn, STEPS).expect("three steps");
+        let newer = ErrorKind::Newer { found: 3, known: 2 };
+        assert_eq!(
+            migrate(&mut conn, &STEPS[..2]).expect_err("newer").kind,
+            newer
+        );
+        assert_eq!(readable(&conn, &STEPS[..2]).expect_err("newer").kind, newer);
+        assert_eq!(version(&conn).expect("untouched"), 3);
+    }
+
+    #[test]
+    fn an_older_or_empty_database_is_told_apart_when_it_is_only_read() {
+        let mut conn = memory();
+        assert!(!readable(&conn, STEPS).expect("empty"));
+        migrate(&mut conn, &STEPS[..1]).expect("one step");
+        let older = ErrorKind::Older { found: 1, known: 3 };
+        assert_eq!(readable(&conn, STEPS).expect_err("older").kind, older);
+        migrate(&mut conn, STEPS).expect("the newest");
+        assert!(readable(&conn, STEPS).expect("current"));
+    }
+
+    #[test]
+    fn another_programs_database_is_not_taken_over() {
+        let mut conn = memory();
+        conn.execute_batch("CREATE TABLE theirs (x)")
+            .expect("a table");
+        assert_eq!(
+            migrate(&mut conn, STEPS).expect_err("foreign").kind,
+            ErrorKind::Corrupt
+        );
+        let mut conn = memory();
+        conn.pragma_update(None, "user_version", -4).expect("set");
+        assert_eq!(
+            migrate(&mut conn, STEPS).expect_err("negative").kind,
+            ErrorKind::Corrupt
+        );
+    }
+
+    #[test]
+    fn the_present_schema_can_be_made() {
+        let mut conn = memory();
+        migrate(&mut conn, super::STEPS).expect("the schema");
+        assert!(readable(&conn, super::STEPS).expect("current"));
+    }
+}

@@ -1,0 +1,161 @@
+//! The base: one row per article on which both sides agreed.
+
+use super::{
+    Store, Writing,
+    columns::{collect, flags, place, stamp, stamp_columns, unless_equal, version, version_like},
+};
+use crate::{
+    model::{ArticleId, Place, Stamp},
+    state::{ArticleRow, Outcome},
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+macro_rules! columns {
+    () => {
+        "id, folder, file, \
+         local_title, local_slug, local_category, local_introtext, local_keywords, local_text, \
+         local_text_lf, \
+         remote_title, remote_slug, remote_category, remote_introtext, remote_keywords, remote_text, \
+         revision, file_enabled, file_draft, remote_enabled, remote_draft, visibility, \
+         stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
+         replaced_digest, replaced_revision, written, asked"
+    };
+}
+
+const ALL: &str = concat!("SELECT ", columns!(), " FROM articles");
+const ONE: &str = concat!("SELECT ", columns!(), " FROM articles WHERE id = ?1");
+const AT_PLACE: &str = concat!(
+    "SELECT ",
+    columns!(),
+    " FROM articles WHERE folder = ?1 AND file = ?2"
+);
+const PUT: &str = concat!(
+    "INSERT OR REPLACE INTO articles (",
+    columns!(),
+    ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
+     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
+);
+
+impl Store {
+    /// Reads the base of all articles in one pass, by id.
+    pub fn articles(&self) -> Outcome<Vec<ArticleRow>> {
+        self.read(|conn| collect(conn.prepare_cached(ALL)?.query_map([], row)?))
+    }
+
+    /// Reads the base of one article.
+    pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
+        self.read(|conn| article(conn, id))
+    }
+
+    /// Finds the articles whose base has this place; more than one only while names are being swapped.
+    pub fn articles_at(&self, place: &Place) -> Outcome<Vec<ArticleRow>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(AT_PLACE)?
+                    .query_map(params![place.folder, place.file], row)?,
+            )
+        })
+    }
+
+    /// Reads only where the files are and how they were last seen: all that an unchanged scan needs.
+    pub fn stamps(&self) -> Outcome<Vec<(ArticleId, Place, Option<Stamp>)>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(
+                    "SELECT id, folder, file, stamp_size, stamp_mtime, stamp_ctime, stamp_inode \
+                     FROM articles",
+                )?
+                .query_map([], |row| Ok((row.get(0)?, place(row, 1)?, stamp(row, 3)?)))?,
+            )
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Writes the base of one article, in place of what was there.
+    pub fn put_article(&mut self, article: &ArticleRow) -> Outcome<()> {
+        let (local, remote) = (&article.local, &article.remote);
+        let [size, mtime, ctime, inode] = stamp_columns(article.stamp);
+        let (replaced_digest, replaced_revision) = article
+            .replaced
+            .as_ref()
+            .map(|(digest, revision)| (digest, revision))
+            .unzip();
+        self.tx.prepare_cached(PUT)?.execute(params![
+            article.id,
+            article.place.folder,
+            article.place.file,
+            local.title,
+            local.slug,
+            local.category,
+            local.introtext,
+            local.keywords,
+            local.text,
+            article.local_text_lf,
+            unless_equal(&remote.title, &local.title),
+            unless_equal(&remote.slug, &local.slug),
+            unless_equal(remote.category, local.category),
+            unless_equal(&remote.introtext, &local.introtext),
+            unless_equal(&remote.keywords, &local.keywords),
+            unless_equal(remote.text, local.text),
+            article.revision,
+            article.file_flags.enabled,
+            article.file_flags.draft,
+            article.remote_flags.enabled,
+            article.remote_flags.draft,
+            article.visibility,
+            size,
+            mtime,
+            ctime,
+            inode,
+            replaced_digest,
+            replaced_revision,
+            article.written,
+            article.asked,
+            local.digest(),
+            remote.digest(),
+        ])?;
+        Ok(())
+    }
+
+    /// Forgets the base of one article. Its versions stay in the history.
+    pub fn remove_article(&mut self, id: ArticleId) -> Outcome<()> {
+        self.tx
+            .prepare_cached("DELETE FROM articles WHERE id = ?1")?
+            .execute([id])?;
+        Ok(())
+    }
+
+    /// Reads the base of one article as this transaction sees it.
+    pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
+        Ok(article(self.tx, id)?)
+    }
+}
+
+fn article(conn: &Connection, id: ArticleId) -> rusqlite::Result<Option<ArticleRow>> {
+    conn.prepare_cached(ONE)?.query_row([id], row).optional()
+}
+
+fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
+    let local = version(row, 3)?;
+    let remote = version_like(row, 10, &local)?;
+    let replaced = match row.get(26)? {
+        Some(digest) => Some((digest, row.get(27)?)),
+        None => None,
+    };
+    Ok(ArticleRow {
+        id: row.get(0)?,
+        place: place(row, 1)?,
+        local,
+        local_text_lf: row.get(9)?,
+        remote,
+        revision: row.get(16)?,
+        file_flags: flags(row, 17)?,
+        remote_flags: flags(row, 19)?,
+        visibility: row.get(21)?,
+        stamp: stamp(row, 22)?,
+        replaced,
+        written: row.get(28)?,
+        asked: row.get(29)?,
+    })
+}

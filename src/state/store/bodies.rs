@@ -1,0 +1,108 @@
+//! Bodies and whole files: packed, and stored once however many versions name them.
+//!
+//! A body is there as long as a base, a version, a conflict or an intent names it, and at least a day
+//! after it was last put: `history` removes the rest. What comes out is what went in, or an error.
+
+use super::{Store, Writing};
+use crate::{
+    model::{TextDigest, Timestamp},
+    state::{Outcome, StateError},
+};
+use rusqlite::{Connection, OptionalExtension, params};
+use std::io::Read;
+
+/// Level 3 is zstd's own middle: HTML shrinks to a third at the speed of the disk.
+const LEVEL: i32 = 3;
+
+/// The most that is set aside before a body is unpacked; a larger one grows as it comes.
+const SET_ASIDE: u64 = 1 << 20;
+
+/// How stale the mark of the last put may get before it is renewed, in milliseconds.
+const RENEW_AFTER: u64 = 12 * 3_600_000;
+
+impl Store {
+    /// Loads a body. `None`: it is not there, or no longer.
+    pub fn body(&self, digest: TextDigest) -> Outcome<Option<String>> {
+        let found = self.read(|conn| {
+            conn.prepare_cached("SELECT size, packed FROM bodies WHERE digest = ?1")?
+                .query_row([digest], |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, Vec<u8>>(1)?))
+                })
+                .optional()
+        })?;
+        let Some((size, packed)) = found else {
+            return Ok(None);
+        };
+        unpack(digest, size.cast_unsigned(), &packed)
+            .map(Some)
+            .map_err(|error| error.at(self.path.as_deref()))
+    }
+
+    /// Tells whether a body is there.
+    pub fn has_body(&self, digest: TextDigest) -> Outcome<bool> {
+        self.read(|conn| put_at(conn, digest).map(|found| found.is_some()))
+    }
+}
+
+impl Writing<'_> {
+    /// Keeps a body. One that is there already costs a look.
+    ///
+    /// What names it should be written within a day, at best in the same transaction.
+    pub fn put_body(&mut self, text: &str) -> Outcome<TextDigest> {
+        let digest = TextDigest::of(text);
+        match put_at(self.tx, digest)? {
+            Some(at) if at <= self.now && self.now.millis_since(at) < RENEW_AFTER => {}
+            Some(_stale) => {
+                self.tx
+                    .prepare_cached("UPDATE bodies SET put_at = ?2 WHERE digest = ?1")?
+                    .execute(params![digest, self.now])?;
+            }
+            None => {
+                let packed = self.pack(text)?;
+                let size = i64::try_from(text.len()).unwrap_or(i64::MAX);
+                self.tx
+                    .prepare_cached(
+                        "INSERT INTO bodies (digest, size, packed, put_at) VALUES (?1, ?2, ?3, ?4)",
+                    )?
+                    .execute(params![digest, size, packed, self.now])?;
+            }
+        }
+        Ok(digest)
+    }
+
+    fn pack(&mut self, text: &str) -> Outcome<Vec<u8>> {
+        let packer = match &mut self.packer {
+            Some(packer) => packer,
+            empty @ None => {
+                empty.insert(zstd::bulk::Compressor::new(LEVEL).map_err(StateError::io)?)
+            }
+        };
+        packer.compress(text.as_bytes()).map_err(StateError::io)
+    }
+}
+
+fn put_at(conn: &Connection, digest: TextDigest) -> rusqlite::Result<Option<Timestamp>> {
+    conn.prepare_cached("SELECT put_at FROM bodies WHERE digest = ?1")?
+        .query_row([digest], |row| row.get(0))
+        .optional()
+}
+
+/// Unpacks a body, and trusts neither its size nor its bytes.
+fn unpack(digest: TextDigest, size: u64, packed: &[u8]) -> Outcome<String> {
+    let damaged = |source: Option<std::io::Error>| StateError {
+        source: source.map(Into::into),
+        ..StateError::corrupt(format!("the body {digest} is not what was kept"))
+    };
+    let room = usize::try_from(size.min(SET_ASIDE)).unwrap_or(0);
+    let mut text = String::with_capacity(room);
+    zstd::stream::read::Decoder::new(packed)
+        .map_err(|error| damaged(Some(error)))?
+        .take(size.saturating_add(1))
+        .read_to_string(&mut text)
+        .map_err(|error| damaged(Some(error)))?;
+    if TextDigest::of(&text) == digest {
+        Ok(text)
+    } else {
+        Err(damaged(None))
+    }
+}

@@ -1,0 +1,65 @@
+//! The activity log: what was done, and why.
+
+use super::{Store, Writing, columns::collect};
+use crate::{
+    model::ArticleId,
+    state::{Deed, Event, Outcome},
+};
+use rusqlite::{Row, params};
+
+impl Store {
+    /// Reads the newest lines of the log, newest first; with a path, those of that file or folder.
+    pub fn events(&self, limit: usize, path: Option<&str>) -> Outcome<Vec<Event>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|conn| match path {
+            None => collect(
+                conn.prepare_cached(
+                    "SELECT at, action, side, path, article, detail FROM events \
+                     ORDER BY id DESC LIMIT ?1",
+                )?
+                .query_map([limit], event)?,
+            ),
+            // What lies in a folder sorts between `folder/` and `folder0`, the next character.
+            Some(path) => collect(
+                conn.prepare_cached(
+                    "SELECT at, action, side, path, article, detail FROM events \
+                     WHERE path = ?1 OR (path > ?1 || '/' AND path < ?1 || '0') \
+                     ORDER BY id DESC LIMIT ?2",
+                )?
+                .query_map(params![path, limit], event)?,
+            ),
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Adds a line to the log, under this transaction's moment.
+    pub fn event(&mut self, deed: &Deed) -> Outcome<()> {
+        let id: Option<ArticleId> = deed.id;
+        self.tx
+            .prepare_cached(
+                "INSERT INTO events (at, action, side, path, article, detail) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            )?
+            .execute(params![
+                self.now,
+                deed.action,
+                deed.side,
+                deed.path,
+                id,
+                deed.detail
+            ])?;
+        Ok(())
+    }
+}
+
+fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
+    Ok(Event {
+        at: row.get(0)?,
+        action: row.get(1)?,
+        side: row.get(2)?,
+        path: row.get(3)?,
+        id: row.get(4)?,
+        detail: row.get(5)?,
+    })
+}

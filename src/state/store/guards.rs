@@ -1,0 +1,104 @@
+//! What the guards remember: approvals, the deletions of the last days, and ids that we deleted.
+
+use super::{
+    Store, Writing,
+    columns::{collect, count},
+};
+use crate::{
+    model::{ArticleId, Digest, Revision, Side, Timestamp},
+    state::{Approval, Outcome},
+};
+use rusqlite::params;
+
+impl Store {
+    /// Reads the sets of held actions that a person released.
+    pub fn approvals(&self) -> Outcome<Vec<Approval>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached("SELECT side, kind, held, at FROM approvals")?
+                    .query_map([], |row| {
+                        Ok(Approval {
+                            side: row.get(0)?,
+                            kind: row.get(1)?,
+                            set: row.get(2)?,
+                            at: row.get(3)?,
+                        })
+                    })?,
+            )
+        })
+    }
+
+    /// Counts the deletions towards one side since a moment that nobody approved.
+    pub fn deletions_since(&self, since: Timestamp, side: Side) -> Outcome<u64> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT coalesce(sum(count), 0) FROM deletions \
+                 WHERE at >= ?1 AND side = ?2 AND NOT approved",
+            )?
+            .query_row(params![since, side], |row| count(row, 0))
+        })
+    }
+
+    /// Lists the articles that we deleted, with the revision that we deleted.
+    pub fn tombstones(&self) -> Outcome<Vec<(ArticleId, Revision)>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached("SELECT article, revision FROM tombstones")?
+                    .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?,
+            )
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Releases exactly one set of held actions. An earlier approval of that side and kind is void.
+    pub fn approve(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<()> {
+        self.tx
+            .prepare_cached(
+                "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![side, kind, set, self.now])?;
+        Ok(())
+    }
+
+    /// Uses up an approval. `false`: there is none of exactly this set.
+    pub fn take_approval(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<bool> {
+        let taken = self
+            .tx
+            .prepare_cached("DELETE FROM approvals WHERE side = ?1 AND kind = ?2 AND held = ?3")?
+            .execute(params![side, kind, set])?;
+        Ok(taken > 0)
+    }
+
+    /// Counts deletions that were carried out towards one side.
+    pub fn count_deletion(&mut self, side: Side, approved: bool, number: u64) -> Outcome<()> {
+        if number == 0 {
+            return Ok(());
+        }
+        let number = i64::try_from(number).unwrap_or(i64::MAX);
+        self.tx
+            .prepare_cached(
+                "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, ?4)",
+            )?
+            .execute(params![self.now, side, approved, number])?;
+        Ok(())
+    }
+
+    /// Remembers that we deleted an article: seen again with this revision, it is an old copy.
+    pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
+        self.tx
+            .prepare_cached(
+                "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
+            )?
+            .execute(params![id, revision, self.now])?;
+        Ok(())
+    }
+
+    /// Forgets that we deleted an article, since it exists again.
+    pub fn remove_tombstone(&mut self, id: ArticleId) -> Outcome<()> {
+        self.tx
+            .prepare_cached("DELETE FROM tombstones WHERE article = ?1")?
+            .execute([id])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Intents: steps under way, written before their effect.
+//!
+//! The digests that an intent names stand beside it, so that its bodies and versions are not pruned.
+
+use super::{
+    Store, Writing,
+    columns::{Json, collect},
+};
+use crate::state::{Intent, IntentId, Outcome};
+use rusqlite::params;
+
+impl Store {
+    /// Reads the intents that were not settled, oldest first.
+    pub fn intents(&self) -> Outcome<Vec<(IntentId, Intent)>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached("SELECT id, json FROM intents ORDER BY id")?
+                    .query_map([], |row| {
+                        Ok((IntentId(row.get(0)?), row.get::<_, Json<Intent>>(1)?.0))
+                    })?,
+            )
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Writes down what is about to be done.
+    pub fn add_intent(&mut self, intent: &Intent) -> Outcome<IntentId> {
+        self.tx
+            .prepare_cached("INSERT INTO intents (json) VALUES (?1)")?
+            .execute([Json(intent)])?;
+        let id = IntentId(self.tx.last_insert_rowid());
+        self.name_digests(id, intent)?;
+        Ok(id)
+    }
+
+    /// Writes an intent anew under its id, such as when its answer was lost.
+    pub fn replace_intent(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
+        self.tx
+            .prepare_cached("DELETE FROM intent_digests WHERE intent = ?1")?
+            .execute([id.0])?;
+        self.tx
+            .prepare_cached(
+                "INSERT INTO intents (id, json) VALUES (?1, ?2) \
+                 ON CONFLICT (id) DO UPDATE SET json = excluded.json",
+            )?
+            .execute(params![id.0, Json(intent)])?;
+        self.name_digests(id, intent)
+    }
+
+    /// Settles an intent: its outcome is recorded, or it never took place.
+    pub fn remove_intent(&mut self, id: IntentId) -> Outcome<()> {
+        self.tx
+            .prepare_cached("DELETE FROM intents WHERE id = ?1")?
+            .execute([id.0])?;
+        Ok(())
+    }
+
+    fn name_digests(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
+        let mut put = self.tx.prepare_cached(
+            "INSERT OR IGNORE INTO intent_digests (intent, digest) VALUES (?1, ?2)",
+        )?;
+        for digest in named_by(intent) {
+            put.execute(params![id.0, digest])?;
+        }
+        Ok(())
+    }
+}
+
+/// Lists the bodies and versions that an intent names.
+fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
+    let of =
+        |version: &crate::model::Version| [*version.text.as_bytes(), *version.digest().as_bytes()];
+    match intent {
+        Intent::CreateArticle { version, .. } => of(version).to_vec(),
+        Intent::UpdateArticle { version, over, .. } => {
+            let mut named = of(version).to_vec();
+            named.push(*over.as_bytes());
+            named
+        }
+        Intent::WriteFile {
+            version, remote, ..
+        } => [of(version), of(remote)].concat(),
+        Intent::DeleteArticle { .. }
+        | Intent::CreateCategory { .. }
+        | Intent::UpdateCategory { .. }
+        | Intent::RemoveFile { .. }
+        | Intent::WriteCategory { .. } => Vec::new(),
+    }
+}

@@ -1,0 +1,88 @@
+//! Single values by key, and the figures that readers make.
+
+use super::{Store, Writing, columns::collect};
+use crate::{
+    model::ArticleId,
+    state::{FigureRow, Outcome},
+};
+use rusqlite::{OptionalExtension, params};
+
+impl Store {
+    /// Reads a single value.
+    pub fn meta(&self, key: &str) -> Outcome<Option<String>> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
+                .query_row([key], |row| row.get(0))
+                .optional()
+        })
+    }
+
+    /// Reads views, ratings and public addresses.
+    pub fn figures(&self) -> Outcome<Vec<(ArticleId, FigureRow)>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(
+                    "SELECT article, views, happy, neutral, sad, full_url FROM figures",
+                )?
+                .query_map([], |row| {
+                    Ok((
+                        row.get(0)?,
+                        FigureRow {
+                            views: row.get(1)?,
+                            happy: row.get(2)?,
+                            neutral: row.get(3)?,
+                            sad: row.get(4)?,
+                            full_url: row.get(5)?,
+                        },
+                    ))
+                })?,
+            )
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Sets a single value. One that it has already costs no write.
+    pub fn set_meta(&mut self, key: &str, value: &str) -> Outcome<()> {
+        self.tx
+            .prepare_cached(
+                "INSERT INTO meta (key, value) VALUES (?1, ?2) \
+                 ON CONFLICT (key) DO UPDATE SET value = excluded.value \
+                 WHERE value IS NOT excluded.value",
+            )?
+            .execute([key, value])?;
+        Ok(())
+    }
+
+    /// Removes a single value.
+    pub fn remove_meta(&mut self, key: &str) -> Outcome<()> {
+        self.tx
+            .prepare_cached("DELETE FROM meta WHERE key = ?1")?
+            .execute([key])?;
+        Ok(())
+    }
+
+    /// Writes an article's figures, if they differ. An address that is not shown this time stays known.
+    pub fn put_figures(&mut self, id: ArticleId, figures: &FigureRow) -> Outcome<()> {
+        self.tx
+            .prepare_cached(
+                "INSERT INTO figures (article, views, happy, neutral, sad, full_url) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
+                 ON CONFLICT (article) DO UPDATE SET \
+                 views = excluded.views, happy = excluded.happy, neutral = excluded.neutral, \
+                 sad = excluded.sad, full_url = coalesce(excluded.full_url, full_url) \
+                 WHERE (views, happy, neutral, sad, full_url) IS NOT (excluded.views, \
+                 excluded.happy, excluded.neutral, excluded.sad, \
+                 coalesce(excluded.full_url, full_url))",
+            )?
+            .execute(params![
+                id,
+                figures.views,
+                figures.happy,
+                figures.neutral,
+                figures.sad,
+                figures.full_url
+            ])?;
+        Ok(())
+    }
+}

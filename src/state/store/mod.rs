@@ -1,0 +1,101 @@
+//! The store: one SQLite database for one workspace.
+//!
+//! - All changes go through [`Store::write`]: one transaction that is there as a whole or not at all,
+//!   and durable when the call returns. `kill -9` between two calls leaves a usable database.
+//! - Reading is direct; a [`Store`] opened for reading takes no lock that would stop a writer.
+//! - What is put as it already is costs no write, where the method says so.
+//!
+//! Each kind of row has a file here. Who may open the store is decided elsewhere: the mirror's lock.
+
+mod articles;
+mod bodies;
+mod categories;
+mod columns;
+mod conflicts;
+mod events;
+mod guards;
+mod intents;
+mod meta;
+mod open;
+mod versions;
+
+use super::{ErrorKind, Outcome, StateError};
+use crate::model::Timestamp;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::path::{Path, PathBuf};
+
+/// What kbsync remembers of one workspace.
+#[derive(Debug)]
+pub struct Store {
+    conn: Connection,
+    path: Option<PathBuf>,
+}
+
+impl Store {
+    /// Changes the state in one transaction.
+    ///
+    /// Nothing is changed when `work` fails. An error inside must be passed on, not swallowed: after
+    /// some of them SQLite has taken the transaction back already.
+    pub fn write<T>(
+        &mut self,
+        now: Timestamp,
+        work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
+    ) -> Outcome<T> {
+        let outcome = transact(&mut self.conn, now, work);
+        outcome.map_err(|error| error.at(self.path.as_deref()))
+    }
+
+    /// The database's path; `None` for one in memory.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    fn read<T>(&self, work: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Outcome<T> {
+        work(&self.conn).map_err(|error| StateError::from(error).at(self.path.as_deref()))
+    }
+}
+
+fn transact<T>(
+    conn: &mut Connection,
+    now: Timestamp,
+    work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
+) -> Outcome<T> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let mut writing = Writing {
+        tx: &tx,
+        now,
+        packer: None,
+    };
+    let value = work(&mut writing)?;
+    if tx.is_autocommit() {
+        return Err(StateError {
+            detail: "the transaction was taken back after an error".to_owned(),
+            ..StateError::new(ErrorKind::Io)
+        });
+    }
+    tx.commit()?;
+    Ok(value)
+}
+
+/// A transaction under way. Every method is one change.
+pub struct Writing<'store> {
+    tx: &'store Transaction<'store>,
+    now: Timestamp,
+    /// Made when the first body is packed, and used for all of them.
+    packer: Option<zstd::bulk::Compressor<'static>>,
+}
+
+impl Writing<'_> {
+    /// The moment that the changes are recorded under.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The connection, for the statements of `history`.
+    pub(super) fn sql(&self) -> &Connection {
+        self.tx
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,238 @@
+//! Opening: make or find the database, check it, bring it up to date, and see whose it is.
+
+use super::Store;
+use crate::{
+    model::{Timestamp, WorkspaceId},
+    state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
+};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use std::{
+    fs,
+    io::{self, Read as _},
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+/// How long a writer waits for another one.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Statements that stay prepared: about one per method.
+const STATEMENTS: usize = 96;
+
+impl Store {
+    /// Opens the database in a folder that exists, making it if there is none.
+    ///
+    /// It is readable by its owner only, and bound to one service and workspace for good. A damaged
+    /// one is refused, never replaced.
+    pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
+        let path = disk::locate(dir)?;
+        open_at(&path, binding, now)
+            .map(|conn| Self {
+                conn,
+                path: Some(path.clone()),
+            })
+            .map_err(|error| error.at(Some(&path)))
+    }
+
+    /// Opens the database for reading, also while another process writes to it.
+    ///
+    /// `None`: there is none, or nothing was ever recorded in it. With a binding, another one is refused.
+    pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> Outcome<Option<Self>> {
+        match fs::symlink_metadata(dir.join(disk::FILE)) {
+            Ok(_found) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(StateError::io(error).at(Some(&dir.join(disk::FILE)))),
+        }
+        let path = disk::locate(dir)?;
+        let found = open_reader(&path, binding).map_err(|error| error.at(Some(&path)))?;
+        Ok(found.map(|conn| Self {
+            conn,
+            path: Some(path),
+        }))
+    }
+
+    /// Makes a store that is gone when it is dropped, for trying things out.
+    pub fn in_memory(binding: &Binding) -> Outcome<Self> {
+        let mut conn = Connection::open_in_memory()?;
+        prepare(&conn)?;
+        schema::migrate(&mut conn, schema::STEPS)?;
+        bind(&conn, binding, Timestamp::default())?;
+        Ok(Self { conn, path: None })
+    }
+
+    /// The service and workspace that this state belongs to.
+    pub fn binding(&self) -> Outcome<Binding> {
+        self.read(|conn| {
+            conn.prepare_cached("SELECT service, workspace FROM binding")?
+                .query_row([], |row| {
+                    Ok(Binding {
+                        service: row.get(0)?,
+                        workspace: row.get(1)?,
+                    })
+                })
+        })
+    }
+}
+
+fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection> {
+    disk::make_private(path).map_err(StateError::io)?;
+    let left_open = disk::was_left_open(path);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
+    let mut conn = Connection::open_with_flags(path, flags | common_flags())?;
+    prepare(&conn)?;
+    // Before anything is written: a later kbsync's database is left exactly as it is.
+    let found = schema::version(&conn)?;
+    let known = i64::try_from(schema::STEPS.len()).unwrap_or(i64::MAX);
+    if found > known {
+        return Err(StateError::new(ErrorKind::Newer { found, known }));
+    }
+    if left_open {
+        check(&conn)?;
+    }
+    set_journal(&conn, path)?;
+    schema::migrate(&mut conn, schema::STEPS)?;
+    bind(&conn, binding, now)?;
+    Ok(conn)
+}
+
+fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
+    let first =
+        Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | common_flags())
+            .map_err(StateError::from)
+            .and_then(|conn| read_or_none(conn, binding));
+    match first {
+        Err(error) if error.kind == ErrorKind::Io && !disk::was_left_open(path) => {
+            // The shared memory of a WAL database cannot be made on a read-only disk. Without a log
+            // beside it the database is complete, and nobody can be writing there.
+            Connection::open_with_flags(
+                immutable_uri(path),
+                OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | common_flags(),
+            )
+            .map_err(StateError::from)
+            .and_then(|conn| read_or_none(conn, binding))
+            // What was wrong at first is what people need to know.
+            .map_err(|_second| error)
+        }
+        other => other,
+    }
+}
+
+fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
+    prepare(&conn)?;
+    if !schema::readable(&conn, schema::STEPS)? {
+        return Ok(None);
+    }
+    let Some(bound) = bound_to(&conn)? else {
+        return Ok(None);
+    };
+    if let Some(wanted) = binding
+        && *wanted != bound
+    {
+        return Err(StateError::new(ErrorKind::ForeignBinding { was: bound }));
+    }
+    Ok(Some(conn))
+}
+
+/// The folder is resolved already: a database that is a link itself is refused.
+fn common_flags() -> OpenFlags {
+    OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_EXRESCODE
+}
+
+fn prepare(conn: &Connection) -> rusqlite::Result<()> {
+    conn.busy_timeout(PATIENCE)?;
+    conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    conn.execute_batch(
+        "PRAGMA foreign_keys = ON;
+         PRAGMA trusted_schema = OFF;
+         PRAGMA cell_size_check = ON;
+         PRAGMA temp_store = MEMORY;",
+    )
+}
+
+/// Looks for damage, after somebody stopped in the middle.
+fn check(conn: &Connection) -> Outcome<()> {
+    let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" {
+        Ok(())
+    } else {
+        Err(StateError::corrupt(verdict))
+    }
+}
+
+/// Chooses how changes become durable: a write-ahead log, or a rollback journal where the disk is remote.
+fn set_journal(conn: &Connection, path: &Path) -> Outcome<()> {
+    let remote = path.parent().is_none_or(disk::is_remote);
+    if remote {
+        if uses_wal(path).map_err(StateError::io)? {
+            // A log that came here from a local disk is read without shared memory, and put away.
+            conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+        }
+        set_journal_mode(conn, "DELETE")?;
+        conn.execute_batch(
+            "PRAGMA locking_mode = NORMAL;
+             PRAGMA synchronous = EXTRA;
+             SELECT count(*) FROM sqlite_schema;",
+        )?;
+    } else {
+        set_journal_mode(conn, "WAL")?;
+        conn.execute_batch(
+            "PRAGMA synchronous = FULL;
+             PRAGMA journal_size_limit = 16777216;",
+        )?;
+    }
+    Ok(())
+}
+
+fn set_journal_mode(conn: &Connection, mode: &str) -> rusqlite::Result<()> {
+    conn.pragma_update_and_check(None, "journal_mode", mode, |row| row.get::<_, String>(0))
+        .map(drop)
+}
+
+/// Reads from the database's header whether it is in WAL mode.
+fn uses_wal(path: &Path) -> io::Result<bool> {
+    let mut header = Vec::with_capacity(20);
+    fs::File::open(path)?.take(20).read_to_end(&mut header)?;
+    Ok(header.get(18..20) == Some(&[2, 2]))
+}
+
+/// Binds a new database, or sees that it is bound to the same.
+fn bind(conn: &Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
+    if let Some(was) = bound_to(conn)? {
+        return if was == *binding {
+            Ok(())
+        } else {
+            Err(StateError::new(ErrorKind::ForeignBinding { was }))
+        };
+    }
+    conn.execute(
+        "INSERT INTO binding (one, service, workspace, created_at) VALUES (1, ?1, ?2, ?3)",
+        params![binding.service, binding.workspace, now],
+    )?;
+    Ok(())
+}
+
+fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {
+    conn.query_row("SELECT service, workspace FROM binding", [], |row| {
+        Ok(Binding {
+            service: row.get(0)?,
+            workspace: row.get::<_, WorkspaceId>(1)?,
+        })
+    })
+    .optional()
+}
+
+/// Writes a path as the URI of a database that nobody changes.
+fn immutable_uri(path: &Path) -> PathBuf {
+    let mut uri = String::from("file:");
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-_.~".contains(&byte) {
+            uri.push(char::from(byte));
+        } else {
+            uri.extend(format!("%{byte:02X}").chars());
+        }
+    }
+    uri.push_str("?immutable=1");
+    PathBuf::from(uri)
+}

@@ -1,0 +1,276 @@
+//! The history: every version that was seen, by subject, numbered from 1.
+//!
+//! A number stays a version's as long as its subject does; only a file's versions that become an
+//! article's are numbered anew, in the order in which they were recorded.
+
+use super::{
+    Store, Writing,
+    columns::{collect, count, place, version},
+};
+use crate::{
+    model::{ArticleId, Digest, Place, Side, TextDigest},
+    state::{Kept, Outcome, Seen, Subject},
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+macro_rules! columns {
+    () => {
+        "number, at, versions.folder, versions.file, side, cause, \
+         title, slug, category, introtext, keywords, text, whole"
+    };
+}
+
+impl Store {
+    /// Lists the versions of a subject, newest first, without their bodies.
+    pub fn versions(&self, subject: &Subject) -> Outcome<Vec<Kept>> {
+        self.read(|conn| {
+            let Some(key) = find(conn, subject)? else {
+                return Ok(Vec::new());
+            };
+            collect(
+                conn.prepare_cached(concat!(
+                    "SELECT ",
+                    columns!(),
+                    " FROM versions WHERE subject = ?1 ORDER BY number DESC"
+                ))?
+                .query_map([key], |row| kept(row, subject.clone()))?,
+            )
+        })
+    }
+
+    /// Reads one version of a subject.
+    pub fn version(&self, subject: &Subject, number: u64) -> Outcome<Option<Kept>> {
+        let Ok(number) = i64::try_from(number) else {
+            return Ok(None);
+        };
+        self.read(|conn| {
+            let Some(key) = find(conn, subject)? else {
+                return Ok(None);
+            };
+            conn.prepare_cached(concat!(
+                "SELECT ",
+                columns!(),
+                " FROM versions WHERE subject = ?1 AND number = ?2"
+            ))?
+            .query_row([key, number], |row| kept(row, subject.clone()))
+            .optional()
+        })
+    }
+
+    /// Lists the subjects that are or were at a place: the present one first, then the latest.
+    pub fn subjects_at(&self, place: &Place) -> Outcome<Vec<Subject>> {
+        let present = self
+            .articles_at(place)?
+            .into_iter()
+            .map(|article| Subject::Article(article.id));
+        let mut subjects: Vec<Subject> = present.collect();
+        let recorded = self.read(|conn| {
+            collect(
+                conn.prepare_cached(
+                    "SELECT article, subjects.folder, subjects.file, max(at) FROM versions \
+                     JOIN subjects ON subjects.id = versions.subject \
+                     WHERE versions.folder = ?1 AND versions.file = ?2 \
+                     GROUP BY subjects.id ORDER BY max(at) DESC, subjects.id DESC",
+                )?
+                .query_map(params![place.folder, place.file], |row| subject(row, 0))?,
+            )
+        })?;
+        for subject in recorded {
+            if !subjects.contains(&subject) {
+                subjects.push(subject);
+            }
+        }
+        Ok(subjects)
+    }
+
+    /// Lists the last version of every article that has no base any more, the latest first.
+    pub fn deleted_articles(&self) -> Outcome<Vec<Kept>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(concat!(
+                    "SELECT ",
+                    columns!(),
+                    ", article, subjects.folder, subjects.file \
+                     FROM subjects JOIN versions ON versions.subject = subjects.id \
+                     WHERE article IS NOT NULL AND article NOT IN (SELECT id FROM articles) \
+                     AND number = (SELECT max(number) FROM versions WHERE subject = subjects.id) \
+                     ORDER BY at DESC, subjects.id DESC"
+                ))?
+                .query_map([], |row| kept(row, subject(row, 13)?))?,
+            )
+        })
+    }
+
+    /// Finds an older version of an article with this digest, the newest of them: a roll-back.
+    ///
+    /// The newest version of all is not looked at.
+    pub fn knew(&self, id: ArticleId, digest: Digest) -> Outcome<Option<u64>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT max(number) FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
+                 WHERE subject = key AND digest = ?2 \
+                 AND number < (SELECT max(number) FROM versions WHERE subject = key)",
+            )?
+            .query_row(params![id, digest], |row| {
+                match row.get::<_, Option<i64>>(0)? {
+                    Some(_number) => count(row, 0).map(Some),
+                    None => Ok(None),
+                }
+            })
+        })
+    }
+
+    /// Reads sides and digests of an article's last four versions, newest first.
+    pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(
+                    "SELECT side, digest FROM versions \
+                     WHERE subject = (SELECT id FROM subjects WHERE article = ?1) \
+                     ORDER BY number DESC LIMIT 4",
+                )?
+                .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?,
+            )
+        })
+    }
+}
+
+impl Writing<'_> {
+    /// Adds a version to the history and gives its number.
+    ///
+    /// `None`: it is the last recorded one, and its file says nothing new either. Its bodies are put by
+    /// the caller.
+    pub fn record(&mut self, seen: &Seen) -> Outcome<Option<u64>> {
+        let key = match find(self.tx, &seen.subject)? {
+            Some(key) => key,
+            None => self.add_subject(&seen.subject)?,
+        };
+        let digest = seen.version.digest();
+        let last = self
+            .tx
+            .prepare_cached(
+                "SELECT number, digest, whole FROM versions WHERE subject = ?1 \
+                 ORDER BY number DESC LIMIT 1",
+            )?
+            .query_row([key], |row| {
+                let whole: Option<TextDigest> = row.get(2)?;
+                Ok((row.get::<_, i64>(0)?, row.get::<_, Digest>(1)?, whole))
+            })
+            .optional()?;
+        let number = match last {
+            Some((_, same, whole))
+                if same == digest && (seen.file.is_none() || seen.file == whole) =>
+            {
+                return Ok(None);
+            }
+            Some((number, _, _)) => number + 1,
+            None => 1,
+        };
+        let words = &seen.version;
+        self.tx
+            .prepare_cached(
+                "INSERT INTO versions (subject, number, at, folder, file, side, cause, \
+                 title, slug, category, introtext, keywords, text, whole, digest) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+            )?
+            .execute(params![
+                key,
+                number,
+                self.now,
+                seen.place.folder,
+                seen.place.file,
+                seen.side,
+                seen.cause,
+                words.title,
+                words.slug,
+                words.category,
+                words.introtext,
+                words.keywords,
+                words.text,
+                seen.file,
+                digest,
+            ])?;
+        Ok(u64::try_from(number).ok())
+    }
+
+    /// Gives a subject's versions to another one: what a new file held becomes the article's past.
+    pub fn rename_subject(&mut self, from: &Subject, to: &Subject) -> Outcome<()> {
+        if from == to {
+            return Ok(());
+        }
+        let Some(old) = find(self.tx, from)? else {
+            return Ok(());
+        };
+        let new = match find(self.tx, to)? {
+            Some(new) => new,
+            None => self.add_subject(to)?,
+        };
+        // Numbers are negative meanwhile, so that no two versions meet at one.
+        self.tx
+            .prepare_cached(
+                "UPDATE versions SET subject = ?2, number = -ranked.rank FROM \
+                 (SELECT subject AS s, number AS n, \
+                  row_number() OVER (ORDER BY at, subject <> ?1, number) AS rank \
+                  FROM versions WHERE subject IN (?1, ?2)) AS ranked \
+                 WHERE subject = ranked.s AND number = ranked.n",
+            )?
+            .execute([old, new])?;
+        self.tx
+            .prepare_cached("UPDATE versions SET number = -number WHERE subject = ?1")?
+            .execute([new])?;
+        self.tx
+            .prepare_cached("DELETE FROM subjects WHERE id = ?1")?
+            .execute([old])?;
+        Ok(())
+    }
+
+    fn add_subject(&mut self, subject: &Subject) -> Outcome<i64> {
+        let (article, place) = match subject {
+            Subject::Article(id) => (Some(*id), None),
+            Subject::File(place) => (None, Some(place)),
+        };
+        self.tx
+            .prepare_cached("INSERT INTO subjects (article, folder, file) VALUES (?1, ?2, ?3)")?
+            .execute(params![
+                article,
+                place.map(|place| &place.folder),
+                place.map(|place| &place.file)
+            ])?;
+        Ok(self.tx.last_insert_rowid())
+    }
+}
+
+fn find(conn: &Connection, subject: &Subject) -> rusqlite::Result<Option<i64>> {
+    match subject {
+        Subject::Article(id) => conn
+            .prepare_cached("SELECT id FROM subjects WHERE article = ?1")?
+            .query_row([id], |row| row.get(0))
+            .optional(),
+        Subject::File(place) => conn
+            .prepare_cached("SELECT id FROM subjects WHERE folder = ?1 AND file = ?2")?
+            .query_row([&place.folder, &place.file], |row| row.get(0))
+            .optional(),
+    }
+}
+
+fn subject(row: &Row<'_>, at: usize) -> rusqlite::Result<Subject> {
+    Ok(match row.get(at)? {
+        Some(id) => Subject::Article(id),
+        None => Subject::File(place(row, at + 1)?),
+    })
+}
+
+fn kept(row: &Row<'_>, subject: Subject) -> rusqlite::Result<Kept> {
+    Ok(Kept {
+        number: count(row, 0)?,
+        at: row.get(1)?,
+        seen: Seen {
+            subject,
+            place: place(row, 2)?,
+            side: row.get(4)?,
+            cause: row.get(5)?,
+            version: version(row, 6)?,
+            file: row.get(12)?,
+        },
+    })
+}
