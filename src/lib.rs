@@ -3,5 +3,6 @@
 pub mod cli;
 pub mod config;
 pub mod model;
+pub mod sandbox;
 pub mod service;
 pub mod state;

@@ -1,0 +1,51 @@
+//! The clock of the service: what `updated_at` and `created_at` are taken from.
+
+use super::options::TimeGrain;
+use chrono::{DateTime, DurationRound, SecondsFormat, TimeDelta, Utc};
+
+/// Gives each change its moment.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    /// The moment to count from instead of the real time.
+    fixed: Option<DateTime<Utc>>,
+    /// The last moment given.
+    last: Option<DateTime<Utc>>,
+}
+
+impl Clock {
+    /// Counts from `moment` on, a microsecond for each change.
+    pub(super) fn fix(&mut self, moment: DateTime<Utc>) {
+        self.fixed = Some(to_micros(moment));
+        self.last = None;
+    }
+
+    /// Gives the moment of a change: later than all before it, unless the grain is coarse.
+    pub(super) fn tick(&mut self, grain: TimeGrain) -> DateTime<Utc> {
+        let wished = self.fixed.unwrap_or_else(|| to_micros(Utc::now()));
+        let now = match self.last {
+            Some(last) if wished <= last => last + TimeDelta::microseconds(1),
+            Some(_) | None => wished,
+        };
+        self.last = Some(now);
+        match grain {
+            TimeGrain::Micros => now,
+            TimeGrain::Seconds => now.duration_trunc(TimeDelta::seconds(1)).unwrap_or(now),
+        }
+    }
+
+    /// Makes later changes later than `moment`, as after loading older content.
+    pub(super) fn after(&mut self, moment: DateTime<Utc>) {
+        self.last = self.last.max(Some(moment));
+    }
+}
+
+fn to_micros(moment: DateTime<Utc>) -> DateTime<Utc> {
+    moment
+        .duration_trunc(TimeDelta::microseconds(1))
+        .unwrap_or(moment)
+}
+
+/// Writes a moment as the service does: with microseconds and `Z` (section 2).
+pub(super) fn stamp(moment: DateTime<Utc>) -> String {
+    moment.to_rfc3339_opts(SecondsFormat::Micros, true)
+}

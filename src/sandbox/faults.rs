@@ -1,0 +1,243 @@
+//! What can go wrong on purpose: which requests a fault meets, and what it does to them.
+//!
+//! Some faults act before the request is carried out, some replace the carrying out, some spoil the answer
+//! afterwards; the gate asks for each at its time. Several faults may meet one request.
+
+use super::{handle::Sandbox, options::RetryAfter};
+use serde_json::Value;
+use std::{fmt, sync::Arc, time::Duration};
+
+/// Which requests a fault meets.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Matcher {
+    /// The method; every one when `None`.
+    pub method: Option<String>,
+    /// What the path begins with, such as `/api/article/`; `*` stands for one whole segment, as in
+    /// `/api/base/*/articles`. Empty: every path.
+    pub path: String,
+    /// What the query holds, such as `page=2`. Empty: every query.
+    pub query: String,
+}
+
+impl Matcher {
+    /// Meets every API request.
+    pub fn any() -> Self {
+        Self::default()
+    }
+
+    /// Meets a method on paths that begin like `path`.
+    pub fn new(method: &str, path: &str) -> Self {
+        Self {
+            method: Some(method.to_owned()),
+            path: path.to_owned(),
+            query: String::new(),
+        }
+    }
+
+    /// The same, only where the query holds `part`.
+    #[must_use]
+    pub fn query(self, part: &str) -> Self {
+        Self {
+            query: part.to_owned(),
+            ..self
+        }
+    }
+
+    /// Tells whether it meets the request.
+    pub fn meets(&self, method: &str, path: &str, query: &str) -> bool {
+        self.method.as_deref().is_none_or(|wanted| wanted == method)
+            && begins_like(path, &self.path)
+            && query.contains(&self.query)
+    }
+}
+
+fn begins_like(path: &str, pattern: &str) -> bool {
+    if pattern.is_empty() {
+        return true;
+    }
+    let (mut have, mut want) = (path.split('/'), pattern.split('/').peekable());
+    while let Some(wanted) = want.next() {
+        let Some(segment) = have.next() else {
+            return false;
+        };
+        let fits = match (wanted, want.peek().is_none()) {
+            ("*", _) => !segment.is_empty(),
+            (_, true) => segment.starts_with(wanted),
+            (_, false) => segment == wanted,
+        };
+        if !fits {
+            return false;
+        }
+    }
+    true
+}
+
+/// Something to run in the middle of a request, such as a colleague's edit.
+#[derive(Clone)]
+pub struct Hook(Arc<dyn Fn(&Sandbox) + Send + Sync>);
+
+impl Hook {
+    /// Wraps what is to be run.
+    pub fn new(run: impl Fn(&Sandbox) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(run))
+    }
+
+    pub(super) fn run(&self, sandbox: &Sandbox) {
+        (self.0)(sandbox);
+    }
+}
+
+impl fmt::Debug for Hook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}
+
+/// A change to the JSON of an answer.
+#[derive(Clone)]
+pub struct AnswerEdit(Arc<dyn Fn(&mut Value) + Send + Sync>);
+
+impl AnswerEdit {
+    /// Wraps the change.
+    pub fn new(edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(edit))
+    }
+
+    pub(super) fn apply(&self, answer: &mut Value) {
+        (self.0)(answer);
+    }
+}
+
+impl fmt::Debug for AnswerEdit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AnswerEdit")
+    }
+}
+
+/// What happens to a request.
+#[derive(Clone, Debug)]
+pub enum FaultKind {
+    /// It waits before it is carried out.
+    Latency(Duration),
+    /// The closure runs before it is carried out: "a colleague edits in this instant".
+    Hook(Hook),
+    /// The closure runs when it has been carried out, before the answer leaves.
+    HookAfter(Hook),
+    /// It is not carried out; the answer has this status and this body (JSON if it begins with `{` or `[`, else HTML).
+    Status(u16, String),
+    /// It is not carried out; the answer is the HTML of a login page with status 200.
+    Html,
+    /// It is not carried out; the answer is that of a rate limit.
+    RateLimited {
+        /// The form of `Retry-After`, if any.
+        retry_after: Option<RetryAfter>,
+    },
+    /// It is not carried out; the connection is dropped without an answer.
+    ResetBefore,
+    /// It is carried out; the connection is dropped without an answer.
+    ResetAfter,
+    /// It is carried out; the connection is dropped after as many bytes of the answer's body.
+    Truncate(usize),
+    /// It is carried out; the answer is JSON that breaks off, with the length that it says.
+    InvalidJson,
+    /// It is carried out; the titles and names in the answer are numbers.
+    WrongType,
+    /// It is carried out; the JSON of the answer is changed by the closure.
+    Edit(AnswerEdit),
+    /// It is carried out; the answer comes in drops.
+    Slow {
+        /// The bytes of a drop.
+        bytes: usize,
+        /// The pause before each.
+        pause: Duration,
+    },
+    /// It is carried out; the answer's body never ends.
+    Endless,
+}
+
+/// A fault: whom it meets, when, and what it does.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// The requests that it meets.
+    pub on: Matcher,
+    /// How many of them.
+    pub times: u32,
+    /// How many of them pass first.
+    pub after: u32,
+    /// What happens.
+    pub what: FaultKind,
+}
+
+impl Fault {
+    /// Meets one request.
+    pub fn once(on: Matcher, what: FaultKind) -> Self {
+        Self {
+            on,
+            times: 1,
+            after: 0,
+            what,
+        }
+    }
+
+    /// Meets every request, until the faults are cleared.
+    pub fn always(on: Matcher, what: FaultKind) -> Self {
+        Self {
+            times: u32::MAX,
+            ..Self::once(on, what)
+        }
+    }
+
+    /// The same for as many requests.
+    #[must_use]
+    pub fn times(self, times: u32) -> Self {
+        Self { times, ..self }
+    }
+
+    /// The same, but as many requests pass first.
+    #[must_use]
+    pub fn after(self, after: u32) -> Self {
+        Self { after, ..self }
+    }
+}
+
+/// Takes what meets a request from the armed faults, and drops those that are spent.
+pub(super) fn take(
+    armed: &mut Vec<Fault>,
+    method: &str,
+    path: &str,
+    query: &str,
+) -> Vec<FaultKind> {
+    let mut taken = Vec::new();
+    for fault in armed.iter_mut() {
+        if !fault.on.meets(method, path, query) {
+            continue;
+        }
+        if fault.after > 0 {
+            fault.after -= 1;
+        } else if fault.times > 0 {
+            if fault.times < u32::MAX {
+                fault.times -= 1;
+            }
+            taken.push(fault.what.clone());
+        }
+    }
+    armed.retain(|fault| fault.times > 0);
+    taken
+}
+
+/// Makes numbers of all titles and names.
+pub(super) fn wrong_types(answer: &mut Value) {
+    match answer {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                if value.is_string() && (key == "title" || key == "name") {
+                    *value = Value::from(7);
+                } else {
+                    wrong_types(value);
+                }
+            }
+        }
+        Value::Array(elements) => elements.iter_mut().for_each(wrong_types),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

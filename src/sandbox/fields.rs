@@ -1,0 +1,370 @@
+//! The input rules: which fields a write takes, of which type, how long, and what becomes of them.
+//!
+//! All faults of a request are found at once. Unknown fields are ignored.
+
+use super::{
+    options::{Normalise, Options},
+    reply::Refusal,
+};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+/// The longest title, slug, introtext, keywords and name (section 8), in characters.
+const MAX: usize = 255;
+
+/// A field that may be null.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Given {
+    /// It is not in the request.
+    #[default]
+    Absent,
+    /// It is null.
+    Null,
+    /// It has a value.
+    Value(String),
+}
+
+impl Given {
+    /// Replaces `old` by what was given.
+    pub(super) fn put(self, old: &mut Option<String>) {
+        match self {
+            Self::Absent => {}
+            Self::Null => *old = None,
+            Self::Value(text) => *old = Some(text),
+        }
+    }
+}
+
+/// The body of POST or PUT /api/article. `draft` is for POST alone.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct ArticleFields {
+    pub(super) category_id: Option<Uuid>,
+    pub(super) title: Option<String>,
+    pub(super) slug: Option<String>,
+    pub(super) text: Option<String>,
+    pub(super) enabled: Option<bool>,
+    pub(super) draft: Option<bool>,
+    pub(super) introtext: Given,
+    pub(super) keywords: Given,
+}
+
+/// The body of POST or PUT /api/category. `base_id` is for POST alone.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct CategoryFields {
+    pub(super) base_id: Option<Uuid>,
+    pub(super) name: Option<String>,
+    pub(super) slug: Option<String>,
+    pub(super) description: Given,
+    pub(super) meta_description: Given,
+}
+
+/// Reads the body of a write as a JSON object.
+pub(super) fn object(
+    content_type: Option<&str>,
+    body: &[u8],
+) -> Result<Map<String, Value>, Refusal> {
+    let kind = content_type.and_then(|kind| kind.split(';').next());
+    if !kind.is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json")) {
+        return Err(Refusal::Malformed(
+            "The Content-Type must be application/json.".to_owned(),
+        ));
+    }
+    match serde_json::from_slice(body) {
+        Ok(Value::Object(fields)) => Ok(fields),
+        Ok(_) => Err(Refusal::Malformed(
+            "The body must be a JSON object.".to_owned(),
+        )),
+        Err(error) => Err(Refusal::Malformed(format!(
+            "The body is not valid JSON: {error}."
+        ))),
+    }
+}
+
+/// Reads the fields of an article; a new one needs a category and a title.
+pub(super) fn article(
+    options: &Options,
+    fields: Map<String, Value>,
+    new: bool,
+) -> Result<ArticleFields, Refusal> {
+    let mut reader = Reader::new(options, fields);
+    let read = ArticleFields {
+        category_id: reader.uuid("category_id"),
+        title: reader.text("title", Some(MAX)),
+        slug: reader.slug(new),
+        text: reader.body("text"),
+        enabled: reader.boolean("enabled"),
+        draft: if new { reader.boolean("draft") } else { None },
+        introtext: reader.nullable("introtext", Some(MAX)),
+        keywords: reader.nullable("keywords", Some(MAX)),
+    };
+    if new {
+        reader.required("category_id", read.category_id.is_some());
+        reader.required("title", read.title.is_some());
+    }
+    reader.end(read)
+}
+
+/// Reads the fields of a category; a new one needs a workspace and a name.
+pub(super) fn category(
+    options: &Options,
+    fields: Map<String, Value>,
+    new: bool,
+) -> Result<CategoryFields, Refusal> {
+    let mut reader = Reader::new(options, fields);
+    let read = CategoryFields {
+        base_id: if new { reader.uuid("base_id") } else { None },
+        name: reader.text("name", Some(MAX)),
+        slug: reader.slug(new),
+        description: reader.nullable("description", None),
+        meta_description: reader.nullable("meta_description", None),
+    };
+    if new {
+        reader.required("base_id", read.base_id.is_some());
+        reader.required("name", read.name.is_some());
+    }
+    reader.end(read)
+}
+
+/// Takes fields out of a request and notes what is wrong with them.
+struct Reader<'a> {
+    options: &'a Options,
+    fields: Map<String, Value>,
+    wrong: Vec<(&'static str, String)>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(options: &'a Options, fields: Map<String, Value>) -> Self {
+        Self {
+            options,
+            fields,
+            wrong: Vec::new(),
+        }
+    }
+
+    fn end<T>(self, read: T) -> Result<T, Refusal> {
+        if self.wrong.is_empty() {
+            Ok(read)
+        } else {
+            Err(Refusal::Invalid(self.wrong))
+        }
+    }
+
+    fn fault(&mut self, name: &'static str, what: &str) {
+        self.wrong
+            .push((name, format!("The {} {what}.", name.replace('_', " "))));
+    }
+
+    /// Notes a missing field, unless something else was wrong with it.
+    fn required(&mut self, name: &'static str, there: bool) {
+        if !there && self.wrong.iter().all(|(field, _)| *field != name) {
+            self.fault(name, "field is required");
+        }
+    }
+
+    fn nullable(&mut self, name: &'static str, max: Option<usize>) -> Given {
+        match self.fields.remove(name) {
+            None => Given::Absent,
+            Some(Value::Null) => Given::Null,
+            Some(Value::String(text)) => {
+                let text = tidy(self.options.normalise, text);
+                if max.is_some_and(|max| text.chars().count() > max) {
+                    self.fault(name, "must not be greater than 255 characters");
+                }
+                if text.is_empty() && self.options.normalise.empty_as_null {
+                    return Given::Null;
+                }
+                Given::Value(text)
+            }
+            Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                self.fault(name, "must be a string");
+                Given::Absent
+            }
+        }
+    }
+
+    /// A string that can be neither null nor empty.
+    fn text(&mut self, name: &'static str, max: Option<usize>) -> Option<String> {
+        match self.nullable(name, max) {
+            Given::Absent => None,
+            Given::Value(text) if !text.is_empty() => Some(text),
+            Given::Null | Given::Value(_) => {
+                self.fault(name, "field is required");
+                None
+            }
+        }
+    }
+
+    /// A string that can be empty.
+    fn body(&mut self, name: &'static str) -> Option<String> {
+        match self.fields.remove(name)? {
+            Value::String(text) => Some(clean(self.options.normalise, text)),
+            Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::Array(_)
+            | Value::Object(_) => {
+                self.fault(name, "must be a string");
+                None
+            }
+        }
+    }
+
+    /// A slug; empty or null means "generate it" in a new thing.
+    fn slug(&mut self, new: bool) -> Option<String> {
+        let empty = match self.fields.get("slug") {
+            Some(Value::Null) => true,
+            Some(Value::String(text)) => text.is_empty(),
+            None | Some(Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_)) => {
+                false
+            }
+        };
+        if new && empty {
+            self.fields.remove("slug");
+        }
+        let mut slug = self.text("slug", Some(MAX))?;
+        if self.options.normalise.lowercase_slug {
+            slug = slug.to_lowercase();
+        }
+        let friendly = |c: char| c.is_alphanumeric() || "-_.~".contains(c);
+        if self.options.strict_slugs && !slug.chars().all(friendly) {
+            self.fault("slug", "must be URL-friendly");
+        }
+        Some(slug)
+    }
+
+    fn boolean(&mut self, name: &'static str) -> Option<bool> {
+        match self.fields.remove(name)? {
+            Value::Bool(value) => Some(value),
+            Value::Null
+            | Value::Number(_)
+            | Value::String(_)
+            | Value::Array(_)
+            | Value::Object(_) => {
+                self.fault(name, "field must be true or false");
+                None
+            }
+        }
+    }
+
+    fn uuid(&mut self, name: &'static str) -> Option<Uuid> {
+        let value = self.fields.remove(name)?;
+        let id = value.as_str().and_then(parse_uuid);
+        if id.is_none() {
+            self.fault(name, "must be a valid UUID");
+        }
+        id
+    }
+}
+
+/// Reads the hyphenated form alone, as the service writes it.
+pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
+    if text.len() != 36 {
+        return None;
+    }
+    Uuid::try_parse(text).ok()
+}
+
+/// Makes a slug of a title: lower case, ASCII, hyphens.
+pub(super) fn slug_from(title: &str) -> String {
+    let plain = deunicode::deunicode(title).to_lowercase();
+    let words: Vec<&str> = plain
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.is_empty() {
+        return "untitled".to_owned();
+    }
+    words.join("-").chars().take(MAX).collect()
+}
+
+fn tidy(normalise: Normalise, text: String) -> String {
+    if normalise.trim {
+        text.trim().to_owned()
+    } else {
+        text
+    }
+}
+
+/// What the service does to a text that it is sent.
+fn clean(normalise: Normalise, text: String) -> String {
+    let mut text = tidy(normalise, text);
+    if normalise.sanitise {
+        for element in ["script", "style", "iframe"] {
+            text = without_element(&text, element);
+        }
+        text = without_event_attributes(&text)
+            .replace("<b>", "<strong>")
+            .replace("</b>", "</strong>");
+    }
+    if normalise.one_line {
+        text = one_line(&text);
+    }
+    text
+}
+
+fn without_element(text: &str, name: &str) -> String {
+    let (open, close) = (format!("<{name}"), format!("</{name}>"));
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(&open) {
+        kept.push_str(&rest[..start]);
+        rest = rest[start..]
+            .find(&close)
+            .map_or("", |end| &rest[start + end + close.len()..]);
+    }
+    kept + rest
+}
+
+/// Drops ` on…="…"` inside tags.
+fn without_event_attributes(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(" on") {
+        let inside_tag = text_before_is_open(&kept, &rest[..start]);
+        let after = &rest[start + 3..];
+        let name = after.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let value = after[name..].strip_prefix("=\"");
+        match value.and_then(|value| value.split_once('"')) {
+            Some((_, behind)) if inside_tag && name > 0 => {
+                kept.push_str(&rest[..start]);
+                rest = behind;
+            }
+            Some(_) | None => {
+                kept.push_str(&rest[..start + 3]);
+                rest = after;
+            }
+        }
+    }
+    kept + rest
+}
+
+/// Tells whether the text so far ends inside a tag.
+fn text_before_is_open(kept: &str, more: &str) -> bool {
+    let opened = more
+        .rfind('<')
+        .map(|at| kept.len() + at)
+        .or(kept.rfind('<'));
+    let closed = more
+        .rfind('>')
+        .map(|at| kept.len() + at)
+        .or(kept.rfind('>'));
+    opened > closed
+}
+
+fn one_line(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    for (number, part) in text.split('>').enumerate() {
+        if number > 0 {
+            kept.push('>');
+        }
+        let bare = part.trim_start();
+        kept.push_str(
+            if number > 0 && (bare.is_empty() || bare.starts_with('<')) {
+                bare
+            } else {
+                part
+            },
+        );
+    }
+    kept
+}

@@ -1,0 +1,340 @@
+//! What every API request passes, in this order: the record, faults, sign-in, rate limits; then the endpoint;
+//! then the headers of section 8 and the faults that spoil answers.
+
+use super::{
+    faults::{self, FaultKind, Hook},
+    handle::{RequestRecord, Sandbox, Stale},
+    limits::{Allowance, Limits},
+    options::{Login, Options, RetryAfter, Rights},
+    reply,
+    serve::Line,
+};
+use axum::{
+    body::{Body, Bytes},
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use chrono::{TimeDelta, Utc};
+use futures_util::{StreamExt, stream};
+use serde_json::Value;
+use std::{convert::Infallible, io, time::Duration};
+use tokio::time::Instant;
+
+/// The largest request body that is read.
+const MAX_BODY: usize = 256 * 1024 * 1024;
+/// The bytes that [`FaultKind::Endless`] repeats.
+const ENDLESS_CHUNK: usize = 64 * 1024;
+
+/// Lets a request through to its endpoint, or answers instead.
+pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next: Next) -> Response {
+    let path = request.uri().path();
+    if path != "/api" && !path.starts_with("/api/") {
+        return next.run(request).await;
+    }
+    let (parts, body) = request.into_parts();
+    let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await else {
+        return reply::failure(StatusCode::BAD_REQUEST, "The body could not be read.");
+    };
+    let (number, faults) = arrive(&sandbox, &parts, &body);
+    let line = parts
+        .extensions
+        .get::<ConnectInfo<Line>>()
+        .map(|info| info.0.clone());
+
+    let (mut response, allowance) = match before(&sandbox, &faults).await {
+        Some(Instead::Answer(answer)) => {
+            let allowance = Limits::stranger(&sandbox.options());
+            (answer, allowance)
+        }
+        Some(Instead::Limited(retry_after)) => limited(&sandbox.options(), retry_after, 429),
+        Some(Instead::Reset) => {
+            return cut(line.as_ref());
+        }
+        None => carry_out(&sandbox, Request::from_parts(parts, Body::from(body)), next).await,
+    };
+    for fault in &faults {
+        if let FaultKind::HookAfter(hook) = fault {
+            run(&sandbox, hook).await;
+        }
+    }
+    let headers = response.headers_mut();
+    headers.insert("x-ratelimit-limit", HeaderValue::from(allowance.limit));
+    headers.insert(
+        "x-ratelimit-remaining",
+        HeaderValue::from(allowance.remaining),
+    );
+    if faults
+        .iter()
+        .any(|fault| matches!(fault, FaultKind::ResetAfter))
+    {
+        return cut(line.as_ref());
+    }
+    sandbox.lock().answered(number, response.status().as_u16());
+    for fault in faults {
+        response = spoil(response, fault, line.as_ref()).await;
+    }
+    response
+}
+
+/// Records the request and takes the faults that meet it.
+fn arrive(sandbox: &Sandbox, parts: &Parts, body: &Bytes) -> (u64, Vec<FaultKind>) {
+    let path = parts.uri.path();
+    let query = parts.uri.query().unwrap_or_default();
+    let headers = parts
+        .headers
+        .iter()
+        .filter(|(name, _)| *name != header::AUTHORIZATION)
+        .map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.to_string(), value)
+        })
+        .collect();
+    let mut world = sandbox.lock();
+    let number = world.record(RequestRecord {
+        number: 0,
+        method: parts.method.to_string(),
+        path: parts
+            .uri
+            .path_and_query()
+            .map_or_else(|| path.to_owned(), ToString::to_string),
+        headers,
+        body: String::from_utf8_lossy(body).into_owned(),
+        status: 0,
+    });
+    let taken = faults::take(&mut world.faults, parts.method.as_str(), path, query);
+    (number, taken)
+}
+
+/// What happens instead of carrying out a request.
+enum Instead {
+    Answer(Response),
+    Limited(Option<RetryAfter>),
+    Reset,
+}
+
+/// Runs the faults that come before; the first that replaces the request wins.
+async fn before(sandbox: &Sandbox, faults: &[FaultKind]) -> Option<Instead> {
+    for fault in faults {
+        match fault {
+            FaultKind::Latency(wait) => tokio::time::sleep(*wait).await,
+            FaultKind::Hook(hook) => run(sandbox, hook).await,
+            FaultKind::Status(status, body) => {
+                return Some(Instead::Answer(canned(*status, body)));
+            }
+            FaultKind::Html => return Some(Instead::Answer(reply::login_page())),
+            FaultKind::RateLimited { retry_after } => return Some(Instead::Limited(*retry_after)),
+            FaultKind::ResetBefore => return Some(Instead::Reset),
+            FaultKind::HookAfter(_)
+            | FaultKind::ResetAfter
+            | FaultKind::Truncate(_)
+            | FaultKind::InvalidJson
+            | FaultKind::WrongType
+            | FaultKind::Edit(_)
+            | FaultKind::Slow { .. }
+            | FaultKind::Endless => {}
+        }
+    }
+    None
+}
+
+/// Hooks may wait for locks or files of the test, so they run where that holds nobody up.
+async fn run(sandbox: &Sandbox, hook: &Hook) {
+    let (hook, sandbox) = (hook.clone(), sandbox.clone());
+    if let Err(error) = tokio::task::spawn_blocking(move || hook.run(&sandbox)).await {
+        tracing::error!(%error, "failed to run a hook to its end");
+    }
+}
+
+fn canned(status: u16, body: &str) -> Response {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    if body.starts_with(['{', '[']) {
+        reply::json_bytes(status, Body::from(body.to_owned()))
+    } else {
+        reply::html(status, body.to_owned())
+    }
+}
+
+/// Sign-in and limits, then the endpoint.
+async fn carry_out(sandbox: &Sandbox, mut request: Request, next: Next) -> (Response, Allowance) {
+    let signed_in = {
+        let mut world = sandbox.lock();
+        match bearer(request.headers()).and_then(|token| world.rights(token)) {
+            None => Err((
+                stranger(&world.options, request.headers()),
+                Limits::stranger(&world.options),
+            )),
+            Some(rights) => {
+                let world = &mut *world;
+                let allowance = world
+                    .limits
+                    .spend(&world.options, rights.user, Instant::now());
+                if allowance.granted {
+                    Ok((rights, allowance))
+                } else {
+                    let options = &world.options;
+                    Err(limited(options, options.retry_after, options.limit_status))
+                }
+            }
+        }
+    };
+    let (rights, allowance): (Rights, Allowance) = match signed_in {
+        Ok(signed_in) => signed_in,
+        Err(answer) => return answer,
+    };
+    if request.method() != Method::GET {
+        age_reads(sandbox);
+    }
+    request.extensions_mut().insert(rights);
+    (next.run(request).await, allowance)
+}
+
+/// Keeps what a write is about to replace, where the options want stale reads.
+fn age_reads(sandbox: &Sandbox) {
+    let mut world = sandbox.lock();
+    let reads = world.options.stale_reads_after_write;
+    if reads > 0 {
+        world.stale = Some(Stale {
+            store: world.store.clone(),
+            reads,
+        });
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// The answer to who is not signed in (section 5.2).
+fn stranger(options: &Options, headers: &HeaderMap) -> Response {
+    let wants_json = headers.get_all(header::ACCEPT).iter().any(|accept| {
+        accept
+            .to_str()
+            .is_ok_and(|accept| accept.contains("application/json"))
+    });
+    if wants_json {
+        return reply::failure(StatusCode::UNAUTHORIZED, "Unauthenticated.");
+    }
+    match options.login {
+        Login::Redirect => (StatusCode::FOUND, [(header::LOCATION, "/login")]).into_response(),
+        Login::Page => reply::login_page(),
+    }
+}
+
+/// The answer beyond a rate limit (not specified, section 8).
+fn limited(
+    options: &Options,
+    retry_after: Option<RetryAfter>,
+    status: u16,
+) -> (Response, Allowance) {
+    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::TOO_MANY_REQUESTS);
+    let mut answer = reply::failure(status, "Too Many Attempts.");
+    let value = retry_after.map(|form| match form {
+        RetryAfter::Seconds(seconds) => seconds.to_string(),
+        RetryAfter::HttpDate(seconds) => (Utc::now() + TimeDelta::seconds(i64::from(seconds)))
+            .format("%a, %d %b %Y %H:%M:%S GMT")
+            .to_string(),
+    });
+    if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+        answer.headers_mut().insert(header::RETRY_AFTER, value);
+    }
+    let allowance = Allowance {
+        remaining: 0,
+        granted: false,
+        ..Limits::stranger(options)
+    };
+    (answer, allowance)
+}
+
+/// Drops the connection. In memory, where there is none, the answer is a body that fails.
+fn cut(line: Option<&Line>) -> Response {
+    if let Some(line) = line {
+        line.cut();
+    }
+    let mut response = Response::new(Body::from_stream(stream::once(async {
+        Err::<Bytes, _>(io::Error::from(io::ErrorKind::ConnectionReset))
+    })));
+    *response.status_mut() = StatusCode::BAD_GATEWAY;
+    response
+}
+
+/// Applies a fault to an answer.
+async fn spoil(response: Response, fault: FaultKind, line: Option<&Line>) -> Response {
+    match fault {
+        FaultKind::Truncate(bytes) => {
+            let (parts, whole) = whole(response).await;
+            let length = whole.len();
+            let kept = whole.slice(..bytes.min(length));
+            let line = line.cloned();
+            let body = stream::iter([Ok(kept)]).chain(stream::once(async move {
+                // What was written so far has to leave before the line is cut.
+                tokio::time::sleep(Duration::from_millis(20)).await;
+                if let Some(line) = line {
+                    line.cut();
+                }
+                Err(io::Error::from(io::ErrorKind::ConnectionReset))
+            }));
+            let mut response = Response::from_parts(parts, Body::from_stream(body));
+            response.headers_mut().insert(
+                header::CONTENT_LENGTH,
+                HeaderValue::from(length.max(bytes + 1)),
+            );
+            response
+        }
+        FaultKind::InvalidJson => {
+            let (parts, whole) = whole(response).await;
+            Response::from_parts(parts, Body::from(whole.slice(..whole.len() / 2)))
+        }
+        FaultKind::WrongType => edited(response, faults::wrong_types).await,
+        FaultKind::Edit(edit) => edited(response, |answer| edit.apply(answer)).await,
+        FaultKind::Slow { bytes, pause } => {
+            let (parts, whole) = whole(response).await;
+            let drops = stream::unfold(whole, move |mut rest| async move {
+                if rest.is_empty() {
+                    return None;
+                }
+                tokio::time::sleep(pause).await;
+                let drop = rest.split_to(bytes.clamp(1, rest.len()));
+                Some((Ok::<_, Infallible>(drop), rest))
+            });
+            Response::from_parts(parts, Body::from_stream(drops))
+        }
+        FaultKind::Endless => {
+            let (mut parts, whole) = whole(response).await;
+            parts.headers.remove(header::CONTENT_LENGTH);
+            let spaces = Bytes::from(vec![b' '; ENDLESS_CHUNK]);
+            let start = whole.slice(..whole.len().saturating_sub(1));
+            let body = stream::once(async { start }).chain(stream::repeat(spaces));
+            Response::from_parts(parts, Body::from_stream(body.map(Ok::<_, Infallible>)))
+        }
+        FaultKind::Latency(_)
+        | FaultKind::Hook(_)
+        | FaultKind::HookAfter(_)
+        | FaultKind::Status(..)
+        | FaultKind::Html
+        | FaultKind::RateLimited { .. }
+        | FaultKind::ResetBefore
+        | FaultKind::ResetAfter => response,
+    }
+}
+
+async fn whole(response: Response) -> (axum::http::response::Parts, Bytes) {
+    let (mut parts, body) = response.into_parts();
+    parts.headers.remove(header::CONTENT_LENGTH);
+    let bytes = axum::body::to_bytes(body, usize::MAX)
+        .await
+        .unwrap_or_default();
+    (parts, bytes)
+}
+
+async fn edited(response: Response, edit: impl FnOnce(&mut Value)) -> Response {
+    let (parts, whole) = whole(response).await;
+    let Ok(mut answer) = serde_json::from_slice::<Value>(&whole) else {
+        return Response::from_parts(parts, Body::from(whole));
+    };
+    edit(&mut answer);
+    Response::from_parts(parts, Body::from(answer.to_string()))
+}

@@ -1,0 +1,88 @@
+//! The rate limits (section 8): rolling windows per user, by the monotonic clock.
+//!
+//! A rolling window is the strictest reading of "per minute": who keeps to it keeps to every other.
+
+use super::options::Options;
+use std::{
+    collections::{HashMap, VecDeque},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+const MINUTE: Duration = Duration::from_mins(1);
+const DAY: Duration = Duration::from_hours(24);
+/// What the headers say when the limit is off.
+const UNLIMITED: u32 = 1_000_000;
+
+/// What the headers of an answer say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Allowance {
+    /// `x-ratelimit-limit`
+    pub(super) limit: u32,
+    /// `x-ratelimit-remaining`
+    pub(super) remaining: u32,
+    /// Whether the request is within the limits.
+    pub(super) granted: bool,
+}
+
+/// The requests of each user in the last 24 hours.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Limits {
+    past: HashMap<u64, VecDeque<Instant>>,
+}
+
+impl Limits {
+    /// Counts a request of `user`, if it is within the limits.
+    pub(super) fn spend(&mut self, options: &Options, user: u64, now: Instant) -> Allowance {
+        let past = self.past.entry(user).or_default();
+        while past
+            .front()
+            .is_some_and(|at| now.duration_since(*at) >= DAY)
+        {
+            past.pop_front();
+        }
+        let in_minute = past
+            .iter()
+            .rev()
+            .take_while(|at| now.duration_since(**at) < MINUTE)
+            .count();
+        let minute_left = left(options.per_minute, in_minute);
+        let granted = minute_left > 0 && left(options.per_day, past.len()) > 0;
+        if granted {
+            past.push_back(now);
+        }
+        Allowance {
+            limit: limit(options),
+            remaining: if granted { minute_left - 1 } else { 0 },
+            granted,
+        }
+    }
+
+    /// What the headers say to someone who is not signed in.
+    pub(super) fn stranger(options: &Options) -> Allowance {
+        Allowance {
+            limit: limit(options),
+            remaining: limit(options),
+            granted: true,
+        }
+    }
+
+    /// Forgets all requests.
+    pub(super) fn reset(&mut self) {
+        self.past.clear();
+    }
+}
+
+fn limit(options: &Options) -> u32 {
+    match options.per_minute {
+        0 => UNLIMITED,
+        limit => limit,
+    }
+}
+
+fn left(limit: u32, used: usize) -> u32 {
+    match limit {
+        0 => UNLIMITED,
+        limit => limit.saturating_sub(u32::try_from(used).unwrap_or(u32::MAX)),
+    }
+}

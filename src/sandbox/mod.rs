@@ -1,0 +1,50 @@
+//! A local stand-in for the hosted service: for trying kbsync out, for the demo and for the tests.
+//!
+//! It answers the ten endpoints of the API specification (section 4), strictly where that is strict; where it
+//! is silent, [`Options`] chooses among the plausible services. A [`Sandbox`] is a handle that can be cloned:
+//! [`Sandbox::serve`] speaks HTTP, its other methods are what colleagues do in the dashboard, and
+//! [`Sandbox::inject`] makes the network and the service misbehave.
+//!
+//! It knows nothing else of kbsync, and has its own JSON types on purpose: a misreading of the specification
+//! in one of the two shows as a failing test.
+//!
+//! | part | job |
+//! |---|---|
+//! | `options` | the choices where the specification is silent |
+//! | `store` | workspaces, categories, articles, and the rules between them |
+//! | `handle` | the handle and its operations |
+//! | `gate` | what every API request passes: record, faults, sign-in, rate limits |
+//! | `routes`, `fields`, `wire`, `listing`, `reply` | the endpoints: input rules, JSON, shapes, answers |
+//! | `faults` | what can go wrong on purpose |
+//! | `serve` | sockets, with connections that can be dropped |
+//! | `dashboard` | the web pages for people |
+//! | `seed`, `file` | invented content; a file that keeps the content |
+
+mod clock;
+mod dashboard;
+mod faults;
+mod fields;
+mod file;
+mod gate;
+mod handle;
+mod limits;
+mod listing;
+mod options;
+mod reply;
+mod routes;
+mod seed;
+mod serve;
+mod store;
+mod wire;
+
+pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher};
+pub use handle::{Counts, RequestRecord, Sandbox};
+pub use options::{
+    Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,
+    Shape, TimeGrain,
+};
+pub use serve::Running;
+pub use store::{Article, Category, NewSeed, Workspace};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! Answers: JSON with its status, and the refusals of section 7.
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use serde_json::{Map, Value, json};
+
+/// Why a request is refused. The text is for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// 400
+    Malformed(String),
+    /// 403
+    Forbidden(String),
+    /// 404
+    NotFound(&'static str),
+    /// 422, with what is wrong by field.
+    Invalid(Vec<(&'static str, String)>),
+    /// 422 for the request as a whole.
+    Unprocessable(String),
+}
+
+impl Refusal {
+    /// 422 for one field.
+    pub(super) fn field(name: &'static str, wrong: impl Into<String>) -> Self {
+        Self::Invalid(vec![(name, wrong.into())])
+    }
+
+    /// The answer; `details` adds the fields to a 422.
+    pub(super) fn answer(self, details: bool) -> Response {
+        match self {
+            Self::Malformed(message) => failure(StatusCode::BAD_REQUEST, &message),
+            Self::Forbidden(message) => failure(StatusCode::FORBIDDEN, &message),
+            Self::NotFound(what) => failure(StatusCode::NOT_FOUND, &format!("{what} not found.")),
+            Self::Unprocessable(message) => failure(StatusCode::UNPROCESSABLE_ENTITY, &message),
+            Self::Invalid(fields) => invalid(&fields, details),
+        }
+    }
+}
+
+fn invalid(fields: &[(&'static str, String)], details: bool) -> Response {
+    let message = fields
+        .first()
+        .map_or("The given data was invalid.", |(_, wrong)| wrong.as_str());
+    let mut answer = json!({"success": false, "message": message});
+    if details {
+        let mut errors = Map::new();
+        for (field, wrong) in fields {
+            let list = errors.entry(*field).or_insert_with(|| json!([]));
+            if let Value::Array(list) = list {
+                list.push(json!(wrong));
+            }
+        }
+        answer["errors"] = Value::Object(errors);
+    }
+    with_status(StatusCode::UNPROCESSABLE_ENTITY, &answer)
+}
+
+/// An error in the shape of section 7.3.
+pub(super) fn failure(status: StatusCode, message: &str) -> Response {
+    with_status(status, &json!({"success": false, "message": message}))
+}
+
+/// 200 with JSON.
+pub(super) fn ok(answer: &impl serde::Serialize) -> Response {
+    with_status(StatusCode::OK, answer)
+}
+
+/// JSON with a status.
+pub(super) fn with_status(status: StatusCode, answer: &impl serde::Serialize) -> Response {
+    match serde_json::to_vec(answer) {
+        Ok(bytes) => json_bytes(status, Body::from(bytes)),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}
+
+/// A body that is JSON already.
+pub(super) fn json_bytes(status: StatusCode, body: Body) -> Response {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
+    response
+}
+
+/// HTML with a status.
+pub(super) fn html(status: StatusCode, page: String) -> Response {
+    let mut response = Response::new(Body::from(page));
+    *response.status_mut() = status;
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("text/html; charset=utf-8"),
+    );
+    response
+}
+
+/// The page that people are sent to who are not signed in.
+pub(super) fn login_page() -> Response {
+    html(
+        StatusCode::OK,
+        "<!doctype html><html lang=\"en\"><head><title>Sign in</title></head><body><h1>Sign in</h1>\
+         <form method=\"post\" action=\"/login\"><input name=\"email\"><input name=\"password\" type=\"password\">\
+         <button>Sign in</button></form></body></html>"
+            .to_owned(),
+    )
+}

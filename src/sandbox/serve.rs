@@ -1,0 +1,216 @@
+//! Sockets: serving until told to stop, with connections that a fault can drop.
+//!
+//! Every connection is wrapped in a [`Wire`] whose [`Line`] the request finds among its extensions. When a fault
+//! cuts the line, the next write fails and the socket closes with a reset, as if the machine had gone.
+
+use super::{handle::Sandbox, options::Options};
+use axum::{extract::connect_info::Connected, serve::IncomingStream};
+use std::{
+    future::Future,
+    io,
+    net::SocketAddr,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+    sync::oneshot,
+    task::JoinHandle,
+};
+
+/// How often changes are written to the file of [`Sandbox::load`] while serving.
+const SAVE_EVERY: Duration = Duration::from_millis(250);
+
+/// The connection of a request, to be cut by a fault.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Line(Arc<AtomicBool>);
+
+impl Line {
+    /// Drops the connection: nothing more leaves it.
+    pub(super) fn cut(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn is_cut(&self) -> bool {
+        self.0.load(Ordering::SeqCst)
+    }
+}
+
+impl Connected<IncomingStream<'_, Lines>> for Line {
+    fn connect_info(stream: IncomingStream<'_, Lines>) -> Self {
+        stream.io().line.clone()
+    }
+}
+
+/// A listener whose connections can be cut.
+struct Lines(TcpListener);
+
+impl axum::serve::Listener for Lines {
+    type Io = Wire;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Wire, SocketAddr) {
+        let (stream, address) = axum::serve::Listener::accept(&mut self.0).await;
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::trace!(%error, "failed to turn off delays on a connection");
+        }
+        let line = Line::default();
+        (Wire { stream, line }, address)
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.0.local_addr()
+    }
+}
+
+/// A connection that can be cut.
+struct Wire {
+    stream: TcpStream,
+    line: Line,
+}
+
+impl Wire {
+    /// Fails once the line is cut; the socket is then told to close with a reset.
+    fn check(&self) -> io::Result<()> {
+        if !self.line.is_cut() {
+            return Ok(());
+        }
+        self.stream.set_zero_linger()?;
+        Err(io::ErrorKind::ConnectionReset.into())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check()?;
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}
+
+impl Sandbox {
+    /// Serves until `shutdown` is done and the requests in flight are answered.
+    ///
+    /// Changes are written to the file of [`Sandbox::load`], if there is one, shortly after they happen and at
+    /// the end.
+    pub async fn serve<F>(&self, listener: TcpListener, shutdown: F) -> io::Result<()>
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let service = self.router().into_make_service_with_connect_info::<Line>();
+        let served = axum::serve(Lines(listener), service).with_graceful_shutdown(shutdown);
+        tokio::select! {
+            ended = served.into_future() => ended?,
+            never = self.keep_saving() => match never {},
+        }
+        self.save_apart().await
+    }
+
+    async fn keep_saving(&self) -> std::convert::Infallible {
+        loop {
+            tokio::time::sleep(SAVE_EVERY).await;
+            if let Err(error) = self.save_apart().await {
+                tracing::error!(%error, "failed to save the sandbox; trying again");
+            }
+        }
+    }
+
+    /// Saves on a thread where waiting for the disk holds nobody up.
+    async fn save_apart(&self) -> io::Result<()> {
+        if !self.unsaved() {
+            return Ok(());
+        }
+        let sandbox = self.clone();
+        tokio::task::spawn_blocking(move || sandbox.save())
+            .await
+            .map_err(io::Error::other)?
+    }
+
+    /// Starts a service on a free port of 127.0.0.1, for tests and the demo.
+    pub async fn start(options: Options) -> io::Result<Running> {
+        Self::new(options).run().await
+    }
+
+    /// Serves on a free port of 127.0.0.1 until the answer is dropped.
+    pub async fn run(&self) -> io::Result<Running> {
+        self.run_on(TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?)
+    }
+
+    /// Serves on `listener` until the answer is dropped.
+    pub fn run_on(&self, listener: TcpListener) -> io::Result<Running> {
+        let address = listener.local_addr()?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let sandbox = self.clone();
+        let task = tokio::spawn(async move {
+            // A sender that is dropped is the signal as well.
+            let shutdown = async move { stopped.await.unwrap_or_default() };
+            sandbox.serve(listener, shutdown).await
+        });
+        Ok(Running {
+            url: format!("http://{address}"),
+            address,
+            sandbox: self.clone(),
+            stop: Some(stop),
+            task: Some(task),
+        })
+    }
+}
+
+/// A service that runs until this is dropped.
+#[derive(Debug)]
+pub struct Running {
+    /// Its base address, without a slash at the end.
+    pub url: String,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The handle to it.
+    pub sandbox: Sandbox,
+    stop: Option<oneshot::Sender<()>>,
+    task: Option<JoinHandle<io::Result<()>>>,
+}
+
+impl Running {
+    /// The token that may do everything.
+    pub fn token(&self) -> String {
+        self.sandbox.options().token
+    }
+
+    /// Stops, and waits until the port is free and the requests in flight are answered.
+    pub async fn stop(mut self) -> io::Result<()> {
+        drop(self.stop.take());
+        match self.task.take() {
+            Some(task) => task.await.map_err(io::Error::other)?,
+            None => Ok(()),
+        }
+    }
+}

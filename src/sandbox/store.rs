@@ -1,0 +1,311 @@
+//! What the service keeps, and the rules between its parts: who owns what, which slugs are free, what readers see.
+//!
+//! A plain value: ids and moments come in as arguments. It checks nothing that colleagues in the dashboard
+//! could do; the rules of API input are in `fields`.
+
+use super::options::Options;
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+use uuid::Uuid;
+
+/// A workspace (section 2.1).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Workspace {
+    /// Its id.
+    pub id: Uuid,
+    /// Its name.
+    pub name: String,
+    /// HTML.
+    pub description: String,
+    /// For search engines.
+    pub meta_description: Option<String>,
+    /// A host name.
+    pub custom_domain: Option<String>,
+}
+
+/// A category (section 2.2).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Category {
+    /// Its id.
+    pub id: Uuid,
+    /// Who created it.
+    pub user_id: u64,
+    /// The workspace that owns it.
+    pub workspace: Uuid,
+    /// Its name.
+    pub name: String,
+    /// Its slug, unique in the workspace.
+    pub slug: String,
+    /// What readers see below the name.
+    pub description: Option<String>,
+    /// For search engines.
+    pub meta_description: Option<String>,
+    /// The last change.
+    pub updated_at: DateTime<Utc>,
+    /// The creation.
+    pub created_at: DateTime<Utc>,
+}
+
+/// An article (section 2.3).
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Article {
+    /// Its id.
+    pub id: Uuid,
+    /// Who created it.
+    pub user_id: u64,
+    /// The category it is in.
+    pub category_id: Uuid,
+    /// Its title.
+    pub title: String,
+    /// Its slug, unique in the category.
+    pub slug: String,
+    /// HTML.
+    pub text: String,
+    /// A summary.
+    pub introtext: Option<String>,
+    /// Search words.
+    pub keywords: Option<String>,
+    /// Whether it is shown.
+    pub enabled: bool,
+    /// Whether it is unpublished.
+    pub draft: bool,
+    /// Times read.
+    pub views: i64,
+    /// Readers who were happy with it.
+    pub rating_happy: i64,
+    /// Readers who were neither.
+    pub rating_neutral: i64,
+    /// Readers who were not.
+    pub rating_sad: i64,
+    /// The last change.
+    pub updated_at: DateTime<Utc>,
+    /// The creation.
+    pub created_at: DateTime<Utc>,
+}
+
+impl Article {
+    /// `updated_at` as the API writes it.
+    pub fn revision(&self) -> String {
+        super::clock::stamp(self.updated_at)
+    }
+}
+
+/// An article to add without the rules of the API: any slug, any length, any state.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewSeed {
+    /// The category.
+    pub category: Uuid,
+    /// The title.
+    pub title: String,
+    /// The slug.
+    pub slug: String,
+    /// The body.
+    pub text: String,
+    /// A summary.
+    pub introtext: Option<String>,
+    /// Search words.
+    pub keywords: Option<String>,
+    /// Whether it is shown.
+    pub enabled: bool,
+    /// Whether it is unpublished.
+    pub draft: bool,
+}
+
+impl NewSeed {
+    /// A published article.
+    pub fn new(category: Uuid, title: &str, slug: &str, text: &str) -> Self {
+        Self {
+            category,
+            title: title.to_owned(),
+            slug: slug.to_owned(),
+            text: text.to_owned(),
+            introtext: None,
+            keywords: None,
+            enabled: true,
+            draft: false,
+        }
+    }
+
+    /// The same as a draft.
+    #[must_use]
+    pub fn draft(self) -> Self {
+        Self {
+            draft: true,
+            ..self
+        }
+    }
+
+    /// The same, disabled.
+    #[must_use]
+    pub fn disabled(self) -> Self {
+        Self {
+            enabled: false,
+            ..self
+        }
+    }
+}
+
+/// Everything the service keeps. Copies share the articles.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Store {
+    workspaces: Vec<Workspace>,
+    categories: Vec<Category>,
+    /// By order of creation.
+    articles: BTreeMap<u64, Arc<Article>>,
+    places: HashMap<Uuid, u64>,
+    next: u64,
+    /// Grows with every change.
+    changes: u64,
+}
+
+impl Store {
+    /// What was kept before, in the order of creation.
+    pub(super) fn from_parts(
+        workspaces: Vec<Workspace>,
+        categories: Vec<Category>,
+        articles: Vec<Article>,
+        changes: u64,
+    ) -> Self {
+        let mut store = Self {
+            workspaces,
+            categories,
+            ..Self::default()
+        };
+        for article in articles {
+            store.put_article(article);
+        }
+        store.changes = changes;
+        store
+    }
+
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    pub(super) fn workspaces(&self) -> &[Workspace] {
+        &self.workspaces
+    }
+
+    pub(super) fn workspace(&self, id: Uuid) -> Option<&Workspace> {
+        self.workspaces.iter().find(|one| one.id == id)
+    }
+
+    pub(super) fn categories(&self) -> &[Category] {
+        &self.categories
+    }
+
+    pub(super) fn category(&self, id: Uuid) -> Option<&Category> {
+        self.categories.iter().find(|one| one.id == id)
+    }
+
+    /// All articles in the order of their creation.
+    pub(super) fn articles(&self) -> impl Iterator<Item = &Arc<Article>> {
+        self.articles.values()
+    }
+
+    pub(super) fn article(&self, id: Uuid) -> Option<&Arc<Article>> {
+        self.articles.get(self.places.get(&id)?)
+    }
+
+    /// The workspace that owns an article.
+    pub(super) fn workspace_of(&self, article: &Article) -> Option<Uuid> {
+        self.category(article.category_id).map(|one| one.workspace)
+    }
+
+    pub(super) fn put_workspace(&mut self, workspace: Workspace) {
+        self.changes += 1;
+        self.workspaces.push(workspace);
+    }
+
+    pub(super) fn put_category(&mut self, category: Category) {
+        self.changes += 1;
+        match self.categories.iter_mut().find(|one| one.id == category.id) {
+            Some(old) => *old = category,
+            None => self.categories.push(category),
+        }
+    }
+
+    /// Adds an article, or replaces the one with its id at its place.
+    pub(super) fn put_article(&mut self, article: Article) {
+        self.changes += 1;
+        let place = *self.places.entry(article.id).or_insert_with(|| {
+            self.next += 1;
+            self.next
+        });
+        self.articles.insert(place, Arc::new(article));
+    }
+
+    pub(super) fn remove_article(&mut self, id: Uuid) -> Option<Arc<Article>> {
+        let article = self.articles.remove(&self.places.remove(&id)?)?;
+        self.changes += 1;
+        Some(article)
+    }
+
+    /// Tells whether an article other than `but` holds `slug` in the category.
+    pub(super) fn article_slug_taken(
+        &self,
+        options: &Options,
+        category: Uuid,
+        slug: &str,
+        but: Option<Uuid>,
+    ) -> bool {
+        self.articles().any(|one| {
+            one.category_id == category
+                && one.slug == slug
+                && Some(one.id) != but
+                && (options.slug_checks_drafts || (one.enabled && !one.draft))
+        })
+    }
+
+    /// Tells whether a category other than `but` holds `slug` in the workspace.
+    pub(super) fn category_slug_taken(
+        &self,
+        workspace: Uuid,
+        slug: &str,
+        but: Option<Uuid>,
+    ) -> bool {
+        self.categories
+            .iter()
+            .any(|one| one.workspace == workspace && one.slug == slug && Some(one.id) != but)
+    }
+
+    /// The articles of a workspace that readers see in listings, in the order of their creation.
+    pub(super) fn listed_in_workspace<'a>(
+        &'a self,
+        options: &'a Options,
+        workspace: Uuid,
+    ) -> impl Iterator<Item = &'a Arc<Article>> {
+        let inside: std::collections::HashSet<Uuid> = self
+            .categories
+            .iter()
+            .filter(|one| one.workspace == workspace)
+            .map(|one| one.id)
+            .collect();
+        self.articles()
+            .filter(move |one| inside.contains(&one.category_id) && listed(options, one))
+    }
+
+    /// The articles of a category that readers see.
+    pub(super) fn listed_in_category<'a>(
+        &'a self,
+        options: &'a Options,
+        category: Uuid,
+    ) -> impl Iterator<Item = &'a Arc<Article>> {
+        self.articles()
+            .filter(move |one| one.category_id == category && listed(options, one))
+    }
+}
+
+/// Tells whether listings show the article. Drafts are never shown (section 3).
+pub(super) fn listed(options: &Options, article: &Article) -> bool {
+    !article.draft && (article.enabled || options.list_disabled)
+}
+
+/// Tells whether `GET /api/article/{id}` answers with the article.
+pub(super) fn readable(options: &Options, article: &Article) -> bool {
+    !article.draft && (article.enabled || options.read_disabled)
+}
