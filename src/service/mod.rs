@@ -4,7 +4,11 @@
 //! Every endpoint of section 4 of the API specification is one method. The JSON shapes are known in
 //! `wire` alone. Nothing here decides what to do with an answer.
 
+pub mod budget;
 pub mod error;
+pub mod origin;
+pub mod retry;
+pub mod token;
 
 pub use error::{ErrorKind, ServiceError};
 

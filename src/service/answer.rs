@@ -1,0 +1,219 @@
+//! What an answer's status, headers and body mean. Pure (API specification, sections 5 and 7).
+//!
+//! | answer | meaning |
+//! |---|---|
+//! | 3xx, 401, an HTML page with 2xx or 403 | not signed in |
+//! | 404 as JSON with `success: false` | not there; any other 404 is a proxy's, and no answer |
+//! | 429, or 4xx with `x-ratelimit-remaining: 0` | over the budget |
+//! | 403 / other 4xx | no right / refused, with the service's message |
+//! | 408, 5xx | not available |
+//! | 2xx without `success: true` | unreadable |
+
+use super::{
+    ErrorKind,
+    loose::Loose,
+    retry::{Outcome, Verb, retry_after},
+    wire::Head,
+};
+use chrono::{DateTime, Utc};
+use serde_json::Value;
+use std::fmt::Write as _;
+
+/// The longest message that is shown, in characters.
+const LONGEST_MESSAGE: usize = 1000;
+
+/// The parts of an answer that decide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reply<'a> {
+    /// The method of the request.
+    pub(super) verb: Verb,
+    /// The status.
+    pub(super) status: u16,
+    /// `Content-Type`.
+    pub(super) content_type: Option<&'a str>,
+    /// `Retry-After`.
+    pub(super) retry_after: Option<&'a str>,
+    /// `Date`.
+    pub(super) date: Option<&'a str>,
+    /// `x-ratelimit-remaining`.
+    pub(super) remaining: Option<u32>,
+    /// The body, or its beginning.
+    pub(super) body: &'a [u8],
+}
+
+/// What is wrong with an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Verdict {
+    /// The kind of failure.
+    pub(super) kind: ErrorKind,
+    /// What the service said, or what is wrong.
+    pub(super) message: String,
+    /// What it means for trying again.
+    pub(super) outcome: Outcome,
+    /// Whether a write may have been carried out all the same.
+    pub(super) answer_lost: bool,
+}
+
+impl Verdict {
+    fn last(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            outcome: Outcome::Final,
+            answer_lost: false,
+        }
+    }
+
+    /// An answer that is not the service's: who knows what became of the request.
+    pub(super) fn unreadable(message: impl Into<String>, verb: Verb) -> Self {
+        Self {
+            answer_lost: !verb.is_read(),
+            ..Self::last(ErrorKind::Unreadable, message)
+        }
+    }
+
+    fn not_signed_in(why: &str) -> Self {
+        Self::last(ErrorKind::Unauthorized, format!("not signed in: {why}"))
+    }
+}
+
+/// Judges an answer that is no success.
+pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
+    let html = is_html(reply.content_type, reply.body);
+    let said = said(reply.body);
+    let asked = retry_after(reply.retry_after, reply.date, now);
+    match reply.status {
+        300..=399 => Verdict::not_signed_in("the service answered with a redirect"),
+        401 => Verdict::not_signed_in(said.as_deref().unwrap_or("the token was refused")),
+        429 => throttled(asked, said),
+        400..=499 if reply.remaining == Some(0) => throttled(asked, said),
+        200..=299 | 403 if html => Verdict {
+            answer_lost: reply.status < 300 && !reply.verb.is_read(),
+            ..Verdict::not_signed_in("the service answered with a web page")
+        },
+        403 => Verdict::last(ErrorKind::Forbidden, said.unwrap_or_default()),
+        404 if says_no(reply.body) => Verdict::last(ErrorKind::NotFound, said.unwrap_or_default()),
+        404 => Verdict::unreadable("a 404 that is not the service's own", reply.verb),
+        408 | 500 | 502..=599 => Verdict {
+            kind: ErrorKind::Unavailable,
+            message: said.unwrap_or_default(),
+            outcome: Outcome::Down { retry_after: asked },
+            answer_lost: !reply.verb.is_read(),
+        },
+        400..=499 | 501 => Verdict::last(ErrorKind::Refused, said.unwrap_or_default()),
+        _ => Verdict::unreadable("a status that the service does not have", reply.verb),
+    }
+}
+
+/// Checks that a 2xx answer is the service's and says `success: true`.
+pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
+    if is_html(reply.content_type, reply.body) {
+        return Err(Verdict {
+            answer_lost: !reply.verb.is_read(),
+            ..Verdict::not_signed_in("the service answered with a web page")
+        });
+    }
+    let head: Head = serde_json::from_slice(reply.body)
+        .map_err(|error| Verdict::unreadable(format!("no readable JSON: {error}"), reply.verb))?;
+    if succeeded(&head.success) {
+        return Ok(());
+    }
+    let mut message = "an answer without success: true".to_owned();
+    if let Some(said) = head.message.text() {
+        message.push_str(": ");
+        message.push_str(&shown(said, LONGEST_MESSAGE));
+    }
+    Err(Verdict::unreadable(message, reply.verb))
+}
+
+/// Tells whether `success` is true.
+pub(super) fn succeeded(success: &Loose) -> bool {
+    success.flag() == Some(true)
+}
+
+/// Tells a web page by its type or its first byte.
+pub(super) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
+    let by_type = content_type.is_some_and(|kind| {
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        kind.eq_ignore_ascii_case("text/html") || kind.eq_ignore_ascii_case("application/xhtml+xml")
+    });
+    by_type || body.trim_ascii_start().first() == Some(&b'<')
+}
+
+/// Escapes control characters and invisible direction marks, and cuts at so many characters
+/// (failures row 140).
+pub(super) fn shown(text: &str, longest: usize) -> String {
+    let mut shown = String::with_capacity(text.len().min(longest * 4));
+    for (count, character) in text.chars().enumerate() {
+        if count == longest {
+            shown.push('…');
+            break;
+        }
+        if character.is_control() || is_direction_mark(character) {
+            shown.extend(character.escape_default());
+        } else {
+            shown.push(character);
+        }
+    }
+    shown
+}
+
+/// Marks that turn the direction of text, with which a terminal can be made to show something else.
+fn is_direction_mark(character: char) -> bool {
+    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+fn throttled(retry_after: Option<std::time::Duration>, said: Option<String>) -> Verdict {
+    Verdict {
+        kind: ErrorKind::RateLimited { retry_after },
+        message: said.unwrap_or_else(|| "over the service's limit".to_owned()),
+        outcome: Outcome::Throttled { retry_after },
+        answer_lost: false,
+    }
+}
+
+/// Tells whether a body is JSON with `success: false`.
+fn says_no(body: &[u8]) -> bool {
+    serde_json::from_slice::<Head>(body).is_ok_and(|head| head.success.flag() == Some(false))
+}
+
+/// The `message` of a body, with the details under `errors`, whose layout is not specified.
+fn said(body: &[u8]) -> Option<String> {
+    let value: Value = serde_json::from_slice(body).ok()?;
+    let mut said = match value.get("message") {
+        Some(Value::String(message)) => message.clone(),
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))
+        | None => String::new(),
+    };
+    let mut details = String::new();
+    if let Some(errors) = value.get("errors") {
+        flatten(errors, "", &mut details);
+    }
+    if !details.is_empty() {
+        let between = if said.is_empty() { "" } else { ": " };
+        said.push_str(between);
+        said.push_str(&details);
+    }
+    (!said.is_empty()).then(|| shown(&said, LONGEST_MESSAGE))
+}
+
+fn flatten(value: &Value, name: &str, into: &mut String) {
+    let mut leaf = |text: &dyn std::fmt::Display| {
+        let between = if into.is_empty() { "" } else { "; " };
+        let colon = if name.is_empty() { "" } else { ": " };
+        // Writing into a text cannot fail.
+        let written = write!(into, "{between}{name}{colon}{text}");
+        debug_assert!(written.is_ok());
+    };
+    match value {
+        Value::Null => {}
+        Value::Bool(flag) => leaf(flag),
+        Value::Number(number) => leaf(number),
+        Value::String(text) => leaf(text),
+        Value::Array(values) => values.iter().for_each(|value| flatten(value, name, into)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| flatten(value, key, into)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! The budget against its promises.

@@ -1,0 +1,158 @@
+//! Values that a service may write in more than one way.
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{self, IgnoredAny, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+use std::{fmt, marker::PhantomData};
+
+/// A value of any shape, read as a flag, a figure or a text.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) enum Loose {
+    /// Absent or `null`.
+    #[default]
+    Missing,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, without its fraction.
+    Number(i64),
+    /// A text.
+    Text(String),
+    /// An array or an object.
+    Other,
+}
+
+impl Loose {
+    /// Tells whether there was nothing.
+    pub(super) fn is_missing(&self) -> bool {
+        *self == Self::Missing
+    }
+
+    /// As a flag.
+    pub(super) fn flag(&self) -> Option<bool> {
+        match self {
+            Self::Bool(flag) => Some(*flag),
+            Self::Number(number) => Some(*number != 0),
+            Self::Text(text) => match text.as_str() {
+                "1" | "true" => Some(true),
+                "0" | "false" | "" => Some(false),
+                _ => None,
+            },
+            Self::Missing | Self::Other => None,
+        }
+    }
+
+    /// As a figure; 0 where it is none.
+    pub(super) fn number(&self) -> i64 {
+        match self {
+            Self::Number(number) => *number,
+            Self::Text(text) => text.trim().parse().unwrap_or(0),
+            Self::Missing | Self::Bool(_) | Self::Other => 0,
+        }
+    }
+
+    /// As a text.
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Missing | Self::Bool(_) | Self::Number(_) | Self::Other => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Loose {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Any;
+        impl<'de> Visitor<'de> for Any {
+            type Value = Loose;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("any value")
+            }
+
+            fn visit_bool<E>(self, flag: bool) -> Result<Loose, E> {
+                Ok(Loose::Bool(flag))
+            }
+
+            fn visit_i64<E>(self, number: i64) -> Result<Loose, E> {
+                Ok(Loose::Number(number))
+            }
+
+            fn visit_u64<E>(self, number: u64) -> Result<Loose, E> {
+                Ok(Loose::Number(i64::try_from(number).unwrap_or(i64::MAX)))
+            }
+
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a figure without its fraction is meant, and the cast saturates"
+            )]
+            fn visit_f64<E>(self, number: f64) -> Result<Loose, E> {
+                Ok(Loose::Number(number as i64))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
+                Ok(Loose::Text(text.to_owned()))
+            }
+
+            fn visit_unit<E>(self) -> Result<Loose, E> {
+                Ok(Loose::Missing)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Loose, A::Error> {
+                while seq.next_element::<IgnoredAny>()?.is_some() {}
+                Ok(Loose::Other)
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
+                while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+                Ok(Loose::Other)
+            }
+        }
+        from.deserialize_any(Any)
+    }
+}
+
+/// An object, alone or as the only entry of an array.
+pub(super) struct One<T>(pub(super) T);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for One<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Either<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Either<T> {
+            type Value = One<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object, or an array with one")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<One<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(One)
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<One<T>, A::Error> {
+                let first = seq
+                    .next_element()?
+                    .ok_or_else(|| de::Error::invalid_length(0, &self))?;
+                let mut count = 1;
+                while seq.next_element::<IgnoredAny>()?.is_some() {
+                    count += 1;
+                }
+                if count == 1 {
+                    Ok(One(first))
+                } else {
+                    Err(de::Error::invalid_length(count, &self))
+                }
+            }
+        }
+        from.deserialize_any(Either(PhantomData))
+    }
+}
+
+/// Keeps "absent" and `null` apart: for fields with `default`.
+pub(super) fn present<'de, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
+    Option::<T>::deserialize(from).map(Some)
+}

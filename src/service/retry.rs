@@ -1,0 +1,242 @@
+//! When a request is sent again, and after how long. Pure: no clock, no randomness.
+//!
+//! | outcome | GET | POST, PUT, DELETE |
+//! |---|---|---|
+//! | refused for want of budget (429) | wait, again | wait, again: it was not carried out |
+//! | no connection, answer lost, 5xx | wait, again | never: the caller looks first (failures rows 14 to 17) |
+//! | any other answer | never | never |
+//!
+//! Five tries in all. `Retry-After` is obeyed; when it is longer than one is ready to wait, that is the end.
+
+use chrono::{DateTime, Utc};
+use std::time::Duration;
+
+/// How often a request is sent at most.
+pub const MAX_TRIES: u32 = 5;
+
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+/// Four of these pauses (5, 10, 20, 40 s) outlast the service's minute.
+const FIRST_PAUSE_THROTTLED: Duration = Duration::from_secs(5);
+const SHORTEST: Duration = Duration::from_secs(1);
+const LONGEST: Duration = Duration::from_hours(24);
+
+/// The methods of the API.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verb {
+    /// Reads.
+    Get,
+    /// Creates.
+    Post,
+    /// Changes.
+    Put,
+    /// Deletes.
+    Delete,
+}
+
+impl Verb {
+    /// The method's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Delete => "DELETE",
+        }
+    }
+
+    /// Tells whether the method changes nothing, so that it can be repeated unseen.
+    pub const fn is_read(self) -> bool {
+        match self {
+            Self::Get => true,
+            Self::Post | Self::Put | Self::Delete => false,
+        }
+    }
+}
+
+/// How a try ended, as far as the rule cares.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// 429, or a refusal with nothing left of the minute.
+    Throttled {
+        /// What `Retry-After` said.
+        retry_after: Option<Duration>,
+    },
+    /// 5xx or 408.
+    Down {
+        /// What `Retry-After` said.
+        retry_after: Option<Duration>,
+    },
+    /// There was no connection; nothing was sent.
+    Unsent,
+    /// The request was sent, and the answer did not come or broke off.
+    Lost,
+    /// An answer that will not change by asking again.
+    Final,
+}
+
+/// What to do now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Decision {
+    /// Return the error.
+    GiveUp,
+    /// Send again after so long.
+    Wait(Duration),
+}
+
+/// Decides after the `attempt`-th try (the first is 1); `jitter` is from 0 to 1, `patience` the longest wait.
+pub fn decide(
+    verb: Verb,
+    outcome: Outcome,
+    attempt: u32,
+    jitter: f64,
+    patience: Duration,
+) -> Decision {
+    if attempt >= MAX_TRIES {
+        return Decision::GiveUp;
+    }
+    let (asked, first) = match outcome {
+        Outcome::Final => return Decision::GiveUp,
+        Outcome::Throttled { retry_after } => (retry_after, FIRST_PAUSE_THROTTLED),
+        Outcome::Down { .. } | Outcome::Unsent | Outcome::Lost if !verb.is_read() => {
+            return Decision::GiveUp;
+        }
+        Outcome::Down { retry_after } => (retry_after, FIRST_PAUSE),
+        Outcome::Unsent | Outcome::Lost => (None, FIRST_PAUSE),
+    };
+    let pause = asked.unwrap_or_else(|| first * 2_u32.saturating_pow(attempt.saturating_sub(1)));
+    if pause > patience {
+        return Decision::GiveUp;
+    }
+    // Spread upwards only: never earlier than asked.
+    Decision::Wait(pause + pause.min(FIRST_PAUSE_THROTTLED).mul_f64(jitter.clamp(0.0, 1.0) / 4.0))
+}
+
+/// Reads `Retry-After`: seconds, or a date taken against the answer's own `Date` (failures row 108).
+///
+/// `now` stands in where the answer has no date. The result lies between 1 s and 24 h.
+pub fn retry_after(value: Option<&str>, date: Option<&str>, now: DateTime<Utc>) -> Option<Duration> {
+    let value = value?.trim();
+    let wait = if let Ok(seconds) = value.parse::<u64>() {
+        Duration::from_secs(seconds)
+    } else if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        LONGEST
+    } else {
+        let until = http_date(value)?;
+        let from = date.and_then(http_date).unwrap_or(now);
+        (until - from).to_std().unwrap_or(SHORTEST)
+    };
+    Some(wait.clamp(SHORTEST, LONGEST))
+}
+
+fn http_date(text: &str) -> Option<DateTime<Utc>> {
+    DateTime::parse_from_rfc2822(text.trim())
+        .ok()
+        .map(|moment| moment.to_utc())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_mins(2);
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    #[test]
+    fn the_table_holds_for_every_method_and_outcome() {
+        let throttled = Outcome::Throttled { retry_after: None };
+        let down = Outcome::Down { retry_after: None };
+        let cases = [
+            (throttled, [true, true, true, true]),
+            (down, [true, false, false, false]),
+            (Outcome::Unsent, [true, false, false, false]),
+            (Outcome::Lost, [true, false, false, false]),
+            (Outcome::Final, [false; 4]),
+        ];
+        for (outcome, again) in cases {
+            for (verb, again) in [Verb::Get, Verb::Post, Verb::Put, Verb::Delete]
+                .into_iter()
+                .zip(again)
+            {
+                let decision = decide(verb, outcome, 1, 0.0, PATIENCE);
+                assert_eq!(decision != Decision::GiveUp, again, "{verb:?} {outcome:?}");
+                assert_eq!(
+                    decide(verb, outcome, MAX_TRIES, 0.0, PATIENCE),
+                    Decision::GiveUp
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn pauses_double_and_never_shrink_below_what_was_asked() {
+        let pause = |outcome, attempt, jitter| {
+            match decide(Verb::Get, outcome, attempt, jitter, PATIENCE) {
+                Decision::Wait(wait) => wait,
+                Decision::GiveUp => panic!("gave up on {outcome:?}"),
+            }
+        };
+        let waits: Vec<Duration> = (1..MAX_TRIES)
+            .map(|attempt| pause(Outcome::Lost, attempt, 0.0))
+            .collect();
+        assert_eq!(waits, [1, 2, 4, 8].map(seconds));
+        let minute: Duration = (1..MAX_TRIES)
+            .map(|attempt| pause(Outcome::Throttled { retry_after: None }, attempt, 0.0))
+            .sum();
+        assert!(minute > seconds(61), "{minute:?}");
+        let asked = Outcome::Throttled {
+            retry_after: Some(seconds(7)),
+        };
+        assert_eq!(pause(asked, 3, 0.0), seconds(7));
+        assert!((seconds(7)..seconds(9)).contains(&pause(asked, 3, 1.0)));
+    }
+
+    #[test]
+    fn a_wait_longer_than_ones_patience_is_the_end() {
+        let asked = |wait| Outcome::Throttled {
+            retry_after: Some(wait),
+        };
+        assert_eq!(
+            decide(Verb::Get, asked(seconds(121)), 1, 0.0, PATIENCE),
+            Decision::GiveUp
+        );
+        assert_eq!(
+            decide(Verb::Put, asked(seconds(120)), 1, 0.0, PATIENCE),
+            Decision::Wait(seconds(120))
+        );
+    }
+
+    #[test]
+    fn f108_retry_after_is_read_as_seconds_or_date_and_clamped() {
+        let now = http_date("Fri, 20 Nov 2026 12:00:00 GMT").expect("a date");
+        let cases = [
+            (Some("30"), None, Some(seconds(30))),
+            (Some(" 0 "), None, Some(seconds(1))),
+            (Some("999999999"), None, Some(LONGEST)),
+            (Some("99999999999999999999999999"), None, Some(LONGEST)),
+            (Some("-5"), None, None),
+            (Some("soon"), None, None),
+            (Some(""), None, None),
+            (None, None, None),
+            // The service's clock is a year behind; its own date tells the difference.
+            (
+                Some("Thu, 20 Nov 2025 12:00:30 GMT"),
+                Some("Thu, 20 Nov 2025 12:00:00 GMT"),
+                Some(seconds(30)),
+            ),
+            (Some("Fri, 20 Nov 2026 12:01:00 GMT"), None, Some(seconds(60))),
+            (
+                Some("Fri, 20 Nov 2026 12:01:00 GMT"),
+                Some("garbled"),
+                Some(seconds(60)),
+            ),
+            (Some("Thu, 20 Nov 2025 12:00:00 GMT"), None, Some(seconds(1))),
+            (Some("Fri, 20 Nov 2099 12:00:00 GMT"), None, Some(LONGEST)),
+        ];
+        for (value, date, wait) in cases {
+            assert_eq!(retry_after(value, date, now), wait, "{value:?} {date:?}");
+        }
+    }
+}

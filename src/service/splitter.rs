@@ -1,0 +1,458 @@
+//! Cuts a JSON document into the entries of its known arrays, as the bytes come in. Pure.
+//!
+//! An entry is handed over as its own bytes, one at a time, so that memory holds one entry and not the
+//! document (design, section 13). All around the entries, the *envelope*, is kept, with the known arrays
+//! empty. Here only structure is read: strings, escapes, nesting, commas. Whether an entry and the envelope are
+//! JSON in detail is for the parser that reads them next.
+//!
+//! A document that breaks off, at whatever byte, is never accepted by [`Splitter::finish`].
+
+use memchr::memchr2;
+
+/// A step of a path to a known array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// The value of this key.
+    Key(&'static str),
+    /// Any entry of an array.
+    Any,
+}
+
+/// Paths to the known arrays.
+pub(super) type Paths = &'static [&'static [Step]];
+
+/// What may be held in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Caps {
+    /// The longest entry.
+    pub(super) entry: usize,
+    /// The longest envelope.
+    pub(super) envelope: usize,
+}
+
+/// Of an entry over the cap, so much is kept: enough to find its id.
+const KEPT_OF_A_GIANT: usize = 64 * 1024;
+/// The deepest nesting; the JSON parser has the same limit.
+const DEEPEST: usize = 128;
+/// The longest key or id that is looked at.
+const LONGEST_TOKEN: usize = 256;
+
+/// Why a document cannot be split.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub(super) enum SplitError {
+    /// Something that JSON does not allow at this place.
+    #[error("the answer is not JSON at byte {at}")]
+    Syntax {
+        /// The offset.
+        at: u64,
+    },
+    /// The document ended early.
+    #[error("the answer broke off at byte {at}")]
+    BrokenOff {
+        /// Its length.
+        at: u64,
+    },
+    /// Nested deeper than any real answer.
+    #[error("the answer is nested too deeply at byte {at}")]
+    TooDeep {
+        /// The offset.
+        at: u64,
+    },
+    /// All but the entries is too long.
+    #[error("the answer is too long outside of its articles")]
+    TooLong,
+}
+
+/// One entry of a known array.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    /// Its bytes; of a giant, the beginning.
+    pub(super) bytes: &'a [u8],
+    /// The `id` of the object that holds the array, when it stands before the array.
+    pub(super) owner: Option<&'a [u8]>,
+    /// Whether it is over the cap.
+    pub(super) giant: bool,
+}
+
+/// What was around the entries.
+#[derive(Debug)]
+pub(super) struct Envelope {
+    /// JSON, with the known arrays empty.
+    pub(super) json: Vec<u8>,
+    /// How often each known array was met, in the order of the paths.
+    pub(super) arrays: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Expect {
+    Value,
+    ValueOrEnd,
+    Key,
+    KeyOrEnd,
+    Colon,
+    CommaOrEnd,
+    Nothing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Lex {
+    Between,
+    Text { key: bool, escaped: bool },
+    Scalar,
+    Entry,
+}
+
+#[derive(Debug)]
+struct Frame {
+    object: bool,
+    key: Vec<u8>,
+    id: Option<Vec<u8>>,
+    known: bool,
+}
+
+/// The state between two chunks.
+#[derive(Debug)]
+pub(super) struct Splitter {
+    paths: Paths,
+    caps: Caps,
+    stack: Vec<Frame>,
+    expect: Expect,
+    lex: Lex,
+    token: Vec<u8>,
+    envelope: Vec<u8>,
+    held: Vec<u8>,
+    giant: bool,
+    nest: Nest,
+    arrays: Vec<usize>,
+    read: u64,
+}
+
+impl Splitter {
+    /// Starts a document.
+    pub(super) fn new(paths: Paths, caps: Caps) -> Self {
+        Self {
+            paths,
+            caps,
+            stack: Vec::new(),
+            expect: Expect::Value,
+            lex: Lex::Between,
+            token: Vec::new(),
+            envelope: Vec::new(),
+            held: Vec::new(),
+            giant: false,
+            nest: Nest::default(),
+            arrays: vec![0; paths.len()],
+            read: 0,
+        }
+    }
+
+    /// Takes the next bytes, and hands over each entry that they complete.
+    pub(super) fn feed(
+        &mut self,
+        chunk: &[u8],
+        take: &mut dyn FnMut(Entry<'_>),
+    ) -> Result<(), SplitError> {
+        let mut rest = chunk;
+        while !rest.is_empty() {
+            let used = match self.lex {
+                Lex::Between => self.between(rest)?,
+                Lex::Text { key, escaped } => self.text(rest, key, escaped),
+                Lex::Scalar => self.scalar(rest),
+                Lex::Entry => self.entry(rest, take)?,
+            };
+            if self.envelope.len() > self.caps.envelope {
+                return Err(SplitError::TooLong);
+            }
+            self.read += used as u64;
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    /// Ends the document: it must be whole.
+    pub(super) fn finish(self) -> Result<Envelope, SplitError> {
+        if self.expect != Expect::Nothing || self.lex != Lex::Between {
+            return Err(SplitError::BrokenOff { at: self.read });
+        }
+        Ok(Envelope {
+            json: self.envelope,
+            arrays: self.arrays,
+        })
+    }
+
+    /// One byte of structure. Returns how many bytes were used: none when an entry begins here.
+    fn between(&mut self, rest: &[u8]) -> Result<usize, SplitError> {
+        let Some(&byte) = rest.first() else {
+            return Ok(0);
+        };
+        if byte.is_ascii_whitespace() {
+            return Ok(1);
+        }
+        let in_known = self.stack.last().is_some_and(|frame| frame.known);
+        match (self.expect, byte) {
+            (Expect::ValueOrEnd, b']') => self.close(false)?,
+            (Expect::Value | Expect::ValueOrEnd, _) if in_known => {
+                self.lex = Lex::Entry;
+                self.nest = Nest::default();
+                self.giant = false;
+                return Ok(0);
+            }
+            (Expect::Value | Expect::ValueOrEnd, b'{' | b'[') => self.open(byte == b'{')?,
+            (Expect::Value | Expect::ValueOrEnd, b'"') => self.start_text(false),
+            (Expect::Value | Expect::ValueOrEnd, b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => {
+                self.lex = Lex::Scalar;
+                return Ok(0);
+            }
+            (Expect::Key | Expect::KeyOrEnd, b'"') => self.start_text(true),
+            (Expect::KeyOrEnd, b'}') => self.close(true)?,
+            (Expect::Colon, b':') => {
+                self.envelope.push(byte);
+                self.expect = Expect::Value;
+            }
+            (Expect::CommaOrEnd, b',') => {
+                if !in_known {
+                    self.envelope.push(byte);
+                }
+                let object = self.stack.last().is_some_and(|frame| frame.object);
+                self.expect = if object { Expect::Key } else { Expect::Value };
+            }
+            (Expect::CommaOrEnd, b'}' | b']') => self.close(byte == b'}')?,
+            (
+                Expect::Value
+                | Expect::ValueOrEnd
+                | Expect::Key
+                | Expect::KeyOrEnd
+                | Expect::Colon
+                | Expect::CommaOrEnd
+                | Expect::Nothing,
+                _,
+            ) => return Err(SplitError::Syntax { at: self.read }),
+        }
+        Ok(1)
+    }
+
+    fn start_text(&mut self, key: bool) {
+        self.envelope.push(b'"');
+        self.token.clear();
+        self.lex = Lex::Text {
+            key,
+            escaped: false,
+        };
+    }
+
+    /// A key or a text of the envelope, to its end or to the end of the chunk.
+    fn text(&mut self, rest: &[u8], key: bool, escaped: bool) -> usize {
+        let (used, ended, escaped) = match memchr2(b'"', b'\\', if escaped { &rest[1..] } else { rest }) {
+            None => (rest.len(), false, false),
+            Some(at) => {
+                let at = at + usize::from(escaped);
+                (at + 1, rest[at] == b'"', rest[at] == b'\\')
+            }
+        };
+        self.envelope.extend_from_slice(&rest[..used]);
+        let words = &rest[..used - usize::from(ended)];
+        let room = LONGEST_TOKEN.saturating_sub(self.token.len());
+        self.token
+            .extend_from_slice(&words[..words.len().min(room)]);
+        if !ended {
+            self.lex = Lex::Text { key, escaped };
+            return used;
+        }
+        self.lex = Lex::Between;
+        self.expect = if key { Expect::Colon } else { Expect::CommaOrEnd };
+        if let Some(frame) = self.stack.last_mut().filter(|frame| frame.object) {
+            if key {
+                std::mem::swap(&mut frame.key, &mut self.token);
+            } else if frame.key == b"id" {
+                frame.id = Some(self.token.clone());
+            }
+        }
+        used
+    }
+
+    /// A number or a word of the envelope.
+    fn scalar(&mut self, rest: &[u8]) -> usize {
+        let used = rest
+            .iter()
+            .position(|&byte| ends_scalar(byte))
+            .unwrap_or(rest.len());
+        self.envelope.extend_from_slice(&rest[..used]);
+        if used < rest.len() {
+            self.lex = Lex::Between;
+            self.expect = Expect::CommaOrEnd;
+        }
+        used
+    }
+
+    fn open(&mut self, object: bool) -> Result<(), SplitError> {
+        if self.stack.len() >= DEEPEST || (self.stack.is_empty() && !object) {
+            return Err(if object {
+                SplitError::TooDeep { at: self.read }
+            } else {
+                SplitError::Syntax { at: self.read }
+            });
+        }
+        let known = if object { None } else { self.known_path() };
+        if let Some(count) = known.and_then(|path| self.arrays.get_mut(path)) {
+            *count += 1;
+        }
+        self.envelope.push(if object { b'{' } else { b'[' });
+        self.stack.push(Frame {
+            object,
+            key: Vec::new(),
+            id: None,
+            known: known.is_some(),
+        });
+        self.expect = if object {
+            Expect::KeyOrEnd
+        } else {
+            Expect::ValueOrEnd
+        };
+        Ok(())
+    }
+
+    fn close(&mut self, object: bool) -> Result<(), SplitError> {
+        if self.stack.pop().is_none_or(|frame| frame.object != object) {
+            return Err(SplitError::Syntax { at: self.read });
+        }
+        self.envelope.push(if object { b'}' } else { b']' });
+        self.expect = if self.stack.is_empty() {
+            Expect::Nothing
+        } else {
+            Expect::CommaOrEnd
+        };
+        Ok(())
+    }
+
+    /// Which known path leads to the value that begins here.
+    fn known_path(&self) -> Option<usize> {
+        self.paths.iter().position(|path| {
+            path.len() == self.stack.len()
+                && path
+                    .iter()
+                    .zip(&self.stack)
+                    .all(|(step, frame)| match step {
+                        Step::Key(key) => frame.object && frame.key == key.as_bytes(),
+                        Step::Any => !frame.object,
+                    })
+        })
+    }
+
+    /// An entry, to its end or to the end of the chunk.
+    fn entry(
+        &mut self,
+        rest: &[u8],
+        take: &mut dyn FnMut(Entry<'_>),
+    ) -> Result<usize, SplitError> {
+        let end = self
+            .nest
+            .end_in(rest)
+            .map_err(|at| SplitError::TooDeep { at: self.read + at as u64 })?;
+        let Some(used) = end else {
+            self.hold(rest);
+            return Ok(rest.len());
+        };
+        if used == 0 && self.held.is_empty() {
+            return Err(SplitError::Syntax { at: self.read });
+        }
+        let in_one_piece = self.held.is_empty() && used <= self.caps.entry;
+        if !in_one_piece {
+            self.hold(&rest[..used]);
+        }
+        take(Entry {
+            bytes: if in_one_piece { &rest[..used] } else { &self.held },
+            owner: self
+                .stack
+                .iter()
+                .rev()
+                .find(|frame| frame.object)
+                .and_then(|frame| frame.id.as_deref()),
+            giant: self.giant,
+        });
+        self.held.clear();
+        self.lex = Lex::Between;
+        self.expect = Expect::CommaOrEnd;
+        Ok(used)
+    }
+
+    /// Keeps a part of an entry; of a giant, only the beginning.
+    fn hold(&mut self, part: &[u8]) {
+        if self.giant {
+            return;
+        }
+        if self.held.len() + part.len() > self.caps.entry {
+            self.giant = true;
+            let room = KEPT_OF_A_GIANT.saturating_sub(self.held.len());
+            self.held.extend_from_slice(&part[..part.len().min(room)]);
+            self.held.truncate(KEPT_OF_A_GIANT);
+            self.held.shrink_to_fit();
+        } else {
+            self.held.extend_from_slice(part);
+        }
+    }
+}
+
+fn ends_scalar(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'{' | b'[')
+}
+
+/// Where in an entry we are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Nest {
+    depth: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Nest {
+    /// How many of these bytes belong to the entry; `None`: all, and more to come. Fails where it is too deep.
+    fn end_in(&mut self, bytes: &[u8]) -> Result<Option<usize>, usize> {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if self.escaped {
+                self.escaped = false;
+                at += 1;
+                continue;
+            }
+            if self.in_text {
+                let Some(found) = memchr2(b'"', b'\\', &bytes[at..]) else {
+                    return Ok(None);
+                };
+                at += found + 1;
+                if bytes[at - 1] == b'\\' {
+                    self.escaped = true;
+                } else {
+                    self.in_text = false;
+                    if self.depth == 0 {
+                        return Ok(Some(at));
+                    }
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_text = true,
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    if self.depth > DEEPEST {
+                        return Err(at);
+                    }
+                }
+                // Of an entry that is a number or a word, the end lies before this byte.
+                b'}' | b']' if self.depth == 0 => return Ok(Some(at)),
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Ok(Some(at + 1));
+                    }
+                }
+                b',' | b' ' | b'\t' | b'\n' | b'\r' if self.depth == 0 => return Ok(Some(at)),
+                _ => {}
+            }
+            at += 1;
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! The access token: a secret that cannot be printed.
+//!
+//! It has no `Display`, its `Debug` says `[redacted]`, and its memory is wiped when it is dropped.
+//! Only the client reads it, for the `Authorization` header.
+
+use crate::model::Digest;
+use secrecy::{ExposeSecret, SecretString};
+use std::fmt;
+
+/// An access token (API specification, section 5).
+#[derive(Clone)]
+pub struct Token(SecretString);
+
+/// Why a text cannot be a token. It does not show the text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum TokenError {
+    /// Nothing but white space.
+    #[error("the token is empty")]
+    Empty,
+    /// Characters that cannot stand in a header.
+    #[error("the token has characters that cannot be sent, such as line breaks or spaces")]
+    Unsendable,
+}
+
+impl Token {
+    /// Takes a token, without the white space around it that files and commands leave.
+    pub fn new(text: &str) -> Result<Self, TokenError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(TokenError::Empty);
+        }
+        if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(TokenError::Unsendable);
+        }
+        Ok(Self(SecretString::from(text)))
+    }
+
+    /// The value of the `Authorization` header.
+    pub(super) fn bearer(&self) -> SecretString {
+        SecretString::from(format!("Bearer {}", self.0.expose_secret()))
+    }
+
+    /// A hash for file names, different for each use: it tells nothing of the token.
+    pub(super) fn fingerprint(&self, about: &[&str]) -> String {
+        let mut parts: Vec<&[u8]> = vec![b"kbsync token", self.0.expose_secret().as_bytes()];
+        parts.extend(about.iter().map(|part| part.as_bytes()));
+        let mut text = Digest::of_parts(&parts).to_string();
+        text.truncate(32);
+        text
+    }
+
+    /// Takes the token out of a text that came from outside (failures row 131).
+    pub(super) fn redact(&self, text: &str) -> String {
+        text.replace(self.0.expose_secret(), "[redacted]")
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[redacted]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANARY: &str = "canary-4711-token";
+
+    #[test]
+    fn f131_a_token_does_not_print() {
+        let token = Token::new(&format!(" {CANARY}\n")).expect("a token");
+        assert_eq!(format!("{token:?} {token:#?}"), "[redacted] [redacted]");
+        assert!(!token.fingerprint(&["x"]).contains("4711"));
+        assert_eq!(
+            token.redact(&format!("bad token {CANARY}!")),
+            "bad token [redacted]!"
+        );
+    }
+
+    #[test]
+    fn a_token_that_cannot_be_sent_is_refused_without_being_shown() {
+        assert_eq!(Token::new(" \n").err(), Some(TokenError::Empty));
+        for text in ["a b", "a\r\nX-Evil: 1", "schlüssel"] {
+            let error = Token::new(text).expect_err("unsendable");
+            assert_eq!(error, TokenError::Unsendable);
+            assert!(!format!("{error} {error:?}").contains(text));
+        }
+    }
+
+    #[test]
+    fn fingerprints_differ_by_token_and_use() {
+        let [a, b] = ["a", "b"].map(|text| Token::new(text).expect("a token"));
+        assert_ne!(a.fingerprint(&["x"]), b.fingerprint(&["x"]));
+        assert_ne!(a.fingerprint(&["x"]), a.fingerprint(&["y"]));
+        assert_eq!(a.fingerprint(&["x"]), a.fingerprint(&["x"]));
+    }
+}

@@ -1,0 +1,342 @@
+//! The service's JSON, in and out (API specification, sections 2 and 4). Known only here and in the
+//! modules that read a listing's envelope.
+//!
+//! Unknown fields are ignored, absent optional ones are tolerated, `null` texts are empty, and flags and
+//! figures may be numbers, texts or booleans. An id must be a UUID.
+
+use super::{
+    ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory, RemoteArticle, RemoteCategory,
+    Workspace,
+    loose::{Loose, One, present},
+};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
+use serde::{Deserialize, Serialize, de::Visitor};
+use std::{fmt, str::FromStr};
+
+/// What every answer begins with.
+#[derive(Deserialize)]
+pub(super) struct Head {
+    /// Must be true in a success.
+    #[serde(default)]
+    pub(super) success: Loose,
+    /// What the service says.
+    #[serde(default)]
+    pub(super) message: Loose,
+}
+
+/// An article, as any endpoint may give it.
+#[derive(Deserialize)]
+pub(super) struct WireArticle {
+    id: String,
+    category_id: Option<String>,
+    title: String,
+    slug: String,
+    /// Absent, `null` or a text: three different things.
+    #[serde(default, deserialize_with = "present")]
+    text: Option<Option<String>>,
+    introtext: Option<String>,
+    keywords: Option<String>,
+    #[serde(default)]
+    enabled: Loose,
+    #[serde(default)]
+    draft: Loose,
+    updated_at: String,
+    #[serde(default)]
+    views: Loose,
+    #[serde(default)]
+    rating_happy: Loose,
+    #[serde(default)]
+    rating_neutral: Loose,
+    #[serde(default)]
+    rating_sad: Loose,
+    full_url: Option<String>,
+}
+
+/// Where an article came from; it decides what a `null` body means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Seen {
+    /// Alone: a `null` body is empty.
+    Alone,
+    /// In a list: a `null` body was left out, so that a list without bodies empties nothing.
+    Listed,
+}
+
+impl WireArticle {
+    /// Checks the ids. `owner` is the category around it, where there is one.
+    pub(super) fn into_article(
+        self,
+        seen: Seen,
+        owner: Option<CategoryId>,
+    ) -> Result<RemoteArticle, String> {
+        let category = match self.category_id {
+            Some(id) => parse_id("category_id", &id)?,
+            None => owner.ok_or("it has no category_id")?,
+        };
+        let figures = [
+            &self.views,
+            &self.rating_happy,
+            &self.rating_neutral,
+            &self.rating_sad,
+        ];
+        let figures = figures
+            .iter()
+            .any(|figure| !figure.is_missing())
+            .then(|| Figures {
+                views: self.views.number(),
+                happy: self.rating_happy.number(),
+                neutral: self.rating_neutral.number(),
+                sad: self.rating_sad.number(),
+            });
+        Ok(RemoteArticle {
+            id: parse_id("id", &self.id)?,
+            category,
+            title: self.title,
+            slug: self.slug,
+            text: match (self.text, seen) {
+                (Some(Some(text)), Seen::Alone | Seen::Listed) => Some(text),
+                (Some(None), Seen::Alone) => Some(String::new()),
+                (Some(None), Seen::Listed) | (None, Seen::Alone | Seen::Listed) => None,
+            },
+            introtext: self.introtext.unwrap_or_default(),
+            keywords: self.keywords.unwrap_or_default(),
+            flags: Flags {
+                enabled: self.enabled.flag(),
+                draft: self.draft.flag(),
+            },
+            revision: Revision(self.updated_at),
+            figures,
+            full_url: self.full_url,
+        })
+    }
+}
+
+/// A category, as any endpoint may give it.
+#[derive(Deserialize)]
+pub(super) struct WireCategory {
+    id: String,
+    base_id: Option<String>,
+    name: String,
+    slug: String,
+    description: Option<String>,
+    meta_description: Option<String>,
+    updated_at: Option<String>,
+}
+
+impl WireCategory {
+    /// Checks the ids.
+    pub(super) fn into_category(self) -> Result<RemoteCategory, String> {
+        Ok(RemoteCategory {
+            id: parse_id("id", &self.id)?,
+            workspace: self
+                .base_id
+                .map(|id| parse_id("base_id", &id))
+                .transpose()?,
+            version: CategoryVersion {
+                name: self.name,
+                slug: self.slug,
+                description: self.description.unwrap_or_default(),
+                meta_description: self.meta_description.unwrap_or_default(),
+            },
+            revision: Revision(self.updated_at.unwrap_or_default()),
+        })
+    }
+}
+
+/// A workspace.
+#[derive(Deserialize)]
+pub(super) struct WireBase {
+    id: String,
+    name: Option<String>,
+    #[serde(default)]
+    public: Loose,
+    custom_domain: Option<String>,
+}
+
+impl WireBase {
+    /// Checks the id.
+    pub(super) fn into_workspace(self) -> Result<Workspace, String> {
+        Ok(Workspace {
+            id: parse_id("id", &self.id)?,
+            name: self.name.unwrap_or_default(),
+            public: self.public.flag().unwrap_or(false),
+            custom_domain: self.custom_domain.filter(|domain| !domain.is_empty()),
+        })
+    }
+}
+
+/// `{success, article}`; the article may stand in an array of one.
+#[derive(Deserialize)]
+pub(super) struct ArticleAnswer {
+    /// The article.
+    pub(super) article: One<WireArticle>,
+}
+
+/// `{success, category}`.
+#[derive(Deserialize)]
+pub(super) struct CategoryAnswer {
+    /// The category.
+    pub(super) category: One<WireCategory>,
+}
+
+/// `{success, bases}`.
+#[derive(Deserialize)]
+pub(super) struct BasesAnswer {
+    /// The workspaces.
+    pub(super) bases: Vec<WireBase>,
+}
+
+/// `{success, base}`; an array in the specification, section 4.2.
+#[derive(Deserialize)]
+pub(super) struct BaseAnswer {
+    /// The workspace.
+    pub(super) base: One<WireBase>,
+}
+
+/// The body of `POST /api/article`.
+#[derive(Serialize)]
+pub(super) struct ArticlePost<'a> {
+    category_id: CategoryId,
+    title: &'a str,
+    slug: &'a str,
+    text: &'a str,
+    enabled: bool,
+    draft: bool,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    introtext: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    keywords: &'a str,
+}
+
+impl<'a> From<&'a NewArticle> for ArticlePost<'a> {
+    fn from(new: &'a NewArticle) -> Self {
+        Self {
+            category_id: new.category,
+            title: &new.title,
+            slug: &new.slug,
+            text: &new.text,
+            enabled: new.enabled,
+            draft: new.draft,
+            introtext: &new.introtext,
+            keywords: &new.keywords,
+        }
+    }
+}
+
+/// The body of `PUT /api/article/{id}`: only what changes. Empty, it is a probe.
+#[derive(Serialize, Default)]
+pub(super) struct ArticlePut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    category_id: Option<CategoryId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    title: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slug: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    enabled: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    introtext: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    keywords: Option<&'a str>,
+}
+
+impl<'a> From<&'a ArticlePatch> for ArticlePut<'a> {
+    fn from(patch: &'a ArticlePatch) -> Self {
+        Self {
+            category_id: patch.category,
+            title: patch.title.as_deref(),
+            slug: patch.slug.as_deref(),
+            text: patch.text.as_deref(),
+            enabled: patch.enabled,
+            introtext: patch.introtext.as_deref(),
+            keywords: patch.keywords.as_deref(),
+        }
+    }
+}
+
+/// The body of `POST /api/category`.
+#[derive(Serialize)]
+pub(super) struct CategoryPost<'a> {
+    base_id: WorkspaceId,
+    name: &'a str,
+    slug: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    description: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    meta_description: &'a str,
+}
+
+impl<'a> From<&'a NewCategory> for CategoryPost<'a> {
+    fn from(new: &'a NewCategory) -> Self {
+        Self {
+            base_id: new.workspace,
+            name: &new.version.name,
+            slug: &new.version.slug,
+            description: &new.version.description,
+            meta_description: &new.version.meta_description,
+        }
+    }
+}
+
+/// The body of `PUT /api/category/{id}`: only what changes.
+#[derive(Serialize)]
+pub(super) struct CategoryPut<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    slug: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    meta_description: Option<&'a str>,
+}
+
+impl<'a> From<&'a CategoryPatch> for CategoryPut<'a> {
+    fn from(patch: &'a CategoryPatch) -> Self {
+        Self {
+            name: patch.name.as_deref(),
+            slug: patch.slug.as_deref(),
+            description: patch.description.as_deref(),
+            meta_description: patch.meta_description.as_deref(),
+        }
+    }
+}
+
+/// Reads an id, or says which one is wrong.
+fn parse_id<T: FromStr>(key: &str, text: &str) -> Result<T, String> {
+    text.parse()
+        .map_err(|_| format!("its {key} is no UUID: {}", super::answer::shown(text, 60)))
+}
+
+/// Finds the `id` of an entry that cannot be read as a whole, or of which only the beginning is there.
+pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
+    struct Peek<'a>(&'a mut Option<ArticleId>);
+    impl<'de> Visitor<'de> for Peek<'_> {
+        type Value = ();
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+            while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+                if key == "id" {
+                    *self.0 = map.next_value::<Loose>()?.text().and_then(|id| id.parse().ok());
+                } else {
+                    map.next_value::<serde::de::IgnoredAny>()?;
+                }
+            }
+            Ok(())
+        }
+    }
+    let mut found = None;
+    let mut json = serde_json::Deserializer::from_slice(bytes);
+    // A broken entry ends in an error here; what was found before it counts all the same.
+    match serde::Deserializer::deserialize_map(&mut json, Peek(&mut found)) {
+        Ok(()) | Err(_) => found,
+    }
+}
+
+#[cfg(test)]
+mod tests;
