@@ -14,6 +14,5 @@ fn run(cli: Cli) -> cli::Outcome {
         Failure::failed(error).help("the current folder is gone: change to one")
     })?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
-    let _entered = runtime.enter();
-    cli.run(current, |name| std::env::var(name).ok())
+    runtime.block_on(cli.run(current, |name| std::env::var(name).ok()))
 }

@@ -6,9 +6,10 @@
 use super::exit::ExitCode;
 use crate::{
     config::ConfigError,
-    service::{ErrorKind, ServiceError},
+    service::{self, ServiceError},
+    state::{self, StateError},
 };
-use std::io;
+use std::{error::Error, fmt, io};
 
 /// Why a command could not do its work.
 #[derive(Debug)]
@@ -72,8 +73,35 @@ impl From<ServiceError> for Failure {
         Self {
             code,
             help: Some(help),
-            error: error.into(),
+            error: anyhow::Error::new(FailedTo(error)),
         }
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        Self {
+            code: code_of(&error.kind),
+            // The remedy is part of the text.
+            help: None,
+            error: anyhow::Error::new(FailedTo(error)),
+        }
+    }
+}
+
+/// Errors of the modules below are fragments that fit behind these words.
+#[derive(Debug)]
+struct FailedTo<E>(E);
+
+impl<E: fmt::Display> fmt::Display for FailedTo<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {}", self.0)
+    }
+}
+
+impl<E: Error> Error for FailedTo<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
     }
 }
 
@@ -84,26 +112,38 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn advice(kind: &ErrorKind) -> (ExitCode, String) {
+fn code_of(kind: &state::ErrorKind) -> ExitCode {
     match kind {
-        ErrorKind::Unauthorized => (
+        state::ErrorKind::ForeignBinding { .. } => ExitCode::Usage,
+        state::ErrorKind::Busy => ExitCode::Retry,
+        state::ErrorKind::Corrupt
+        | state::ErrorKind::Newer { .. }
+        | state::ErrorKind::Older { .. }
+        | state::ErrorKind::Full
+        | state::ErrorKind::Io => ExitCode::Failed,
+    }
+}
+
+fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
+    match kind {
+        service::ErrorKind::Unauthorized => (
             ExitCode::Failed,
             "the token was not accepted: check that it is current and belongs to this service".into(),
         ),
-        ErrorKind::Forbidden => (
+        service::ErrorKind::Forbidden => (
             ExitCode::Failed,
             "ask the workspace's owner for the right to do this, or use another token".into(),
         ),
-        ErrorKind::NotFound | ErrorKind::NoEndpoint => (
+        service::ErrorKind::NotFound | service::ErrorKind::NoEndpoint => (
             ExitCode::Failed,
             "check the service's address and the ids in kbsync.yaml".into(),
         ),
-        ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
-        ErrorKind::RateLimited { .. } => (
+        service::ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
+        service::ErrorKind::RateLimited { .. } => (
             ExitCode::Retry,
             "the service allows 60 requests a minute and 1,440 a day; try again later".into(),
         ),
-        ErrorKind::BudgetSpent { free_in } => {
+        service::ErrorKind::BudgetSpent { free_in } => {
             let seconds = std::time::Duration::from_secs(free_in.as_secs());
             let wait = humantime::format_duration(seconds);
             (
@@ -111,15 +151,15 @@ fn advice(kind: &ErrorKind) -> (ExitCode, String) {
                 format!("the requests of this day are spent; try again in {wait}"),
             )
         }
-        ErrorKind::Unavailable => (
+        service::ErrorKind::Unavailable => (
             ExitCode::Retry,
             "check the network and the service's address, then try again; `kbsync doctor` looks closer".into(),
         ),
-        ErrorKind::Unreadable => (
+        service::ErrorKind::Unreadable => (
             ExitCode::Failed,
             "check that the address is that of the service itself, not of a proxy or a login page".into(),
         ),
-        ErrorKind::TooLarge => (
+        service::ErrorKind::TooLarge => (
             ExitCode::Failed,
             "shorten the article in the dashboard".into(),
         ),

@@ -14,6 +14,8 @@ mod completions;
 mod init;
 mod logging;
 mod man;
+mod sandbox;
+mod stats;
 
 use context::Context;
 use exit::ExitCode;
@@ -94,6 +96,10 @@ pub enum LogFormat {
 enum Command {
     /// Make a folder a mirror: write its kbsync.yaml
     Init(init::Args),
+    /// Show views and ratings, with bars
+    Stats(stats::Args),
+    /// Run a local stand-in for the service
+    Sandbox(sandbox::Args),
     /// Print completions for a shell
     Completions(completions::Args),
     /// Print the manual page
@@ -116,7 +122,7 @@ impl Cli {
     }
 
     /// Starts the log and runs the command.
-    pub fn run(
+    pub async fn run(
         self,
         current: PathBuf,
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
@@ -129,14 +135,16 @@ impl Cli {
             current,
             env: Box::new(env),
         };
-        self.command.run(&context)
+        self.command.run(&context).await
     }
 }
 
 impl Command {
-    fn run(self, context: &Context) -> Outcome {
+    async fn run(self, context: &Context) -> Outcome {
         match self {
             Self::Init(args) => init::run(args, context),
+            Self::Stats(args) => stats::run(&args, context),
+            Self::Sandbox(args) => sandbox::run(args, context).await,
             Self::Completions(args) => completions::run(&args, context),
             Self::Man => man::run(context),
         }

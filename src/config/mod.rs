@@ -32,7 +32,7 @@ use crate::model::{CategoryId, WorkspaceId};
 use std::{path::PathBuf, time::Duration};
 
 /// The name of the settings file; the folder that holds it is the mirror.
-pub const SETTINGS_FILE: &str = "kbsync.yaml";
+pub use crate::model::path::SETTINGS_FILE;
 
 /// The private folder in a mirror.
 pub const PRIVATE_FOLDER: &str = ".kbsync";

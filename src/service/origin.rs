@@ -234,7 +234,10 @@ mod tests {
             let error = check(other, false).expect_err("another origin");
             assert!(matches!(error, OriginError::Elsewhere { .. }), "{error}");
             assert!(!error.to_string().contains("4711"));
-            assert!(error.to_string().contains("https://kb.example.com"), "{error}");
+            assert!(
+                error.to_string().contains("https://kb.example.com"),
+                "{error}"
+            );
         }
         check("https://kb2.example.com", true).expect("trusted");
         check("https://kb2.example.com", false).expect("remembered");
@@ -250,15 +253,18 @@ mod tests {
         let token = Token::new("canary-4711").expect("a token");
         check_origin(dir.path(), &token, &origin("https://kb.example.com"), false).expect("first");
         let folder = dir.path().join("origins");
-        let mode = |path: &Path| {
-            std::fs::metadata(path).expect("there").permissions().mode() & 0o777
-        };
+        let mode =
+            |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
         assert_eq!(mode(&folder), 0o700);
         for file in std::fs::read_dir(&folder).expect("readable") {
             let path = file.expect("a file").path();
             assert_eq!(mode(&path), 0o600);
             assert!(!path.to_string_lossy().contains("4711"));
-            assert!(!std::fs::read_to_string(&path).expect("text").contains("4711"));
+            assert!(
+                !std::fs::read_to_string(&path)
+                    .expect("text")
+                    .contains("4711")
+            );
         }
     }
 
@@ -266,13 +272,20 @@ mod tests {
     fn loopback_origins_are_neither_blocked_nor_remembered() {
         let dir = tempfile::tempdir().expect("a folder");
         let token = Token::new("canary").expect("a token");
-        for url in ["http://127.0.0.1:4000", "http://[::1]:9", "http://localhost:1"] {
+        for url in [
+            "http://127.0.0.1:4000",
+            "http://[::1]:9",
+            "http://localhost:1",
+        ] {
             assert!(origin(url).is_loopback(), "{url}");
             check_origin(dir.path(), &token, &origin(url), false).expect("loopback");
         }
         check_origin(dir.path(), &token, &origin("https://kb.example.com"), false).expect("first");
         check_origin(dir.path(), &token, &origin("http://127.0.0.1:4"), false).expect("loopback");
-        for url in ["http://127.0.0.1.evil.example", "http://localhost.evil.example"] {
+        for url in [
+            "http://127.0.0.1.evil.example",
+            "http://localhost.evil.example",
+        ] {
             assert!(!origin(url).is_loopback(), "{url}");
         }
     }

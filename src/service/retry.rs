@@ -108,13 +108,22 @@ pub fn decide(
         return Decision::GiveUp;
     }
     // Spread upwards only: never earlier than asked.
-    Decision::Wait(pause + pause.min(FIRST_PAUSE_THROTTLED).mul_f64(jitter.clamp(0.0, 1.0) / 4.0))
+    Decision::Wait(
+        pause
+            + pause
+                .min(FIRST_PAUSE_THROTTLED)
+                .mul_f64(jitter.clamp(0.0, 1.0) / 4.0),
+    )
 }
 
 /// Reads `Retry-After`: seconds, or a date taken against the answer's own `Date` (failures row 108).
 ///
 /// `now` stands in where the answer has no date. The result lies between 1 s and 24 h.
-pub fn retry_after(value: Option<&str>, date: Option<&str>, now: DateTime<Utc>) -> Option<Duration> {
+pub fn retry_after(
+    value: Option<&str>,
+    date: Option<&str>,
+    now: DateTime<Utc>,
+) -> Option<Duration> {
     let value = value?.trim();
     let wait = if let Ok(seconds) = value.parse::<u64>() {
         Duration::from_secs(seconds)
@@ -172,11 +181,15 @@ mod tests {
 
     #[test]
     fn pauses_double_and_never_shrink_below_what_was_asked() {
-        let pause = |outcome, attempt, jitter| {
-            match decide(Verb::Get, outcome, attempt, jitter, PATIENCE) {
-                Decision::Wait(wait) => wait,
-                Decision::GiveUp => panic!("gave up on {outcome:?}"),
-            }
+        let pause = |outcome, attempt, jitter| match decide(
+            Verb::Get,
+            outcome,
+            attempt,
+            jitter,
+            PATIENCE,
+        ) {
+            Decision::Wait(wait) => wait,
+            Decision::GiveUp => panic!("gave up on {outcome:?}"),
         };
         let waits: Vec<Duration> = (1..MAX_TRIES)
             .map(|attempt| pause(Outcome::Lost, attempt, 0.0))
@@ -226,13 +239,21 @@ mod tests {
                 Some("Thu, 20 Nov 2025 12:00:00 GMT"),
                 Some(seconds(30)),
             ),
-            (Some("Fri, 20 Nov 2026 12:01:00 GMT"), None, Some(seconds(60))),
+            (
+                Some("Fri, 20 Nov 2026 12:01:00 GMT"),
+                None,
+                Some(seconds(60)),
+            ),
             (
                 Some("Fri, 20 Nov 2026 12:01:00 GMT"),
                 Some("garbled"),
                 Some(seconds(60)),
             ),
-            (Some("Thu, 20 Nov 2025 12:00:00 GMT"), None, Some(seconds(1))),
+            (
+                Some("Thu, 20 Nov 2025 12:00:00 GMT"),
+                None,
+                Some(seconds(1)),
+            ),
             (Some("Fri, 20 Nov 2099 12:00:00 GMT"), None, Some(LONGEST)),
         ];
         for (value, date, wait) in cases {

@@ -210,13 +210,43 @@ mod tests {
     fn f106_time_is_told_by_the_boot_clock_and_across_boots_by_the_wall() {
         let cases = [
             ("same boot", moment(0, 7, 100), moment(50, 7, 900), 800),
-            ("wall forward", moment(0, 7, 0), moment(86_400_000, 7, 10), 10),
+            (
+                "wall forward",
+                moment(0, 7, 0),
+                moment(86_400_000, 7, 10),
+                10,
+            ),
             ("wall back", moment(86_400_000, 7, 0), moment(0, 7, 10), 10),
-            ("rebooted", moment(1000, 7, 900), moment(61_000, 8, 5), 60_000),
-            ("rebooted, wall back", moment(9000, 7, 900), moment(0, 8, 5), 5),
-            ("no boot clock", moment(1000, 0, 0), moment(3000, 0, 0), 2000),
-            ("no boot clock, wall back", moment(9, 0, 0), moment(3, 0, 0), 0),
-            ("uptime restarted", moment(0, 7, 90_000), moment(4000, 7, 10), 4000),
+            (
+                "rebooted",
+                moment(1000, 7, 900),
+                moment(61_000, 8, 5),
+                60_000,
+            ),
+            (
+                "rebooted, wall back",
+                moment(9000, 7, 900),
+                moment(0, 8, 5),
+                5,
+            ),
+            (
+                "no boot clock",
+                moment(1000, 0, 0),
+                moment(3000, 0, 0),
+                2000,
+            ),
+            (
+                "no boot clock, wall back",
+                moment(9, 0, 0),
+                moment(3, 0, 0),
+                0,
+            ),
+            (
+                "uptime restarted",
+                moment(0, 7, 90_000),
+                moment(4000, 7, 10),
+                4000,
+            ),
         ];
         for (name, earlier, now, millis) in cases {
             assert_eq!(now.millis_since(earlier), millis, "{name}");

@@ -151,7 +151,9 @@ impl Budget {
         }
         if let Some(remaining) = remaining {
             self.turn(|tally| {
-                let ours = tally.per_minute(&self.limits).saturating_sub(tally.minute());
+                let ours = tally
+                    .per_minute(&self.limits)
+                    .saturating_sub(tally.minute());
                 let others = ours.saturating_sub(remaining);
                 ((), (others > 0).then_some(Entry::Spent(others)))
             })
@@ -239,13 +241,14 @@ impl Budget {
                 records.extend(entry.map(|entry| Record { at: now, entry }));
                 Ok(outcome)
             }
-            Store::File(ledger) => self
-                .turn_at(ledger, decide)
-                .await
-                .map_err(|source| Refusal::Broken {
-                    path: ledger.path().to_owned(),
-                    source,
-                }),
+            Store::File(ledger) => {
+                self.turn_at(ledger, decide)
+                    .await
+                    .map_err(|source| Refusal::Broken {
+                        path: ledger.path().to_owned(),
+                        source,
+                    })
+            }
         }
     }
 

@@ -1,6 +1,10 @@
 //! What the records of the budget add up to at one moment. Pure.
 
-use super::{Limits, clock::Moment, record::{Entry, Record}};
+use super::{
+    Limits,
+    clock::Moment,
+    record::{Entry, Record},
+};
 use std::time::Duration;
 
 /// The rolling minute, with a second more for requests that overtake each other on the way.
