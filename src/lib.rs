@@ -3,6 +3,7 @@
 pub mod cli;
 pub mod config;
 pub mod model;
+pub mod reconcile;
 pub mod sandbox;
 pub mod service;
 pub mod state;

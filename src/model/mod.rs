@@ -6,7 +6,9 @@
 pub mod article;
 pub mod category;
 pub mod digest;
+pub mod html;
 pub mod id;
+pub mod lint;
 pub mod path;
 pub mod side;
 pub mod stamp;

@@ -1,0 +1,437 @@
+//! The scanner: text → tokens and attributes.
+//!
+//! It follows the tokenisation rules of the HTML standard as far as they decide where a token ends:
+//! quotes count only after `=`, `<` counts only before a letter, `/`, `!` or `?`, and what stands in
+//! `script`, `style`, `textarea` and the like is no markup. A tag or comment that never ends takes the
+//! rest of the text, as it does in a browser.
+
+use memchr::{memchr, memmem};
+use std::borrow::Cow;
+
+/// An element's name as it was written; names are equal whatever their case.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(&'a str);
+
+impl<'a> Name<'a> {
+    /// Gives the name in lower case; borrowed when it was written so.
+    pub fn lower(self) -> Cow<'a, str> {
+        if self.0.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(self.0.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(self.0)
+        }
+    }
+
+    /// Compares with a name, whatever the case.
+    pub fn is(self, name: &str) -> bool {
+        self.0.eq_ignore_ascii_case(name)
+    }
+
+    /// Tells whether the element never has content or an end tag.
+    pub fn is_void(self) -> bool {
+        matches!(
+            &*self.lower(),
+            "br" | "img"
+                | "hr"
+                | "input"
+                | "area"
+                | "base"
+                | "col"
+                | "embed"
+                | "link"
+                | "meta"
+                | "param"
+                | "source"
+                | "track"
+                | "wbr"
+        )
+    }
+
+    /// Tells whether the element's content is text only, up to its own end tag.
+    fn is_raw(self) -> bool {
+        (3..=8).contains(&self.0.len())
+            && matches!(
+                &*self.lower(),
+                "script"
+                    | "style"
+                    | "textarea"
+                    | "title"
+                    | "iframe"
+                    | "xmp"
+                    | "noembed"
+                    | "noframes"
+            )
+    }
+
+    fn is_foreign(self) -> bool {
+        self.is("svg") || self.is("math")
+    }
+}
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(other.0)
+    }
+}
+
+impl Eq for Name<'_> {}
+
+/// What a token is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind<'a> {
+    /// Text, character references as written.
+    Text,
+    /// The content of a `script`, `style`, `textarea` or the like.
+    RawText,
+    /// A comment, a doctype, or what browsers read as a comment.
+    Comment,
+    /// A start tag; void elements too.
+    Open(Name<'a>),
+    /// A start tag that ends in `/>`.
+    SelfClosing(Name<'a>),
+    /// An end tag.
+    Close(Name<'a>),
+    /// A tag or comment that never ends: the rest of the text.
+    Unfinished,
+}
+
+/// A piece of the text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Token<'a> {
+    /// What it is.
+    pub kind: Kind<'a>,
+    /// Its bytes.
+    pub source: &'a str,
+    /// Where it starts, in bytes.
+    pub start: usize,
+}
+
+impl<'a> Token<'a> {
+    /// Where it ends, in bytes.
+    pub fn end(&self) -> usize {
+        self.start + self.source.len()
+    }
+
+    /// Lists the attributes of a start tag in their order; nothing for other tokens.
+    pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
+        let source = self.source;
+        let mut at = match self.kind {
+            Kind::Open(name) | Kind::SelfClosing(name) => 1 + name.0.len(),
+            Kind::Text | Kind::RawText | Kind::Comment | Kind::Close(_) | Kind::Unfinished => {
+                source.len()
+            }
+        };
+        std::iter::from_fn(move || match step(source, at) {
+            Step::Attribute { attribute, next } => {
+                at = next;
+                Some(attribute)
+            }
+            Step::End { .. } | Step::Unfinished => None,
+        })
+    }
+
+    /// Gives an attribute's value as written, without quotes; the first one counts, as in browsers.
+    pub fn attribute(&self, name: &str) -> Option<&'a str> {
+        self.attributes()
+            .find(|attribute| attribute.name.eq_ignore_ascii_case(name))
+            .map(|attribute| attribute.value)
+    }
+}
+
+/// An attribute as written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Attribute<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its value without quotes; empty when there is none.
+    pub value: &'a str,
+}
+
+/// Cuts a text into tokens. They tile it: joined, they are the text.
+pub fn tokens(text: &str) -> Tokens<'_> {
+    Tokens {
+        text,
+        at: 0,
+        raw: None,
+        foreign: 0,
+    }
+}
+
+/// The iterator of [`tokens`].
+#[derive(Clone, Debug)]
+pub struct Tokens<'a> {
+    text: &'a str,
+    at: usize,
+    /// The element whose raw content comes next.
+    raw: Option<Name<'a>>,
+    /// How many `svg` and `math` elements are open: in them nothing is raw.
+    foreign: usize,
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        let rest = self.text.get(self.at..).filter(|rest| !rest.is_empty())?;
+        let (kind, length) = match self.raw.take().map(|name| raw_length(rest, name)) {
+            Some(length) if length > 0 => (Kind::RawText, length),
+            Some(_) | None => markup(rest).unwrap_or_else(|| (Kind::Text, text_length(rest))),
+        };
+        let token = Token {
+            kind: self.enter(kind),
+            source: &rest[..length],
+            start: self.at,
+        };
+        self.at += length;
+        Some(token)
+    }
+}
+
+impl<'a> Tokens<'a> {
+    /// Notes what the token means for those behind it.
+    fn enter(&mut self, kind: Kind<'a>) -> Kind<'a> {
+        match kind {
+            // Browsers overlook the slash of `<script/>`; in drawings it counts.
+            Kind::Open(name) | Kind::SelfClosing(name) if self.foreign == 0 && name.is_raw() => {
+                self.raw = Some(name);
+                Kind::Open(name)
+            }
+            Kind::Open(name) if name.is_foreign() => {
+                self.foreign += 1;
+                kind
+            }
+            Kind::Close(name) if name.is_foreign() => {
+                self.foreign = self.foreign.saturating_sub(1);
+                kind
+            }
+            Kind::Open(_)
+            | Kind::SelfClosing(_)
+            | Kind::Close(_)
+            | Kind::Text
+            | Kind::RawText
+            | Kind::Comment
+            | Kind::Unfinished => kind,
+        }
+    }
+}
+
+/// Reads the markup at the start of a text; `None` when it starts with text.
+fn markup(rest: &str) -> Option<(Kind<'_>, usize)> {
+    let bytes = rest.as_bytes();
+    if bytes.first() != Some(&b'<') {
+        return None;
+    }
+    match bytes.get(1)? {
+        byte if byte.is_ascii_alphabetic() => Some(tag(rest, 1)),
+        b'/' => match bytes.get(2)? {
+            byte if byte.is_ascii_alphabetic() => Some(tag(rest, 2)),
+            _ => Some(until(rest, memchr(b'>', bytes))),
+        },
+        b'!' if rest.starts_with("<!--") => Some(comment(rest)),
+        b'!' | b'?' => Some(until(rest, memchr(b'>', bytes))),
+        _ => None,
+    }
+}
+
+fn comment(rest: &str) -> (Kind<'_>, usize) {
+    let bytes = rest.as_bytes();
+    for short in ["<!-->", "<!--->"] {
+        if rest.starts_with(short) {
+            return (Kind::Comment, short.len());
+        }
+    }
+    let mut at = 4;
+    while let Some(found) = memmem::find(&bytes[at..], b"--") {
+        at += found;
+        let behind = &bytes[at + 2..];
+        if behind.starts_with(b">") {
+            return (Kind::Comment, at + 3);
+        }
+        if behind.starts_with(b"!>") {
+            return (Kind::Comment, at + 4);
+        }
+        at += 1;
+    }
+    (Kind::Unfinished, rest.len())
+}
+
+fn until(rest: &str, last: Option<usize>) -> (Kind<'_>, usize) {
+    last.map_or((Kind::Unfinished, rest.len()), |last| {
+        (Kind::Comment, last + 1)
+    })
+}
+
+/// Reads a tag whose name starts at `from`: 1 for a start tag, 2 for an end tag.
+fn tag(rest: &str, from: usize) -> (Kind<'_>, usize) {
+    let bytes = rest.as_bytes();
+    let length = bytes[from..]
+        .iter()
+        .position(|&byte| is_space(byte) || byte == b'/' || byte == b'>')
+        .unwrap_or(bytes.len() - from);
+    let name = Name(&rest[from..from + length]);
+    let mut at = from + length;
+    loop {
+        match step(rest, at) {
+            Step::Attribute { next, .. } => at = next,
+            Step::End { next, .. } if from == 2 => return (Kind::Close(name), next),
+            Step::End { next, slash: true } => return (Kind::SelfClosing(name), next),
+            Step::End { next, slash: false } => return (Kind::Open(name), next),
+            Step::Unfinished => return (Kind::Unfinished, rest.len()),
+        }
+    }
+}
+
+/// What comes next in a tag.
+enum Step<'a> {
+    Attribute {
+        attribute: Attribute<'a>,
+        next: usize,
+    },
+    End {
+        next: usize,
+        slash: bool,
+    },
+    Unfinished,
+}
+
+/// Reads on in a tag from behind its name or an attribute.
+fn step(text: &str, from: usize) -> Step<'_> {
+    let bytes = text.as_bytes();
+    let find = |from: usize, stop: fn(u8) -> bool| {
+        bytes[from..]
+            .iter()
+            .position(|&byte| stop(byte))
+            .map(|found| from + found)
+    };
+    let Some(start) = find(from, |byte| !is_space(byte) && byte != b'/') else {
+        return Step::Unfinished;
+    };
+    if bytes[start] == b'>' {
+        return Step::End {
+            next: start + 1,
+            slash: start > from && bytes[start - 1] == b'/',
+        };
+    }
+    // A `=` in first place belongs to the name.
+    let Some(end) = find(start + 1, |byte| {
+        is_space(byte) || matches!(byte, b'/' | b'>' | b'=')
+    }) else {
+        return Step::Unfinished;
+    };
+    let attribute = |value, next| Step::Attribute {
+        attribute: Attribute {
+            name: &text[start..end],
+            value,
+        },
+        next,
+    };
+    let Some(sign) = find(end, |byte| !is_space(byte)) else {
+        return Step::Unfinished;
+    };
+    if bytes[sign] != b'=' {
+        return attribute("", end);
+    }
+    let Some(value) = find(sign + 1, |byte| !is_space(byte)) else {
+        return Step::Unfinished;
+    };
+    match bytes[value] {
+        quote @ (b'"' | b'\'') => match memchr(quote, &bytes[value + 1..]) {
+            Some(length) => attribute(&text[value + 1..value + 1 + length], value + 1 + length + 1),
+            None => Step::Unfinished,
+        },
+        b'>' => attribute("", value),
+        _ => match find(value, |byte| is_space(byte) || byte == b'>') {
+            Some(end) => attribute(&text[value..end], end),
+            None => Step::Unfinished,
+        },
+    }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+/// The length of the text before the next markup, at least one character.
+fn text_length(rest: &str) -> usize {
+    let bytes = rest.as_bytes();
+    let mut from = 1;
+    while let Some(found) = bytes.get(from..).and_then(|rest| memchr(b'<', rest)) {
+        let at = from + found;
+        let starts = match bytes.get(at + 1) {
+            Some(b'/') => at + 2 < bytes.len(),
+            Some(byte) => byte.is_ascii_alphabetic() || matches!(byte, b'!' | b'?'),
+            None => false,
+        };
+        if starts {
+            return at;
+        }
+        from = at + 1;
+    }
+    rest.len()
+}
+
+/// The length of an element's raw content: up to its end tag, or the rest.
+fn raw_length(rest: &str, name: Name<'_>) -> usize {
+    let bytes = rest.as_bytes();
+    let length = name.0.len();
+    memmem::find_iter(bytes, b"</")
+        .find(|&at| {
+            let behind = &bytes[at + 2..];
+            behind.len() > length
+                && behind[..length].eq_ignore_ascii_case(name.0.as_bytes())
+                && (is_space(behind[length]) || matches!(behind[length], b'/' | b'>'))
+        })
+        .unwrap_or(rest.len())
+}
+
+/// What a tag refers to, or fails to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReferenceKind {
+    /// `href`, of whatever element.
+    Href,
+    /// `src`, of whatever element.
+    Src,
+    /// An `img` without the attribute `alt`; the value is its `src`.
+    ImageWithoutAlt,
+}
+
+/// A link or an image.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reference<'a> {
+    /// What it is.
+    pub kind: ReferenceKind,
+    /// The address as written.
+    pub value: &'a str,
+    /// Where its tag starts, in bytes.
+    pub start: usize,
+}
+
+/// Lists links and images in the order in which they stand.
+pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
+    tokens(text).flat_map(|token| {
+        let image =
+            matches!(token.kind, Kind::Open(name) | Kind::SelfClosing(name) if name.is("img"));
+        let bare = image && token.attribute("alt").is_none();
+        let reference = move |kind, value| Reference {
+            kind,
+            value,
+            start: token.start,
+        };
+        let addresses = [("href", ReferenceKind::Href), ("src", ReferenceKind::Src)]
+            .into_iter()
+            .filter_map(move |(name, kind)| Some(reference(kind, token.attribute(name)?)));
+        let bare = bare.then(|| {
+            reference(
+                ReferenceKind::ImageWithoutAlt,
+                token.attribute("src").unwrap_or_default(),
+            )
+        });
+        addresses.chain(bare)
+    })
+}
+
+/// Gives the line, from 1, in which a byte of a text stands.
+pub fn line_of(text: &str, at: usize) -> usize {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    1 + memchr::memchr_iter(b'\n', before).count()
+}

@@ -1,0 +1,289 @@
+//! What is wrong with a body, found without asking anyone: the HTML part of `kbsync check`.
+//!
+//! Lines are counted from 1 in the body; whoever reads a file adds the lines of its front matter.
+//! Whether a link's target exists is for the caller to find out ([`relative_links`]).
+
+use super::html::{
+    Kind, ReferenceKind, Tag, Token, balance, decoded, line_of, references, tokens, visible_text,
+};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// Readers see a poorer page than they could.
+    Warning,
+    /// The page is broken.
+    Error,
+}
+
+/// Something that an author should look at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The line of the body, from 1.
+    pub line: usize,
+    /// How bad it is.
+    pub severity: Severity,
+    /// The rule's name, for suppression lists and annotations.
+    pub rule: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Checks a body's HTML. Findings come in the order of their lines.
+pub fn lint_html(text: &str) -> Vec<Finding> {
+    let mut found = unpaired_tags(text);
+    found.extend(images_without_alt(text));
+    found.extend(links(text));
+    found.extend(overlooked_slashes(text));
+    found.sort_by_key(|&(start, _)| start);
+    let mut lines = Lines::of(text);
+    found
+        .into_iter()
+        .map(|(start, finding)| Finding {
+            line: lines.at(start),
+            ..finding
+        })
+        .collect()
+}
+
+/// Lists the links and sources that lead to a place relative to the article: line and target.
+///
+/// Targets come without `?query` and `#fragment`, and with `%20` and `&amp;` resolved, so that they
+/// can be looked for as paths. Addresses with a scheme or a host, from the site's root (`/…`) or
+/// within the page (`#…`) are not among them.
+pub fn relative_links(text: &str) -> Vec<(usize, String)> {
+    let mut lines = Lines::of(text);
+    references(text)
+        .filter(|reference| reference.kind != ReferenceKind::ImageWithoutAlt)
+        .filter_map(|reference| {
+            let target = relative_target(reference.value)?;
+            Some((lines.at(reference.start), target))
+        })
+        .collect()
+}
+
+fn relative_target(address: &str) -> Option<String> {
+    let address = decoded(address.trim_ascii());
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    (!path.is_empty() && !path.starts_with(['/', '\\']) && !has_scheme(path))
+        .then(|| percent_decoded(path))
+}
+
+fn has_scheme(address: &str) -> bool {
+    address.split_once(':').is_some_and(|(scheme, _)| {
+        scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+    })
+}
+
+/// Resolves `%20` and the like; a path that would not be UTF-8 stays as it is.
+fn percent_decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, behind)) = rest.split_first() {
+        let digit = |at: usize| char::from(*behind.get(at)?).to_digit(16);
+        let code = (first == b'%')
+            .then(|| Some(digit(0)? * 16 + digit(1)?))
+            .flatten()
+            .and_then(|code| u8::try_from(code).ok());
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &behind[2..] } else { behind };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}
+
+/// A finding with the byte that it is about; its line is filled in at the end.
+type At = (usize, Finding);
+
+fn finding(
+    start: usize,
+    severity: Severity,
+    rule: &'static str,
+    message: impl Into<String>,
+    remedy: impl Into<String>,
+) -> At {
+    let finding = Finding {
+        line: 0,
+        severity,
+        rule,
+        message: message.into(),
+        remedy: remedy.into(),
+    };
+    (start, finding)
+}
+
+fn unpaired_tags(text: &str) -> Vec<At> {
+    let balance = balance(text);
+    let unclosed = balance.unclosed.iter().map(|Tag { name, start }| {
+        finding(
+            *start,
+            Severity::Error,
+            "unclosed-tag",
+            format!("<{name}> is never closed"),
+            format!("add </{name}> where it should end"),
+        )
+    });
+    let stray = balance.stray.iter().map(|Tag { name, start }| {
+        finding(
+            *start,
+            Severity::Error,
+            "stray-tag",
+            format!("</{name}> closes nothing"),
+            format!("remove it, or add <{name}> where it should begin"),
+        )
+    });
+    let unfinished = balance.unfinished.map(|start| {
+        let what = if text[start..].starts_with("<!--") {
+            ("comment", "-->")
+        } else {
+            ("tag", ">")
+        };
+        finding(
+            start,
+            Severity::Error,
+            "unfinished-tag",
+            format!(
+                "a {} begins here and never ends: what follows is not shown",
+                what.0
+            ),
+            format!(
+                "add the missing {} (or a quote), or write &lt; for <",
+                what.1
+            ),
+        )
+    });
+    unclosed.chain(stray).chain(unfinished).collect()
+}
+
+fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
+    references(text)
+        .filter(|reference| reference.kind == ReferenceKind::ImageWithoutAlt)
+        .map(|reference| {
+            finding(
+                reference.start,
+                Severity::Warning,
+                "image-alt",
+                format!("the image {:?} has no alt text", reference.value),
+                "say in alt=\"…\" what it shows, or write alt=\"\" when it is mere decoration",
+            )
+        })
+}
+
+/// Links that lead nowhere or cannot be clicked.
+fn links(text: &str) -> Vec<At> {
+    let mut found = Vec::new();
+    // The link that is open: where it starts, and whether something can be clicked in it.
+    let mut link: Option<(Token<'_>, bool)> = None;
+    for token in tokens(text) {
+        match token.kind {
+            Kind::Open(name) if name.is("a") => {
+                let Some(target) = token.attribute("href") else {
+                    link = None; // a mere anchor
+                    continue;
+                };
+                if target.trim_ascii().is_empty() {
+                    found.push(finding(
+                        token.start,
+                        Severity::Warning,
+                        "empty-link",
+                        "this link has no address",
+                        "fill in href, or remove the link and keep its text",
+                    ));
+                }
+                let named = ["aria-label", "title"]
+                    .iter()
+                    .any(|name| token.attribute(name).is_some_and(|text| !text.is_empty()));
+                link = Some((token, named));
+            }
+            Kind::Close(name) if name.is("a") => {
+                if let Some((token, false)) = link.take() {
+                    found.push(finding(
+                        token.start,
+                        Severity::Warning,
+                        "empty-link",
+                        "this link has no text, so readers cannot click it",
+                        "put a text between <a …> and </a>, or remove the link",
+                    ));
+                }
+            }
+            Kind::Open(name) | Kind::SelfClosing(name) => {
+                let seen = ["img", "svg", "video", "picture", "object", "iframe"];
+                if let Some((_, shows)) = &mut link {
+                    *shows |= seen.iter().any(|&seen| name.is(seen));
+                }
+            }
+            Kind::Text => {
+                if let Some((_, shows)) = &mut link {
+                    *shows = *shows || !visible_text(token.source).is_empty();
+                }
+            }
+            Kind::Close(_) | Kind::RawText | Kind::Comment | Kind::Unfinished => {}
+        }
+    }
+    found
+}
+
+/// `<div/>` and the like, which browsers read as `<div>`.
+fn overlooked_slashes(text: &str) -> Vec<At> {
+    let mut drawings = 0_usize;
+    let mut found = Vec::new();
+    for token in tokens(text) {
+        match token.kind {
+            Kind::Open(name) if name.is("svg") || name.is("math") => drawings += 1,
+            Kind::Close(name) if name.is("svg") || name.is("math") => {
+                drawings = drawings.saturating_sub(1);
+            }
+            Kind::SelfClosing(name)
+                if drawings == 0 && !name.is_void() && !name.is("svg") && !name.is("math") =>
+            {
+                let name = name.lower();
+                found.push(finding(
+                    token.start,
+                    Severity::Warning,
+                    "self-closed-tag",
+                    format!("browsers overlook the slash of <{name}/> and leave the element open"),
+                    format!("write <{name}></{name}>"),
+                ));
+            }
+            Kind::Open(_)
+            | Kind::Close(_)
+            | Kind::SelfClosing(_)
+            | Kind::Text
+            | Kind::RawText
+            | Kind::Comment
+            | Kind::Unfinished => {}
+        }
+    }
+    found
+}
+
+/// Counts lines along a text, so that many findings cost no more than one pass.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: usize,
+}
+
+impl<'a> Lines<'a> {
+    fn of(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            line: 1,
+        }
+    }
+
+    /// Gives the line of a byte; bytes have to be asked for in their order.
+    fn at(&mut self, start: usize) -> usize {
+        self.line += line_of(&self.text[self.at..], start - self.at) - 1;
+        self.at = start;
+        self.line
+    }
+}
+
+#[cfg(test)]
+mod tests;

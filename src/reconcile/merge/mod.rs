@@ -1,0 +1,238 @@
+//! The three-way merge of bodies.
+//!
+//! A body is cut into units, lines *and* HTML blocks ([`crate::model::html::units`]), and each side's
+//! changes are taken as hunks against the common ancestor (`hunks`). What is promised:
+//!
+//! - Never fuzzy: a clean result holds both sides' changes, each where it was made. When there is doubt
+//!   where that is, it is a clash.
+//! - The order of the sides does not matter. Equal sides are the result; so is the changed side when
+//!   the other one is the ancestor.
+//! - Overlapping changes clash, unless they are the same. Two insertions at one spot clash, and a
+//!   replacement that grows inserts at its ends. Changes of neighbouring blocks do not clash.
+//! - A result is markup as sound as what it was made of.
+//!
+//! Nothing here decides what becomes of a clash.
+
+mod hunks;
+
+use crate::model::html;
+use hunks::{Hunk, hunks};
+use imara_diff::{Interner, Token};
+use std::fmt;
+
+/// What became of a merge.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TextMerge {
+    /// The text with both sides' changes.
+    Merged(String),
+    /// Why a person has to decide.
+    Clash(ClashReason),
+}
+
+/// Why two changes could not be put together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ClashReason {
+    /// Both sides changed the same lines or blocks, or put something at the same spot.
+    Overlap {
+        /// The line of the common ancestor, from 1.
+        line: usize,
+    },
+    /// The text around a change repeats itself, so that there is more than one place for it.
+    Ambiguous,
+    /// Put together, the changes would break the markup.
+    Markup {
+        /// What would be broken: a tag that has no partner, for one.
+        what: String,
+    },
+    /// There is no common ancestor to compare with.
+    NoAncestor,
+}
+
+impl fmt::Display for ClashReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Overlap { line } => {
+                write!(
+                    f,
+                    "both sides changed the text at line {line} of what they had in common"
+                )
+            }
+            Self::Ambiguous => f.write_str("repeated text leaves open where a change belongs"),
+            Self::Markup { what } => write!(f, "merged, the markup would be broken: {what}"),
+            Self::NoAncestor => f.write_str("there is no version that both sides had in common"),
+        }
+    }
+}
+
+/// Merges two texts that were made of one.
+pub fn merge_text(base: &str, local: &str, remote: &str) -> TextMerge {
+    if local == remote || base == remote {
+        return TextMerge::Merged(local.to_owned());
+    }
+    if base == local {
+        return TextMerge::Merged(remote.to_owned());
+    }
+    match merge_units(base, local, remote) {
+        Ok(merged) => match broken(&merged, local, remote) {
+            Some(what) => TextMerge::Clash(ClashReason::Markup { what }),
+            None => TextMerge::Merged(merged.concat()),
+        },
+        Err(reason) => TextMerge::Clash(reason),
+    }
+}
+
+/// Merges two texts with the first of several ancestors that lets them merge.
+///
+/// The base keeps two versions of a body that the service rewrote: what is in the file and what the
+/// service answered (design, section 4, "Echo"). When no ancestor helps, the first one's clash is told.
+pub fn merge_with_fallback(ancestors: &[&str], local: &str, remote: &str) -> TextMerge {
+    if local == remote {
+        return TextMerge::Merged(local.to_owned());
+    }
+    let mut first = None;
+    for base in ancestors {
+        match merge_text(base, local, remote) {
+            TextMerge::Merged(text) => return TextMerge::Merged(text),
+            TextMerge::Clash(reason) => {
+                first.get_or_insert(reason);
+            }
+        }
+    }
+    TextMerge::Clash(first.unwrap_or(ClashReason::NoAncestor))
+}
+
+/// Merges unit by unit.
+///
+/// Where units repeat, a change can be placed in more than one way: of two equal units, either may be
+/// the one that was removed. A diff settles on one place, and both sides' changes may then seem to be
+/// apart although they are not. So the merge is made twice, with every such change as far down and
+/// as far up as it goes, and counts only when it is the same.
+fn merge_units<'a>(
+    base: &'a str,
+    local: &'a str,
+    remote: &'a str,
+) -> Result<Vec<&'a str>, ClashReason> {
+    let units = [base, local, remote].map(html::units);
+    let mut interner = Interner::new(units[0].len() * 2);
+    let mut texts = units.map(|units| -> Vec<Token> {
+        units
+            .into_iter()
+            .map(|unit| interner.intern(unit))
+            .collect()
+    });
+    let blank: Vec<bool> = (0..interner.num_tokens())
+        .map(|token| html::is_blank(interner[Token(token)]))
+        .collect();
+    let blank = |token: Token| blank[token.0 as usize];
+
+    let merged = merge_tokens(&texts, interner.num_tokens(), &blank);
+    for text in &mut texts {
+        text.reverse();
+    }
+    let mut upwards = merge_tokens(&texts, interner.num_tokens(), &blank);
+    if let Ok(upwards) = &mut upwards {
+        upwards.reverse();
+    }
+    match (merged, upwards) {
+        (Ok(merged), Ok(upwards)) if merged == upwards => {
+            Ok(merged.into_iter().map(|token| interner[token]).collect())
+        }
+        (Err(at), _) => Err(ClashReason::Overlap {
+            line: line_of(texts[0].iter().rev().map(|&token| interner[token]), at),
+        }),
+        (Ok(_), Ok(_) | Err(_)) => Err(ClashReason::Ambiguous),
+    }
+}
+
+/// Gives the line in which the `at`th unit starts.
+fn line_of<'a>(units: impl Iterator<Item = &'a str>, at: usize) -> usize {
+    let newlines = |unit: &str| unit.bytes().filter(|&byte| byte == b'\n').count();
+    1 + units.take(at).map(newlines).sum::<usize>()
+}
+
+/// Merges base, local and remote as sequences of units; the error is where in the base they clash.
+fn merge_tokens(
+    [base, local, remote]: &[Vec<Token>; 3],
+    known: u32,
+    blank: &impl Fn(Token) -> bool,
+) -> Result<Vec<Token>, usize> {
+    let mut mine = hunks(base, local, known, blank).into_iter().peekable();
+    let mut theirs = hunks(base, remote, known, blank).into_iter().peekable();
+    let mut merged = Merged {
+        base,
+        tokens: Vec::with_capacity(local.len().max(remote.len())),
+        at: 0,
+    };
+    loop {
+        let (hunk, other) = match (mine.peek_mut(), theirs.peek_mut()) {
+            (None, None) => break,
+            (Some(_), None) => {
+                mine.by_ref().for_each(|hunk| merged.apply(&hunk));
+                break;
+            }
+            (None, Some(_)) => {
+                theirs.by_ref().for_each(|hunk| merged.apply(&hunk));
+                break;
+            }
+            (Some(hunk), Some(other)) => (hunk, other),
+        };
+        if hunk == other {
+            merged.apply(hunk);
+            mine.next();
+            theirs.next();
+        } else if hunk.is_before(other, base, blank) {
+            merged.apply(hunk);
+            mine.next();
+        } else if other.is_before(hunk, base, blank) {
+            merged.apply(other);
+            theirs.next();
+        } else {
+            let shared = hunk
+                .split_shared(other)
+                .ok_or(hunk.start.max(other.start))?;
+            merged.apply(&shared);
+            mine.next_if(Hunk::is_spent);
+            theirs.next_if(Hunk::is_spent);
+        }
+    }
+    Ok(merged.finish())
+}
+
+/// The result so far, and how much of the base it stands for.
+struct Merged<'a> {
+    base: &'a [Token],
+    tokens: Vec<Token>,
+    at: usize,
+}
+
+impl Merged<'_> {
+    fn apply(&mut self, hunk: &Hunk<'_>) {
+        self.tokens
+            .extend_from_slice(&self.base[self.at..hunk.start]);
+        self.tokens.extend_from_slice(hunk.new);
+        self.at = hunk.end;
+    }
+
+    fn finish(mut self) -> Vec<Token> {
+        self.tokens.extend_from_slice(&self.base[self.at..]);
+        self.tokens
+    }
+}
+
+/// Says what putting the units together broke; `None` when the markup is as sound as the sides' is.
+fn broken(merged: &[&str], local: &str, remote: &str) -> Option<String> {
+    let text = merged.concat();
+    // Read anew, the text has to fall into the same units: no two lines were glued together, and no
+    // unit got into a comment or a script.
+    if html::units(&text) != merged {
+        return Some("two pieces would run into one".to_owned());
+    }
+    let balance = html::balance(&text);
+    if balance.is_even() {
+        return None;
+    }
+    balance.worse_than(&html::balance(local), &html::balance(remote))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,3 @@
+//! The decision: what both sides hold → what to do. Pure.
+
+pub mod merge;
