@@ -32,13 +32,13 @@ struct Report<'a> {
     workspace: WorkspaceId,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> Outcome {
+pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     let folder = config::new_mirror(&context.request());
     refuse_occupied(&folder)?;
     if let Some(poll) = &args.poll {
         parse_poll(poll).map_err(|wrong| wrong.given_by("--poll"))?;
     }
-    let settings = chosen(args, context)?;
+    let settings = chosen(args, context).await?;
     let path = config::create(&folder, &settings)?;
     if context.out.json {
         context.out.json(&Report {
@@ -81,7 +81,7 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
+async fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
     let given = |flag: Option<String>, name: &'static str, variable: &'static str| match flag {
         Some(value) => Some((value, name)),
         None => (context.env)(variable)
@@ -109,7 +109,7 @@ fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
             };
             let workspace = match workspace {
                 Some(workspace) => (workspace, None),
-                None => ask::workspace(&service, context)?,
+                None => ask::workspace(&service, context).await?,
             };
             (service, workspace)
         }

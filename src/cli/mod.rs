@@ -11,11 +11,14 @@ pub mod progress;
 
 mod ask;
 mod completions;
+mod connect;
+mod doctor;
 mod init;
 mod logging;
 mod man;
 mod sandbox;
 mod stats;
+mod workspaces;
 
 use context::Context;
 use exit::ExitCode;
@@ -96,6 +99,10 @@ pub enum LogFormat {
 enum Command {
     /// Make a folder a mirror: write its kbsync.yaml
     Init(init::Args),
+    /// List the workspaces that the token's owner created
+    Workspaces,
+    /// Find out what is wrong here, and what to do about it
+    Doctor,
     /// Show views and ratings, with bars
     Stats(stats::Args),
     /// Run a local stand-in for the service
@@ -142,7 +149,9 @@ impl Cli {
 impl Command {
     async fn run(self, context: &Context) -> Outcome {
         match self {
-            Self::Init(args) => init::run(args, context),
+            Self::Init(args) => init::run(args, context).await,
+            Self::Workspaces => workspaces::run(context).await,
+            Self::Doctor => doctor::run(context).await,
             Self::Stats(args) => stats::run(&args, context),
             Self::Sandbox(args) => sandbox::run(args, context).await,
             Self::Completions(args) => completions::run(&args, context),

@@ -195,10 +195,8 @@ fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, Conf
     if let Some(poll) = get("KBSYNC_POLL") {
         given.options.poll = parse_poll(&poll).map_err(|wrong| wrong.given_by("KBSYNC_POLL"))?;
     }
-    if get("KBSYNC_TOKEN").is_some() {
-        given.token = Some(TokenSource::Env("KBSYNC_TOKEN".to_owned()));
-    } else if let Some(path) = get("KBSYNC_TOKEN_FILE") {
-        given.token = Some(TokenSource::File(request.current.join(path)));
+    if let Some(token) = token_from_environment(request) {
+        given.token = Some(token);
     }
     let listen = match get("KBSYNC_LISTEN") {
         Some(address) => Some(address.parse().map_err(|_| {
@@ -211,6 +209,15 @@ fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, Conf
         state_dir: get("KBSYNC_STATE_DIR").map(|dir| request.current.join(dir)),
         listen,
     })
+}
+
+/// Where the environment says that the token is: `KBSYNC_TOKEN`, else `KBSYNC_TOKEN_FILE`.
+pub fn token_from_environment(request: &Request<'_>) -> Option<TokenSource> {
+    if variable(request.env, "KBSYNC_TOKEN").is_some() {
+        return Some(TokenSource::Env("KBSYNC_TOKEN".to_owned()));
+    }
+    variable(request.env, "KBSYNC_TOKEN_FILE")
+        .map(|path| TokenSource::File(request.current.join(path)))
 }
 
 fn variable(env: Env<'_>, name: &str) -> Option<String> {

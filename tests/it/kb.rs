@@ -4,23 +4,23 @@ use assert_cmd::Command;
 use std::path::{Path, PathBuf};
 
 /// A temporary folder with a `home` for the user and a `mirror` for the work.
-pub struct Kb {
+pub(crate) struct Kb {
     dir: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
 
 /// What a run left behind.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
-pub const WORKSPACE: &str = "3f2a0c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+pub(crate) const WORKSPACE: &str = "3f2a0c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
 
 impl Kb {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().expect("a folder");
         for name in ["home", "state", "mirror"] {
             std::fs::create_dir(dir.path().join(name)).expect("a folder");
@@ -32,33 +32,33 @@ impl Kb {
     }
 
     /// A mirror whose settings are this text.
-    pub fn with_settings(text: &str) -> Self {
+    pub(crate) fn with_settings(text: &str) -> Self {
         let kb = Self::new();
         kb.write("kbsync.yaml", text);
         kb
     }
 
-    pub fn set(&mut self, name: &str, value: &str) -> &mut Self {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
         self.variables.push((name.into(), value.into()));
         self
     }
 
-    pub fn mirror(&self) -> PathBuf {
+    pub(crate) fn mirror(&self) -> PathBuf {
         self.dir.path().join("mirror")
     }
 
-    pub fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.mirror().join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
         std::fs::write(path, text).expect("written");
     }
 
-    pub fn read(&self, path: &str) -> String {
+    pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.mirror().join(path)).expect(path)
     }
 
     /// The command, not yet run.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
         command
             .args(arguments)
@@ -73,7 +73,7 @@ impl Kb {
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.command(arguments).output().expect("it runs");
         Ran {
             code: output.status.code().expect("an exit code"),
@@ -83,7 +83,7 @@ impl Kb {
     }
 
     /// Every file below the temporary folder with its content.
-    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
         collect(self.dir.path(), &mut files);
         files.sort();
@@ -105,14 +105,14 @@ fn collect(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
 impl Ran {
     /// Checks the exit code.
     #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
+    pub(crate) fn exits(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:#?}");
         self
     }
 
     /// Checks that stderr has an error and a remedy with these words, and stdout is empty.
     #[track_caller]
-    pub fn complains(self, error: &str, help: &str) -> Self {
+    pub(crate) fn complains(self, error: &str, help: &str) -> Self {
         let found = |start: &str, words: &str| {
             self.stderr
                 .lines()
@@ -125,7 +125,7 @@ impl Ran {
         self
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
     }
 }

@@ -9,17 +9,18 @@ fn folder() -> PathBuf {
 
 /// Checks a command's JSON against its schema.
 #[track_caller]
-pub fn check(name: &str, value: &Value) {
+pub(crate) fn check(name: &str, value: &Value) {
     let faults = faults(name, value);
     assert!(faults.is_empty(), "{name}: {faults:#?}\n{value:#}");
 }
 
 fn faults(name: &str, value: &Value) -> Vec<String> {
     let path = folder().join(format!("{name}.schema.json"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"));
-    let schema = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+    let shown = path.display();
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{shown}: {error}"));
+    let schema = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{shown}: {error}"));
     let validator =
-        jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{path:?}: {error}"));
+        jsonschema::validator_for(&schema).unwrap_or_else(|error| panic!("{shown}: {error}"));
     validator
         .iter_errors(value)
         .map(|error| format!("{}: {error}", error.instance_path()))
@@ -32,9 +33,10 @@ fn every_schema_is_a_schema_with_a_title() {
     for entry in std::fs::read_dir(folder()).expect("the folder") {
         let path = entry.expect("an entry").path();
         let text = std::fs::read_to_string(&path).expect("text");
-        let schema: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path:?}: {e}"));
-        assert!(jsonschema::meta::is_valid(&schema), "{path:?}");
-        assert!(schema["title"].is_string(), "{path:?}");
+        let schema: Value =
+            serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        assert!(jsonschema::meta::is_valid(&schema), "{}", path.display());
+        assert!(schema["title"].is_string(), "{}", path.display());
         count += 1;
     }
     assert!(count >= 2);
