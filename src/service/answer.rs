@@ -72,6 +72,14 @@ impl Verdict {
         }
     }
 
+    /// A web page where JSON was asked for: a sign-in page, or a captive portal's.
+    pub(super) fn web_page(verb: Verb) -> Self {
+        Self {
+            answer_lost: !verb.is_read(),
+            ..Self::not_signed_in("the service answered with a web page")
+        }
+    }
+
     fn not_signed_in(why: &str) -> Self {
         Self::last(ErrorKind::Unauthorized, format!("not signed in: {why}"))
     }
@@ -87,10 +95,7 @@ pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
         401 => Verdict::not_signed_in(said.as_deref().unwrap_or("the token was refused")),
         429 => throttled(asked, said),
         400..=499 if reply.remaining == Some(0) => throttled(asked, said),
-        200..=299 | 403 if html => Verdict {
-            answer_lost: reply.status < 300 && !reply.verb.is_read(),
-            ..Verdict::not_signed_in("the service answered with a web page")
-        },
+        403 if html => Verdict::not_signed_in("the service answered with a web page"),
         403 => Verdict::last(ErrorKind::Forbidden, said.unwrap_or_default()),
         404 if says_no(reply.body) => Verdict::last(ErrorKind::NotFound, said.unwrap_or_default()),
         404 => Verdict::unreadable("a 404 that is not the service's own", reply.verb),
@@ -108,10 +113,7 @@ pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
 /// Checks that a 2xx answer is the service's and says `success: true`.
 pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
     if is_html(reply.content_type, reply.body) {
-        return Err(Verdict {
-            answer_lost: !reply.verb.is_read(),
-            ..Verdict::not_signed_in("the service answered with a web page")
-        });
+        return Err(Verdict::web_page(reply.verb));
     }
     let head: Head = serde_json::from_slice(reply.body)
         .map_err(|error| Verdict::unreadable(format!("no readable JSON: {error}"), reply.verb))?;
@@ -182,7 +184,9 @@ fn said(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let mut said = match value.get("message") {
         Some(Value::String(message)) => message.clone(),
-        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_))
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
+        )
         | None => String::new(),
     };
     let mut details = String::new();
@@ -211,9 +215,8 @@ fn flatten(value: &Value, name: &str, into: &mut String) {
         Value::Number(number) => leaf(number),
         Value::String(text) => leaf(text),
         Value::Array(values) => values.iter().for_each(|value| flatten(value, name, into)),
-        Value::Object(map) => map.iter().for_each(|(key, value)| flatten(value, key, into)),
+        Value::Object(map) => map
+            .iter()
+            .for_each(|(key, value)| flatten(value, key, into)),
     }
 }
-
-#[cfg(test)]
-mod tests;

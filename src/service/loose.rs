@@ -148,11 +148,20 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for One<T> {
     }
 }
 
-/// Keeps "absent" and `null` apart: for fields with `default`.
-pub(super) fn present<'de, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: Deserialize<'de>,
-{
-    Option::<T>::deserialize(from).map(Some)
+/// A field that may be absent, `null` or there: three different things. For fields with `default`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Gap<T> {
+    /// The key is not there.
+    #[default]
+    Absent,
+    /// The key is there, with `null`.
+    Null,
+    /// There is a value.
+    Given(T),
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Gap<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Option::<T>::deserialize(from).map(|value| value.map_or(Self::Null, Self::Given))
+    }
 }

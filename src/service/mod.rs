@@ -4,11 +4,24 @@
 //! Every endpoint of section 4 of the API specification is one method. The JSON shapes are known in
 //! `wire` alone. Nothing here decides what to do with an answer.
 
+mod answer;
 pub mod budget;
+pub mod client;
+mod endpoints;
 pub mod error;
+mod listing;
+mod loose;
+mod nest;
 pub mod origin;
+mod paging;
 pub mod retry;
+mod splitter;
 pub mod token;
+mod transport;
+mod wire;
+
+#[cfg(test)]
+mod tests;
 
 pub use error::{ErrorKind, ServiceError};
 

@@ -7,6 +7,7 @@
 //!
 //! A document that breaks off, at whatever byte, is never accepted by [`Splitter::finish`].
 
+use super::nest::Nest;
 use memchr::memchr2;
 
 /// A step of a path to a known array.
@@ -18,8 +19,14 @@ pub(super) enum Step {
     Any,
 }
 
-/// Paths to the known arrays.
-pub(super) type Paths = &'static [&'static [Step]];
+/// The way to a known array.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    /// From the document's root.
+    pub(super) steps: &'static [Step],
+    /// Whether the object around the array is the category of its entries.
+    pub(super) owned: bool,
+}
 
 /// What may be held in memory.
 #[derive(Clone, Copy, Debug)]
@@ -32,8 +39,8 @@ pub(super) struct Caps {
 
 /// Of an entry over the cap, so much is kept: enough to find its id.
 const KEPT_OF_A_GIANT: usize = 64 * 1024;
-/// The deepest nesting; the JSON parser has the same limit.
-const DEEPEST: usize = 128;
+/// The deepest nesting around the entries, and within one. The JSON parser's own limit is 128.
+const DEEPEST: usize = 64;
 /// The longest key or id that is looked at.
 const LONGEST_TOKEN: usize = 256;
 
@@ -70,8 +77,8 @@ pub(super) struct Entry<'a> {
     pub(super) bytes: &'a [u8],
     /// The `id` of the object that holds the array, when it stands before the array.
     pub(super) owner: Option<&'a [u8]>,
-    /// Whether it is over the cap.
-    pub(super) giant: bool,
+    /// Why it should not be read, where it is over a cap.
+    pub(super) over: Option<&'static str>,
 }
 
 /// What was around the entries.
@@ -107,13 +114,13 @@ struct Frame {
     object: bool,
     key: Vec<u8>,
     id: Option<Vec<u8>>,
-    known: bool,
+    known: Option<usize>,
 }
 
 /// The state between two chunks.
 #[derive(Debug)]
 pub(super) struct Splitter {
-    paths: Paths,
+    paths: &'static [Path],
     caps: Caps,
     stack: Vec<Frame>,
     expect: Expect,
@@ -129,7 +136,7 @@ pub(super) struct Splitter {
 
 impl Splitter {
     /// Starts a document.
-    pub(super) fn new(paths: Paths, caps: Caps) -> Self {
+    pub(super) fn new(paths: &'static [Path], caps: Caps) -> Self {
         Self {
             paths,
             caps,
@@ -188,7 +195,7 @@ impl Splitter {
         if byte.is_ascii_whitespace() {
             return Ok(1);
         }
-        let in_known = self.stack.last().is_some_and(|frame| frame.known);
+        let in_known = self.stack.last().is_some_and(|frame| frame.known.is_some());
         match (self.expect, byte) {
             (Expect::ValueOrEnd, b']') => self.close(false)?,
             (Expect::Value | Expect::ValueOrEnd, _) if in_known => {
@@ -242,13 +249,14 @@ impl Splitter {
 
     /// A key or a text of the envelope, to its end or to the end of the chunk.
     fn text(&mut self, rest: &[u8], key: bool, escaped: bool) -> usize {
-        let (used, ended, escaped) = match memchr2(b'"', b'\\', if escaped { &rest[1..] } else { rest }) {
-            None => (rest.len(), false, false),
-            Some(at) => {
-                let at = at + usize::from(escaped);
-                (at + 1, rest[at] == b'"', rest[at] == b'\\')
-            }
-        };
+        let (used, ended, escaped) =
+            match memchr2(b'"', b'\\', if escaped { &rest[1..] } else { rest }) {
+                None => (rest.len(), false, false),
+                Some(at) => {
+                    let at = at + usize::from(escaped);
+                    (at + 1, rest[at] == b'"', rest[at] == b'\\')
+                }
+            };
         self.envelope.extend_from_slice(&rest[..used]);
         let words = &rest[..used - usize::from(ended)];
         let room = LONGEST_TOKEN.saturating_sub(self.token.len());
@@ -259,7 +267,11 @@ impl Splitter {
             return used;
         }
         self.lex = Lex::Between;
-        self.expect = if key { Expect::Colon } else { Expect::CommaOrEnd };
+        self.expect = if key {
+            Expect::Colon
+        } else {
+            Expect::CommaOrEnd
+        };
         if let Some(frame) = self.stack.last_mut().filter(|frame| frame.object) {
             if key {
                 std::mem::swap(&mut frame.key, &mut self.token);
@@ -301,7 +313,7 @@ impl Splitter {
             object,
             key: Vec::new(),
             id: None,
-            known: known.is_some(),
+            known,
         });
         self.expect = if object {
             Expect::KeyOrEnd
@@ -327,8 +339,9 @@ impl Splitter {
     /// Which known path leads to the value that begins here.
     fn known_path(&self) -> Option<usize> {
         self.paths.iter().position(|path| {
-            path.len() == self.stack.len()
+            path.steps.len() == self.stack.len()
                 && path
+                    .steps
                     .iter()
                     .zip(&self.stack)
                     .all(|(step, frame)| match step {
@@ -339,15 +352,8 @@ impl Splitter {
     }
 
     /// An entry, to its end or to the end of the chunk.
-    fn entry(
-        &mut self,
-        rest: &[u8],
-        take: &mut dyn FnMut(Entry<'_>),
-    ) -> Result<usize, SplitError> {
-        let end = self
-            .nest
-            .end_in(rest)
-            .map_err(|at| SplitError::TooDeep { at: self.read + at as u64 })?;
+    fn entry(&mut self, rest: &[u8], take: &mut dyn FnMut(Entry<'_>)) -> Result<usize, SplitError> {
+        let end = self.nest.end_in(rest);
         let Some(used) = end else {
             self.hold(rest);
             return Ok(rest.len());
@@ -360,19 +366,33 @@ impl Splitter {
             self.hold(&rest[..used]);
         }
         take(Entry {
-            bytes: if in_one_piece { &rest[..used] } else { &self.held },
-            owner: self
-                .stack
-                .iter()
-                .rev()
-                .find(|frame| frame.object)
-                .and_then(|frame| frame.id.as_deref()),
-            giant: self.giant,
+            bytes: if in_one_piece {
+                &rest[..used]
+            } else {
+                &self.held
+            },
+            owner: self.owner(),
+            over: if self.giant {
+                Some("it is larger than the limit")
+            } else if self.nest.deepest() > DEEPEST {
+                Some("it is nested too deeply")
+            } else {
+                None
+            },
         });
         self.held.clear();
         self.lex = Lex::Between;
         self.expect = Expect::CommaOrEnd;
         Ok(used)
+    }
+
+    /// The id of the category around the array that we are in.
+    fn owner(&self) -> Option<&[u8]> {
+        let [.., around, array] = self.stack.as_slice() else {
+            return None;
+        };
+        let path = self.paths.get(array.known?)?;
+        around.id.as_deref().filter(|_| path.owned)
     }
 
     /// Keeps a part of an entry; of a giant, only the beginning.
@@ -395,64 +415,3 @@ impl Splitter {
 fn ends_scalar(byte: u8) -> bool {
     byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'{' | b'[')
 }
-
-/// Where in an entry we are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Nest {
-    depth: usize,
-    in_text: bool,
-    escaped: bool,
-}
-
-impl Nest {
-    /// How many of these bytes belong to the entry; `None`: all, and more to come. Fails where it is too deep.
-    fn end_in(&mut self, bytes: &[u8]) -> Result<Option<usize>, usize> {
-        let mut at = 0;
-        while let Some(&byte) = bytes.get(at) {
-            if self.escaped {
-                self.escaped = false;
-                at += 1;
-                continue;
-            }
-            if self.in_text {
-                let Some(found) = memchr2(b'"', b'\\', &bytes[at..]) else {
-                    return Ok(None);
-                };
-                at += found + 1;
-                if bytes[at - 1] == b'\\' {
-                    self.escaped = true;
-                } else {
-                    self.in_text = false;
-                    if self.depth == 0 {
-                        return Ok(Some(at));
-                    }
-                }
-                continue;
-            }
-            match byte {
-                b'"' => self.in_text = true,
-                b'{' | b'[' => {
-                    self.depth += 1;
-                    if self.depth > DEEPEST {
-                        return Err(at);
-                    }
-                }
-                // Of an entry that is a number or a word, the end lies before this byte.
-                b'}' | b']' if self.depth == 0 => return Ok(Some(at)),
-                b'}' | b']' => {
-                    self.depth -= 1;
-                    if self.depth == 0 {
-                        return Ok(Some(at + 1));
-                    }
-                }
-                b',' | b' ' | b'\t' | b'\n' | b'\r' if self.depth == 0 => return Ok(Some(at)),
-                _ => {}
-            }
-            at += 1;
-        }
-        Ok(None)
-    }
-}
-
-#[cfg(test)]
-mod tests;

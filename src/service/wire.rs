@@ -7,7 +7,7 @@
 use super::{
     ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory, RemoteArticle, RemoteCategory,
     Workspace,
-    loose::{Loose, One, present},
+    loose::{Gap, Loose, One},
 };
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
 use serde::{Deserialize, Serialize, de::Visitor};
@@ -31,9 +31,8 @@ pub(super) struct WireArticle {
     category_id: Option<String>,
     title: String,
     slug: String,
-    /// Absent, `null` or a text: three different things.
-    #[serde(default, deserialize_with = "present")]
-    text: Option<Option<String>>,
+    #[serde(default)]
+    text: Gap<String>,
     introtext: Option<String>,
     keywords: Option<String>,
     #[serde(default)]
@@ -93,9 +92,9 @@ impl WireArticle {
             title: self.title,
             slug: self.slug,
             text: match (self.text, seen) {
-                (Some(Some(text)), Seen::Alone | Seen::Listed) => Some(text),
-                (Some(None), Seen::Alone) => Some(String::new()),
-                (Some(None), Seen::Listed) | (None, Seen::Alone | Seen::Listed) => None,
+                (Gap::Given(text), Seen::Alone | Seen::Listed) => Some(text),
+                (Gap::Null, Seen::Alone) => Some(String::new()),
+                (Gap::Null, Seen::Listed) | (Gap::Absent, Seen::Alone | Seen::Listed) => None,
             },
             introtext: self.introtext.unwrap_or_default(),
             keywords: self.keywords.unwrap_or_default(),
@@ -322,7 +321,10 @@ pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
         fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
             while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
                 if key == "id" {
-                    *self.0 = map.next_value::<Loose>()?.text().and_then(|id| id.parse().ok());
+                    *self.0 = map
+                        .next_value::<Loose>()?
+                        .text()
+                        .and_then(|id| id.parse().ok());
                 } else {
                     map.next_value::<serde::de::IgnoredAny>()?;
                 }
@@ -337,6 +339,3 @@ pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
         Ok(()) | Err(_) => found,
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,0 +1,220 @@
+//! The endpoints: one method each (API specification, section 4).
+//!
+//! An answer about another thing than the one asked for is unreadable, never taken.
+
+use super::{
+    Answer, ArticlePatch, CategoryPatch, ListEnd, ListRequest, Listed, NewArticle, NewCategory,
+    Purpose, RemoteArticle, RemoteCategory, ServiceError, ServiceRead, ServiceWrite, Workspace,
+    answer::{Verdict, shown},
+    client::{Call, Client},
+    listing::Harvest,
+    retry::Verb,
+    wire::{
+        ArticleAnswer, ArticlePost, ArticlePut, BaseAnswer, BasesAnswer, CategoryAnswer,
+        CategoryPost, CategoryPut, Seen,
+    },
+};
+use crate::model::{ArticleId, CategoryId, WorkspaceId};
+use reqwest::Url;
+use serde::{Serialize, de::DeserializeOwned};
+
+impl ServiceRead for Client {
+    async fn workspaces(&self) -> Answer<Vec<Workspace>> {
+        let call = self.call(Verb::Get, "api/bases", Purpose::Push);
+        let answer: BasesAnswer = self.parsed(&call).await?;
+        answer
+            .bases
+            .into_iter()
+            .map(|base| base.into_workspace().map_err(|why| self.wrong(&call, &why)))
+            .collect()
+    }
+
+    async fn workspace(&self, id: WorkspaceId) -> Answer<Workspace> {
+        self.fetch_workspace(id, Purpose::Push).await
+    }
+
+    async fn category(
+        &self,
+        id: CategoryId,
+        purpose: Purpose,
+    ) -> Answer<(RemoteCategory, Vec<Listed>)> {
+        let mut listed = Vec::new();
+        let mut sink = |entry| listed.push(entry);
+        let mut harvest = Harvest::new(&mut sink);
+        let category = self.stream_category(id, purpose, &mut harvest).await?;
+        Ok((category, listed))
+    }
+
+    async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        let call = self.call(Verb::Get, &format!("api/article/{id}"), purpose);
+        self.one_article(&call, Some(id)).await
+    }
+
+    async fn list(
+        &self,
+        request: &ListRequest,
+        sink: &mut (dyn FnMut(Listed) + Send),
+    ) -> Answer<ListEnd> {
+        self.list_workspace(request, sink).await
+    }
+}
+
+impl ServiceWrite for Client {
+    async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
+        let call = self.call(Verb::Post, "api/article", Purpose::Push);
+        let call = self.with_body(call, &ArticlePost::from(new))?;
+        self.one_article(&call, None).await
+    }
+
+    async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
+        self.put_article(id, &ArticlePut::from(patch), Purpose::Push)
+            .await
+    }
+
+    async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.put_article(id, &ArticlePut::default(), purpose).await
+    }
+
+    async fn delete_article(&self, id: ArticleId) -> Answer<()> {
+        let call = self.call(Verb::Delete, &format!("api/article/{id}"), Purpose::Push);
+        // That it says `success: true` was checked; its message tells nothing more.
+        self.ask(&call).await.map(drop)
+    }
+
+    async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
+        let call = self.call(Verb::Post, "api/category", Purpose::Push);
+        let call = self.with_body(call, &CategoryPost::from(new))?;
+        self.one_category(&call, None).await
+    }
+
+    async fn update_category(
+        &self,
+        id: CategoryId,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        let call = self.call(Verb::Put, &format!("api/category/{id}"), Purpose::Push);
+        let call = self.with_body(call, &CategoryPut::from(patch))?;
+        self.one_category(&call, Some(id)).await
+    }
+}
+
+impl Client {
+    /// `GET /api/base/{id}`.
+    pub(super) async fn fetch_workspace(
+        &self,
+        id: WorkspaceId,
+        purpose: Purpose,
+    ) -> Answer<Workspace> {
+        let call = self.call(Verb::Get, &format!("api/base/{id}"), purpose);
+        let answer: BaseAnswer = self.parsed(&call).await?;
+        let workspace = answer
+            .base
+            .0
+            .into_workspace()
+            .map_err(|why| self.wrong(&call, &why))?;
+        self.same(&call, &id, &workspace.id)?;
+        Ok(workspace)
+    }
+
+    /// An address below the base address.
+    pub(super) fn address(&self, path: &str) -> Url {
+        let mut url = self.base.clone();
+        url.set_path(&format!("{}{path}", self.base.path()));
+        url
+    }
+
+    async fn put_article(
+        &self,
+        id: ArticleId,
+        body: &ArticlePut<'_>,
+        purpose: Purpose,
+    ) -> Answer<RemoteArticle> {
+        let call = self.call(Verb::Put, &format!("api/article/{id}"), purpose);
+        let call = self.with_body(call, body)?;
+        self.one_article(&call, Some(id)).await
+    }
+
+    fn call(&self, verb: Verb, path: &str, purpose: Purpose) -> Call<'static> {
+        Call {
+            verb,
+            url: self.address(path),
+            body: None,
+            purpose,
+            validator: None,
+        }
+    }
+
+    fn with_body(&self, call: Call<'static>, body: &impl Serialize) -> Answer<Call<'static>> {
+        match serde_json::to_vec(body) {
+            Ok(body) => Ok(Call {
+                body: Some(body),
+                ..call
+            }),
+            Err(error) => {
+                let mut failed = self.wrong(&call, "cannot be written as JSON");
+                failed.answer_lost = false;
+                failed.status = None;
+                failed.source = Some(error.into());
+                Err(failed)
+            }
+        }
+    }
+
+    async fn one_article(
+        &self,
+        call: &Call<'_>,
+        asked: Option<ArticleId>,
+    ) -> Answer<RemoteArticle> {
+        let answer: ArticleAnswer = self.parsed(call).await?;
+        let article = answer
+            .article
+            .0
+            .into_article(Seen::Alone, None)
+            .map_err(|why| self.wrong(call, &why))?;
+        if let Some(asked) = asked {
+            self.same(call, &asked, &article.id)?;
+        }
+        Ok(article)
+    }
+
+    async fn one_category(
+        &self,
+        call: &Call<'_>,
+        asked: Option<CategoryId>,
+    ) -> Answer<RemoteCategory> {
+        let answer: CategoryAnswer = self.parsed(call).await?;
+        let category = answer
+            .category
+            .0
+            .into_category()
+            .map_err(|why| self.wrong(call, &why))?;
+        if let Some(asked) = asked {
+            self.same(call, &asked, &category.id)?;
+        }
+        Ok(category)
+    }
+
+    async fn parsed<T: DeserializeOwned>(&self, call: &Call<'_>) -> Answer<T> {
+        let body = self.ask(call).await?;
+        serde_json::from_slice(&body)
+            .map_err(|error| self.wrong(call, &shown(&error.to_string(), 200)))
+    }
+
+    fn same<T: PartialEq + std::fmt::Display>(
+        &self,
+        call: &Call<'_>,
+        asked: &T,
+        got: &T,
+    ) -> Answer<()> {
+        if asked == got {
+            return Ok(());
+        }
+        Err(self.wrong(call, &format!("asked for {asked}, answered with {got}")))
+    }
+
+    /// A success whose content cannot be taken; a write was carried out all the same.
+    fn wrong(&self, call: &Call<'_>, why: &str) -> ServiceError {
+        let verdict = Verdict::unreadable(why, call.verb);
+        self.failure(call, Some(200), verdict).error
+    }
+}

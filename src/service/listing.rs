@@ -1,0 +1,436 @@
+//! Lists a workspace or a category as a stream: memory does not grow with the bodies.
+//!
+//! A listing is whole only when every page was read to its end, no id came twice, and the count is the one that
+//! the service named; anything else is an error, whatever was handed over before. An entry that cannot be
+//! read is handed over as unknown and leaves the rest alone (failures rows 39 and 128).
+
+use super::{
+    Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, ServiceError,
+    Validator,
+    answer::{self, Verdict},
+    client::{Call, Client, Failure, header},
+    loose::One,
+    origin::Origin,
+    paging::{self, Next, Page},
+    retry::{Outcome, Verb},
+    splitter::{Caps, Entry, Envelope, Path, SplitError, Splitter},
+    wire::{Seen, WireArticle, WireCategory, peek_id},
+};
+use crate::model::{ArticleId, CategoryId, WorkspaceId};
+use reqwest::{
+    Response, Url,
+    header::{CONTENT_TYPE, ETAG, LAST_MODIFIED, LINK},
+};
+use std::{collections::HashSet, sync::atomic::Ordering};
+
+/// More pages than this is a circle, or a service that this was not made for.
+const MOST_PAGES: usize = 2000;
+/// The most bytes around the articles.
+const ENVELOPE_BYTES: usize = 16 * 1024 * 1024;
+
+/// What was read so far, and where it goes.
+pub(super) struct Harvest<'a> {
+    sink: &'a mut (dyn FnMut(Listed) + Send),
+    seen: HashSet<ArticleId>,
+    entries: u64,
+    readable: u64,
+    fault: Option<String>,
+    last_why: Option<String>,
+}
+
+/// One answer, read to its end.
+struct Whole {
+    envelope: Envelope,
+    validator: Option<Validator>,
+    linked: bool,
+}
+
+impl<'a> Harvest<'a> {
+    /// Starts with nothing read.
+    pub(super) fn new(sink: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
+        Self {
+            sink,
+            seen: HashSet::new(),
+            entries: 0,
+            readable: 0,
+            fault: None,
+            last_why: None,
+        }
+    }
+
+    /// Takes one entry. `owner` is the category that was asked for, where one was.
+    fn take(&mut self, entry: &Entry<'_>, owner: Option<CategoryId>) {
+        if self.fault.is_some() {
+            return;
+        }
+        let listed = match decode(entry, owner) {
+            Ok(listed) => listed,
+            Err(fault) => {
+                self.fault = Some(fault);
+                return;
+            }
+        };
+        self.entries += 1;
+        let id = match &listed {
+            Listed::Article(article) => {
+                self.readable += 1;
+                Some(article.id)
+            }
+            Listed::Unreadable { id, why } => {
+                self.last_why = Some(why.clone());
+                *id
+            }
+        };
+        if let Some(id) = id.filter(|&id| !self.seen.insert(id)) {
+            self.fault = Some(format!("two entries with the id {id}"));
+            return;
+        }
+        (self.sink)(listed);
+    }
+
+    /// When there were entries and none was an article, this is a shape that is not known.
+    fn check(&self) -> Result<(), String> {
+        match &self.last_why {
+            Some(why) if self.readable == 0 => {
+                Err(format!("no entry of the listing is an article: {why}"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Reads one entry. Fails when it is not JSON: then the whole answer is not.
+fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
+    let unreadable = |why: String| Listed::Unreadable {
+        id: peek_id(entry.bytes),
+        why,
+    };
+    if let Some(why) = entry.over {
+        return Ok(unreadable(why.to_owned()));
+    }
+    let Ok(text) = std::str::from_utf8(entry.bytes) else {
+        return Ok(unreadable("it is not UTF-8".to_owned()));
+    };
+    let article: WireArticle = match serde_json::from_str(text) {
+        Ok(article) => article,
+        Err(error) if error.is_data() => {
+            return Ok(unreadable(answer::shown(&error.to_string(), 200)));
+        }
+        Err(error) => return Err(format!("an article in it is no JSON: {error}")),
+    };
+    let owner = owner.or_else(|| std::str::from_utf8(entry.owner?).ok()?.parse().ok());
+    Ok(match article.into_article(Seen::Listed, owner) {
+        Ok(article) => Listed::Article(Box::new(article)),
+        Err(why) => unreadable(why),
+    })
+}
+
+impl Client {
+    /// Lists a workspace, page by page.
+    pub(super) async fn list_workspace(
+        &self,
+        request: &ListRequest,
+        sink: &mut (dyn FnMut(Listed) + Send),
+    ) -> Answer<ListEnd> {
+        let mut harvest = Harvest::new(sink);
+        if self.no_listing.load(Ordering::Relaxed) {
+            return self.list_categories(request, &mut harvest).await;
+        }
+        match self.list_pages(request, &mut harvest).await {
+            Err(error) if harvest.entries == 0 && is_missing(&error) => {
+                if error.kind == ErrorKind::NotFound {
+                    // The service says "not there": of the endpoint or of the workspace?
+                    self.fetch_workspace(request.workspace, request.purpose)
+                        .await?;
+                }
+                tracing::info!(%error, "no listing here, reading category by category");
+                self.no_listing.store(true, Ordering::Relaxed);
+                self.list_categories(request, &mut harvest).await
+            }
+            end => end,
+        }
+    }
+
+    async fn list_pages(
+        &self,
+        request: &ListRequest,
+        harvest: &mut Harvest<'_>,
+    ) -> Answer<ListEnd> {
+        let first = self.address(&format!("api/base/{}/articles", request.workspace));
+        let mut call = Call {
+            verb: Verb::Get,
+            url: first.clone(),
+            body: None,
+            purpose: request.purpose,
+            validator: request.validator.as_ref(),
+        };
+        let mut visited = HashSet::new();
+        let mut total = None;
+        loop {
+            if !visited.insert(call.url.clone()) || visited.len() > MOST_PAGES {
+                return Err(self.void(&call, "the listing's pages lead in a circle"));
+            }
+            let Some(whole) = self.stream(&call, paging::LISTING, harvest, None).await? else {
+                return Ok(ListEnd::NotModified);
+            };
+            let page = self.read_page(&call, &whole, request.workspace, visited.len())?;
+            if total.is_some() && page.total != total {
+                return Err(self.void(&call, "the listing changed while it was read"));
+            }
+            total = page.total;
+            let next = match page.next {
+                Next::End => {
+                    return self.end(&call, harvest, total, whole, visited.len());
+                }
+                Next::Address(address) => self.follow(&call, &address)?,
+                Next::Number(number) => numbered(&first, number),
+            };
+            call.url = next;
+            call.validator = None;
+        }
+    }
+
+    fn read_page(
+        &self,
+        call: &Call<'_>,
+        whole: &Whole,
+        workspace: WorkspaceId,
+        number: usize,
+    ) -> Answer<Page> {
+        let page = paging::read_page(&whole.envelope, workspace, whole.linked)
+            .map_err(|why| self.void(call, why))?;
+        if page.current.is_some_and(|current| current != number as u64) {
+            return Err(self.void(
+                call,
+                "the listing answered with another page than asked for",
+            ));
+        }
+        Ok(page)
+    }
+
+    /// Checks a listing that came to its last page.
+    fn end(
+        &self,
+        call: &Call<'_>,
+        harvest: &Harvest<'_>,
+        total: Option<u64>,
+        whole: Whole,
+        pages: usize,
+    ) -> Answer<ListEnd> {
+        harvest.check().map_err(|why| self.void(call, why))?;
+        if let Some(total) = total.filter(|&total| total != harvest.entries) {
+            let entries = harvest.entries;
+            let why = format!(
+                "the listing changed while it was read: {entries} articles came, and the service counts {total}"
+            );
+            return Err(self.void(call, why));
+        }
+        Ok(ListEnd::Whole {
+            // The first page's validator says nothing about the others.
+            validator: whole.validator.filter(|_| pages == 1),
+            by_category: false,
+        })
+    }
+
+    /// Reads the known categories one by one. One that is gone has no articles; the caller asks for each.
+    async fn list_categories(
+        &self,
+        request: &ListRequest,
+        harvest: &mut Harvest<'_>,
+    ) -> Answer<ListEnd> {
+        for &id in &request.categories {
+            match self.stream_category(id, request.purpose, harvest).await {
+                Ok(_) => {}
+                Err(error) if error.kind == ErrorKind::NotFound => {
+                    tracing::warn!(category = %id, "a known category is not there any more");
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(ListEnd::Whole {
+            validator: None,
+            by_category: true,
+        })
+    }
+
+    /// Reads a category and hands over its articles.
+    pub(super) async fn stream_category(
+        &self,
+        id: CategoryId,
+        purpose: Purpose,
+        harvest: &mut Harvest<'_>,
+    ) -> Answer<RemoteCategory> {
+        let call = Call {
+            verb: Verb::Get,
+            url: self.address(&format!("api/category/{id}")),
+            body: None,
+            purpose,
+            validator: None,
+        };
+        let read = (harvest.entries, harvest.readable);
+        let whole = self
+            .stream(&call, paging::CATEGORY, harvest, Some(id))
+            .await?
+            .ok_or_else(|| self.void(&call, "a 304 without a condition"))?;
+        if harvest.entries > read.0 && harvest.readable == read.1 {
+            let why = harvest.last_why.clone().unwrap_or_default();
+            let why = format!("no entry of the category is an article: {why}");
+            return Err(self.void(&call, why));
+        }
+        let category = paging::read_category(&whole.envelope)
+            .and_then(|mut root| {
+                let category = root.get_mut("category").map(serde_json::Value::take);
+                serde_json::from_value::<One<WireCategory>>(category.unwrap_or_default())
+                    .map_err(|error| error.to_string())
+            })
+            .and_then(|One(category)| category.into_category())
+            .map_err(|why| self.void(&call, why))?;
+        if category.id != id {
+            return Err(self.void(&call, format!("another category: {}", category.id)));
+        }
+        Ok(category)
+    }
+
+    /// Reads one answer as a stream; `None` for a 304. Asks again only while nothing was handed over.
+    async fn stream(
+        &self,
+        call: &Call<'_>,
+        paths: &'static [Path],
+        harvest: &mut Harvest<'_>,
+        owner: Option<CategoryId>,
+    ) -> Answer<Option<Whole>> {
+        let mut attempt = 0;
+        loop {
+            let before = harvest.entries;
+            let mut failure = match self.send(call).await {
+                Ok(response) if response.status().as_u16() == 304 => return Ok(None),
+                Ok(response) => match self.drain(call, response, paths, harvest, owner).await {
+                    Ok(whole) => return Ok(Some(whole)),
+                    Err(failure) => failure,
+                },
+                Err(failure) => failure,
+            };
+            if harvest.entries > before {
+                failure.outcome = Outcome::Final;
+            }
+            attempt += 1;
+            self.pause(call, failure, attempt).await?;
+        }
+    }
+
+    async fn drain(
+        &self,
+        call: &Call<'_>,
+        mut response: Response,
+        paths: &'static [Path],
+        harvest: &mut Harvest<'_>,
+        owner: Option<CategoryId>,
+    ) -> Result<Whole, Failure> {
+        let status = response.status().as_u16();
+        let caps = Caps {
+            entry: self.options.max_article,
+            envelope: ENVELOPE_BYTES,
+        };
+        let mut splitter = Splitter::new(paths, caps);
+        let mut bytes = 0_u64;
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.broken(call, Some(status), error))?
+        {
+            if bytes == 0 && answer::is_html(header(&response, &CONTENT_TYPE), &chunk) {
+                let verdict = Verdict::web_page(call.verb);
+                return Err(self.failure(call, Some(status), verdict));
+            }
+            bytes += chunk.len() as u64;
+            if bytes > self.options.max_body {
+                return Err(self.too_large(call, status));
+            }
+            splitter
+                .feed(&chunk, &mut |entry| harvest.take(&entry, owner))
+                .map_err(|error| self.unsplittable(call, status, error))?;
+            if let Some(fault) = harvest.fault.take() {
+                return Err(self.unreadable(call, status, fault));
+            }
+        }
+        let envelope = splitter
+            .finish()
+            .map_err(|error| self.unsplittable(call, status, error))?;
+        let text = |name| header(&response, name).map(str::to_owned);
+        let validator = Validator {
+            etag: text(&ETAG),
+            last_modified: text(&LAST_MODIFIED),
+        };
+        Ok(Whole {
+            envelope,
+            linked: response
+                .headers()
+                .get_all(LINK)
+                .iter()
+                .filter_map(|link| link.to_str().ok())
+                .any(|link| link.contains("rel=\"next\"") || link.contains("rel=next")),
+            validator: Some(validator).filter(|validator| *validator != Validator::default()),
+        })
+    }
+
+    /// Where a page cursor leads: it must not leave the service's origin (failures row 132).
+    fn follow(&self, call: &Call<'_>, cursor: &str) -> Answer<Url> {
+        let mut url = call
+            .url
+            .join(cursor)
+            .map_err(|_| self.void(call, "the listing's next page is no address"))?;
+        url.set_fragment(None);
+        // Behind a proxy that ends TLS, services often name themselves with http.
+        if self.base.scheme() == "https" && url.scheme() == "http" && url.port().is_none() {
+            let secured = url.set_scheme("https");
+            debug_assert!(secured.is_ok());
+        }
+        let userinfo = !url.username().is_empty() || url.password().is_some();
+        let origin = Origin::of_url(&url);
+        if origin != *self.origin() || userinfo {
+            let why = format!(
+                "the listing's next page is at {}, not at the service",
+                answer::shown(origin.as_str(), 100)
+            );
+            return Err(self.void(call, why));
+        }
+        Ok(url)
+    }
+
+    fn unsplittable(&self, call: &Call<'_>, status: u16, error: SplitError) -> Failure {
+        match error {
+            SplitError::TooLong => self.too_large(call, status),
+            SplitError::Syntax { .. }
+            | SplitError::TooDeep { .. }
+            | SplitError::BrokenOff { .. } => self.unreadable(call, status, error.to_string()),
+        }
+    }
+
+    fn unreadable(&self, call: &Call<'_>, status: u16, why: impl Into<String>) -> Failure {
+        let verdict = Verdict::unreadable(why, call.verb);
+        self.failure(call, Some(status), verdict)
+    }
+
+    /// An answer from which nothing may be concluded.
+    fn void(&self, call: &Call<'_>, why: impl Into<String>) -> ServiceError {
+        self.failure(call, Some(200), Verdict::unreadable(why, call.verb))
+            .error
+    }
+}
+
+/// Tells whether an answer to a listing says that there is no such endpoint.
+fn is_missing(error: &ServiceError) -> bool {
+    match error.status {
+        Some(404) => matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unreadable),
+        Some(405 | 501) => true,
+        Some(_) | None => false,
+    }
+}
+
+/// The listing's address with a page number.
+fn numbered(first: &Url, number: u64) -> Url {
+    let mut url = first.clone();
+    url.query_pairs_mut()
+        .append_pair("page", &number.to_string());
+    url
+}

@@ -1,0 +1,65 @@
+//! Finds the end of one JSON value in a stream of bytes. Pure.
+//!
+//! It knows strings, escapes and brackets, and nothing else: the parser checks the rest.
+
+use memchr::memchr2;
+
+/// Where in an entry we are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Nest {
+    depth: usize,
+    deepest: usize,
+    in_text: bool,
+    escaped: bool,
+}
+
+impl Nest {
+    /// How deep the brackets went.
+    pub(super) fn deepest(&self) -> usize {
+        self.deepest
+    }
+
+    /// How many of these bytes belong to the entry; `None`: all, and more to come.
+    pub(super) fn end_in(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            if self.escaped {
+                self.escaped = false;
+                at += 1;
+                continue;
+            }
+            if self.in_text {
+                at += memchr2(b'"', b'\\', &bytes[at..])? + 1;
+                if bytes[at - 1] == b'\\' {
+                    self.escaped = true;
+                } else {
+                    self.in_text = false;
+                    if self.depth == 0 {
+                        return Some(at);
+                    }
+                }
+                continue;
+            }
+            match byte {
+                b'"' => self.in_text = true,
+                b'{' | b'[' => {
+                    self.depth += 1;
+                    self.deepest = self.deepest.max(self.depth);
+                }
+                // Of a value that is a number or a word, the end lies before this byte.
+                b'}' | b']' | b',' | b' ' | b'\t' | b'\n' | b'\r' if self.depth == 0 => {
+                    return Some(at);
+                }
+                b'}' | b']' => {
+                    self.depth -= 1;
+                    if self.depth == 0 {
+                        return Some(at + 1);
+                    }
+                }
+                _ => {}
+            }
+            at += 1;
+        }
+        None
+    }
+}

@@ -1,0 +1,248 @@
+//! What a listing's envelope says: whether it is whole, and where it goes on. Pure.
+//!
+//! The shape is not specified (API specification, section 4.5), so every shape of design, section 5 is read. What is
+//! not known is an error that names the keys: never an empty listing, and never a part taken for the whole.
+
+use super::{
+    answer::{shown, succeeded},
+    loose::Loose,
+    splitter::{Envelope, Path, Step},
+};
+use crate::model::WorkspaceId;
+use serde::Deserialize as _;
+use serde_json::{Map, Value};
+
+/// Where a listing may hold its articles.
+pub(super) const LISTING: &[Path] = &[
+    path(&[Step::Key("articles")]),
+    path(&[Step::Key("data")]),
+    path(&[Step::Key("base"), Step::Key("articles")]),
+    path(&[Step::Key("base"), Step::Any, Step::Key("articles")]),
+    path(&[Step::Key("data"), Step::Key("data")]),
+    path(&[Step::Key("articles"), Step::Key("data")]),
+    path(&[Step::Key("data"), Step::Key("articles")]),
+    Path {
+        steps: &[Step::Key("categories"), Step::Any, Step::Key("articles")],
+        owned: true,
+    },
+];
+
+/// The place of `categories[].articles` in [`LISTING`].
+const BY_CATEGORY: usize = 7;
+
+/// Where a category's answer holds its articles (section 4.3).
+pub(super) const CATEGORY: &[Path] = &[
+    path(&[Step::Key("category"), Step::Key("articles")]),
+    path(&[Step::Key("category"), Step::Any, Step::Key("articles")]),
+];
+
+const fn path(steps: &'static [Step]) -> Path {
+    Path {
+        steps,
+        owned: false,
+    }
+}
+
+/// Keys that say, when they hold something, that there is more in a way that is not known here.
+const MORE: [&str; 8] = [
+    "has_more",
+    "has_more_pages",
+    "hasMore",
+    "hasMorePages",
+    "next_cursor",
+    "next_page",
+    "nextPage",
+    "next",
+];
+
+/// One page of a listing.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Page {
+    /// Where the next one is.
+    pub(super) next: Next,
+    /// How many articles there are in all, where the answer says so.
+    pub(super) total: Option<u64>,
+    /// Which page this is, where the answer says so.
+    pub(super) current: Option<u64>,
+}
+
+/// Where a listing goes on.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Next {
+    /// Nowhere.
+    End,
+    /// At this address, which may be relative.
+    Address(String),
+    /// At the page of this number.
+    Number(u64),
+}
+
+/// Reads the envelope of one page. `linked`: a `Link` header says that there is a next page.
+pub(super) fn read_page(
+    envelope: &Envelope,
+    workspace: WorkspaceId,
+    linked: bool,
+) -> Result<Page, String> {
+    let root = read_root(envelope)?;
+    check_shape(&root, envelope, workspace)?;
+    let pagers = pagers(&root);
+    let current = find(&pagers, "current_page").and_then(Value::as_u64);
+    let last = find(&pagers, "last_page").and_then(Value::as_u64);
+    let address = next_address(&pagers)?;
+    let next = match (address, current, last) {
+        (Some(address), _, _) => Next::Address(address),
+        (None, Some(current), Some(last)) if current < last => Next::Number(current + 1),
+        (None, None, Some(last)) if last > 1 => Next::Number(2),
+        (None, _, _) => Next::End,
+    };
+    if next == Next::End {
+        let more = MORE
+            .into_iter()
+            .find(|key| find(&pagers, key).is_some_and(is_something));
+        if let Some(key) = more {
+            return Err(format!(
+                "the listing has more pages ({key}) in an unknown way"
+            ));
+        }
+        if linked {
+            return Err("the listing has more pages (in a Link header) in an unknown way".into());
+        }
+    }
+    Ok(Page {
+        next,
+        total: find(&pagers, "total").and_then(Value::as_u64),
+        current,
+    })
+}
+
+/// Reads the envelope of a category's answer: the category, as JSON.
+pub(super) fn read_category(envelope: &Envelope) -> Result<Value, String> {
+    let root = read_root(envelope)?;
+    if envelope.arrays.iter().sum::<usize>() != 1 {
+        return Err(format!(
+            "a category without one list of articles; it has the keys {}",
+            keys(&root)
+        ));
+    }
+    Ok(Value::Object(root))
+}
+
+fn read_root(envelope: &Envelope) -> Result<Map<String, Value>, String> {
+    let root: Value = serde_json::from_slice(&envelope.json)
+        .map_err(|error| format!("no readable JSON around the articles: {error}"))?;
+    let Value::Object(root) = root else {
+        return Err("no JSON object".to_owned());
+    };
+    let success = root
+        .get("success")
+        .map_or(Ok(Loose::Missing), Loose::deserialize)
+        .map_err(|error| error.to_string())?;
+    if !succeeded(&success) {
+        return Err(format!(
+            "an answer without success: true; it has the keys {}",
+            keys(&root)
+        ));
+    }
+    Ok(root)
+}
+
+/// Every list of articles must have been found, and be of the workspace that was asked for.
+fn check_shape(
+    root: &Map<String, Value>,
+    envelope: &Envelope,
+    workspace: WorkspaceId,
+) -> Result<(), String> {
+    let met: usize = envelope.arrays.iter().sum();
+    let nested = envelope.arrays.get(BY_CATEGORY).copied().unwrap_or(0);
+    let categories = root.get("categories").and_then(Value::as_array);
+    let flat = met > nested;
+    let by_category = categories.is_some_and(|categories| categories.len() == nested);
+    if !flat && !by_category {
+        return Err(format!(
+            "no list of articles in a known place; it has the keys {}",
+            keys(root)
+        ));
+    }
+    let bases = match root.get("base") {
+        Some(Value::Array(bases)) => bases.iter().collect(),
+        Some(base @ Value::Object(_)) => vec![base],
+        Some(Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_)) | None => vec![],
+    };
+    let strange = bases
+        .into_iter()
+        .filter_map(|base| base.get("id")?.as_str())
+        .find(|id| id.parse::<WorkspaceId>() != Ok(workspace));
+    match strange {
+        Some(id) => Err(format!("a listing of another workspace: {}", shown(id, 60))),
+        None => Ok(()),
+    }
+}
+
+/// The objects that may say where the listing goes on.
+fn pagers(root: &Map<String, Value>) -> Vec<&Map<String, Value>> {
+    let mut pagers = vec![root];
+    for name in ["data", "articles", "pagination"] {
+        pagers.extend(root.get(name).and_then(Value::as_object));
+    }
+    let inner: Vec<_> = pagers
+        .iter()
+        .flat_map(|pager| ["meta", "pagination"].map(|name| pager.get(name)))
+        .filter_map(|meta| meta?.as_object())
+        .collect();
+    pagers.extend(inner);
+    pagers
+}
+
+fn find<'a>(pagers: &[&'a Map<String, Value>], key: &str) -> Option<&'a Value> {
+    pagers
+        .iter()
+        .filter_map(|pager| pager.get(key))
+        .find(|value| !value.is_null())
+}
+
+/// `next_page_url` or `links.next`.
+fn next_address(pagers: &[&Map<String, Value>]) -> Result<Option<String>, String> {
+    let links = pagers
+        .iter()
+        .filter_map(|pager| pager.get("links")?.get("next"))
+        .find(|next| !next.is_null());
+    match find(pagers, "next_page_url").or(links) {
+        None => Ok(None),
+        Some(Value::String(address)) if address.is_empty() => Ok(None),
+        Some(Value::String(address)) => Ok(Some(address.clone())),
+        Some(
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_),
+        ) => Err("the listing's next page is no address".to_owned()),
+    }
+}
+
+fn is_something(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => *flag,
+        Value::Number(number) => number.as_u64() != Some(0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(values) => !values.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+    }
+}
+
+/// The keys of an object and of the objects in it, for a person to see what came.
+fn keys(root: &Map<String, Value>) -> String {
+    let names: Vec<String> = root
+        .iter()
+        .map(|(key, value)| match value {
+            Value::Object(inner) if !inner.is_empty() => {
+                let inner: Vec<&str> = inner.keys().map(String::as_str).collect();
+                format!("{key}{{{}}}", inner.join(", "))
+            }
+            Value::Array(_) => format!("{key}[]"),
+            Value::Object(_)
+            | Value::Null
+            | Value::Bool(_)
+            | Value::Number(_)
+            | Value::String(_) => key.clone(),
+        })
+        .collect();
+    shown(&names.join(", "), 300)
+}

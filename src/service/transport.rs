@@ -1,0 +1,88 @@
+//! Makes the HTTP client: TLS, proxy, timeouts, no redirects. It sends nothing.
+
+use super::{client::ClientOptions, origin::Origin};
+use reqwest::{
+    Certificate, Client, ClientBuilder,
+    header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue},
+    redirect::Policy,
+};
+use secrecy::ExposeSecret;
+use std::sync::Once;
+
+/// Why no client could be made.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The token or the user agent cannot stand in a header.
+    #[error("the token or the user agent cannot be sent in a header")]
+    Header,
+    /// TLS could not be set up.
+    #[error("TLS cannot be set up")]
+    Tls(#[source] reqwest::Error),
+}
+
+/// Makes the client for one origin, with the headers that every request carries.
+pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, TransportError> {
+    install_tls();
+    let headers = headers(options)?;
+    let builder = || configure(options, origin, headers.clone());
+    match builder().build() {
+        Ok(client) => Ok(client),
+        // Without a certificate store on the machine there is no client, not even for plain HTTP.
+        Err(error) => {
+            tracing::debug!(%error, "no certificate store, using the built-in roots");
+            let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
+                .iter()
+                .map(|der| Certificate::from_der(der))
+                .collect::<Result<Vec<_>, _>>()
+                .map_err(TransportError::Tls)?;
+            builder()
+                .tls_certs_only(roots)
+                .build()
+                .map_err(TransportError::Tls)
+        }
+    }
+}
+
+fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> ClientBuilder {
+    let builder = Client::builder()
+        .default_headers(headers)
+        .user_agent(&options.user_agent)
+        .redirect(Policy::none())
+        .retry(reqwest::retry::never())
+        .referer(false)
+        .https_only(origin.as_str().starts_with("https:"))
+        .connect_timeout(options.connect_timeout)
+        .read_timeout(options.idle_timeout)
+        .timeout(options.total_timeout);
+    if origin.is_loopback() {
+        // What is sent to this machine stays on it.
+        builder.no_proxy()
+    } else {
+        builder
+    }
+}
+
+fn headers(options: &ClientOptions) -> Result<HeaderMap, TransportError> {
+    let bearer = options.token.bearer();
+    let mut value =
+        HeaderValue::from_str(bearer.expose_secret()).map_err(|_| TransportError::Header)?;
+    value.set_sensitive(true);
+    HeaderValue::from_str(&options.user_agent).map_err(|_| TransportError::Header)?;
+    let mut headers = HeaderMap::new();
+    headers.insert(AUTHORIZATION, value);
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    Ok(headers)
+}
+
+/// Chooses ring for TLS, once for the process.
+fn install_tls() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        if rustls::crypto::ring::default_provider()
+            .install_default()
+            .is_err()
+        {
+            tracing::debug!("TLS was set up by someone else already");
+        }
+    });
+}
