@@ -2,6 +2,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod mirror;
 pub mod model;
 pub mod reconcile;
 pub mod sandbox;

@@ -1,0 +1,211 @@
+//! A category's file, `_category.yaml`: keys of ours among the writer's own, like front matter.
+
+use super::{
+    NotReady, Written, at,
+    block::Block,
+    check_lengths,
+    frame::{self, Frame},
+    id_of, optional_text, problem,
+    splice::{self, Edit},
+    text_of,
+};
+use crate::model::{CategoryId, Field};
+
+/// Our keys, in the order in which they are written.
+const KEYS: [&str; 5] = ["id", "name", "slug", "description", "meta_description"];
+
+/// A category's file, read.
+#[derive(Clone, Debug)]
+pub struct CategoryDocument {
+    source: String,
+    frame: Frame,
+    block: Block,
+    id: Option<CategoryId>,
+    name: Option<String>,
+    slug: Option<String>,
+    description: String,
+    meta_description: String,
+}
+
+/// What a category's file is to say. `None` leaves things as they are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct CategoryChanges {
+    /// The category's id.
+    pub id: Option<CategoryId>,
+    /// The name.
+    pub name: Option<String>,
+    /// `slug:`; `Some(None)` removes the key.
+    pub slug: Option<Option<String>>,
+    /// The description; `""` removes the key.
+    pub description: Option<String>,
+    /// The description for search engines; `""` removes the key.
+    pub meta_description: Option<String>,
+}
+
+impl CategoryDocument {
+    /// Reads a file. One without any key is not ready: it was cut off rather than meant.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
+        Self::read(bytes).map_err(|problem| NotReady {
+            category: problem::find_id(bytes).map(CategoryId::new),
+            ..problem
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, NotReady> {
+        let source = frame::decode(bytes)?;
+        let frame = Frame::of_category(source);
+        let block = frame.read_block(source)?;
+        let mut document = Self {
+            source: source.to_owned(),
+            frame,
+            block,
+            id: None,
+            name: None,
+            slug: None,
+            description: String::new(),
+            meta_description: String::new(),
+        };
+        document
+            .read_words()
+            .map_err(|problem| document.frame.in_file(problem))?;
+        Ok(document)
+    }
+
+    fn read_words(&mut self) -> Result<(), NotReady> {
+        let block = &self.block;
+        if block.entries.is_empty() {
+            return Err(NotReady::new(
+                "the file has no keys",
+                "write a line `name: …`, or remove the file",
+            ));
+        }
+        let text = |field: Field| -> Result<Option<String>, NotReady> {
+            Ok(text_of(block, field.key())?.map(str::to_owned))
+        };
+        let name = text(Field::Name)?;
+        if let (Some(entry), true) = (
+            block.get(Field::Name.key()),
+            name.as_deref().is_none_or(|name| name.trim().is_empty()),
+        ) {
+            return Err(at(
+                entry,
+                "the name is empty",
+                "write one, or remove the line to take the folder's name",
+            ));
+        }
+        self.id = id_of(block)?.map(CategoryId::new);
+        self.slug = text(Field::Slug)?.filter(|slug| !slug.is_empty());
+        self.description = text(Field::Description)?.unwrap_or_default();
+        self.meta_description = text(Field::MetaDescription)?.unwrap_or_default();
+        self.name = name;
+        check_lengths(
+            block,
+            [
+                (Field::Name, self.name.as_deref().unwrap_or_default()),
+                (Field::Slug, self.slug.as_deref().unwrap_or_default()),
+            ],
+        )
+    }
+
+    /// Writes a new file.
+    pub fn compose(changes: &CategoryChanges) -> String {
+        let text = |value: Option<&str>| {
+            value
+                .filter(|text| !text.is_empty())
+                .map(|text| Written::Text(text.to_owned()))
+        };
+        splice::write_new(&[
+            ("id", changes.id.map(|id| Written::Word(id.to_string()))),
+            ("name", text(changes.name.as_deref())),
+            (
+                "slug",
+                text(changes.slug.as_ref().and_then(|slug| slug.as_deref())),
+            ),
+            ("description", text(changes.description.as_deref())),
+            (
+                "meta_description",
+                text(changes.meta_description.as_deref()),
+            ),
+        ])
+    }
+
+    /// Writes the file with changes; what is equal already is not touched.
+    pub fn edit(&self, changes: &CategoryChanges) -> String {
+        let edits = self.edits(changes);
+        if edits.is_empty() {
+            return self.source.clone();
+        }
+        let end = if self.frame.crlf { "\r\n" } else { "\n" };
+        let block = splice::apply(
+            self.frame.block(&self.source),
+            &self.block,
+            &KEYS,
+            &edits,
+            end,
+        );
+        self.frame.with_block(&self.source, &block)
+    }
+
+    fn edits(&self, changes: &CategoryChanges) -> Vec<Edit> {
+        let mut edits: Vec<Edit> = Vec::new();
+        if let Some(id) = changes.id
+            && self.id != Some(id)
+        {
+            edits.push(("id", Some(Written::Word(id.to_string()))));
+        }
+        if let Some(name) = &changes.name
+            && self.name.as_ref() != Some(name)
+        {
+            edits.push(("name", Some(Written::Text(name.clone()))));
+        }
+        if let Some(slug) = &changes.slug {
+            let slug = slug.clone().filter(|slug| !slug.is_empty());
+            if slug != self.slug {
+                edits.push(("slug", slug.map(Written::Text)));
+            }
+        }
+        for (key, wanted, held) in [
+            ("description", &changes.description, &self.description),
+            (
+                "meta_description",
+                &changes.meta_description,
+                &self.meta_description,
+            ),
+        ] {
+            if let Some(edit) = optional_text(key, wanted.as_deref(), held) {
+                edits.push(edit);
+            }
+        }
+        edits
+    }
+
+    /// The category's id, when the file has one.
+    pub fn id(&self) -> Option<CategoryId> {
+        self.id
+    }
+
+    /// The name; `None`: the folder's name made readable.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// What `slug:` says; `None`: the folder's name does.
+    pub fn slug(&self) -> Option<&str> {
+        self.slug.as_deref()
+    }
+
+    /// The description; empty when there is none.
+    pub fn description(&self) -> &str {
+        &self.description
+    }
+
+    /// The description for search engines; empty when there is none.
+    pub fn meta_description(&self) -> &str {
+        &self.meta_description
+    }
+
+    /// The whole file, as it was read.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}

@@ -1,0 +1,216 @@
+//! Where in a file the front matter and the body are, and which line ends the file has.
+//!
+//! The first line of an article's file is exactly `---`, and so is the first line after it that ends the
+//! front matter: nothing that kbsync writes between them begins a line with `---`, and what follows is
+//! body whatever it looks like (failures row 126).
+
+use super::{
+    block::{Block, MAX_BLOCK},
+    problem::{NotReady, has_conflict_markers},
+};
+use std::ops::Range;
+
+/// The largest file that is read, in bytes: an article of 16 MiB with its front matter.
+pub const MAX_FILE: usize = 16 * 1024 * 1024 + MAX_BLOCK;
+
+const MARK: char = '\u{feff}';
+
+/// The parts of a file, by byte.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Frame {
+    /// The YAML, without the lines of dashes.
+    front: Range<usize>,
+    /// Where the body begins; for a category's file its end.
+    pub(super) body: usize,
+    /// Whether the first line ends in CRLF.
+    pub(super) crlf: bool,
+}
+
+/// Reads bytes as text, or says why they are none.
+pub(super) fn decode(bytes: &[u8]) -> Result<&str, NotReady> {
+    if bytes.len() > MAX_FILE {
+        return Err(NotReady::new(
+            "the file is larger than 16 MiB",
+            "make it smaller",
+        ));
+    }
+    let line = |at: usize| memchr::memchr_iter(b'\n', &bytes[..at]).count() + 1;
+    let text = std::str::from_utf8(bytes).map_err(|error| {
+        NotReady::at(
+            line(error.valid_up_to()),
+            "the file is not UTF-8",
+            "save it with the encoding UTF-8",
+        )
+    })?;
+    match memchr::memchr(0, bytes) {
+        None => Ok(text),
+        Some(at) => Err(NotReady::at(
+            line(at),
+            "the file has a NUL character",
+            "remove it, or bring the file back from a backup",
+        )),
+    }
+}
+
+impl Frame {
+    /// Finds the parts of an article's file.
+    pub(super) fn of_article(source: &str) -> Result<Self, NotReady> {
+        let start = mark_len(source);
+        let (first, after) = line_at(source, start);
+        let crlf = first.ends_with("\r\n");
+        if first.trim_end_matches(['\r', '\n']) != "---" || after == start + 3 {
+            return Err(no_front_matter(&source[start..], first));
+        }
+        let mut at = after;
+        while at < source.len() && at - after <= MAX_BLOCK {
+            let (line, next) = line_at(source, at);
+            if line == "---" || line == "---\n" || (crlf && line == "---\r\n") {
+                return Ok(Self {
+                    front: after..at,
+                    body: next,
+                    crlf,
+                });
+            }
+            at = next;
+        }
+        Err(if at < source.len() {
+            NotReady::new(
+                "the front matter is larger than 64 KiB",
+                "end it with a line of `---`, or make it smaller",
+            )
+        } else {
+            NotReady::at(
+                1,
+                "the front matter does not end",
+                "end it with a line of `---`",
+            )
+        })
+    }
+
+    /// Finds the parts of a category's file: all of it is YAML, a first line of `---` aside.
+    pub(super) fn of_category(source: &str) -> Self {
+        let start = mark_len(source);
+        let (first, after) = line_at(source, start);
+        let begins_with_dashes = first.trim_end() == "---";
+        Self {
+            front: if begins_with_dashes { after } else { start }..source.len(),
+            body: source.len(),
+            crlf: first.ends_with("\r\n"),
+        }
+    }
+
+    /// The YAML as it stands in the file.
+    pub(super) fn block<'s>(&self, source: &'s str) -> &'s str {
+        &source[self.front.clone()]
+    }
+
+    /// Reads the YAML; lines in errors are those of the file.
+    pub(super) fn read_block(&self, source: &str) -> Result<Block, NotReady> {
+        let raw = self.block(source);
+        Block::parse(raw).map_err(|problem| {
+            let problem = NotReady {
+                line: problem
+                    .line
+                    .map(|line| line.min(raw.matches('\n').count().max(1))),
+                ..problem
+            };
+            if has_conflict_markers(source) {
+                return NotReady {
+                    message: "there are conflict markers of git".to_owned(),
+                    remedy: "choose what to keep and remove the lines of `<`, `=` and `>`"
+                        .to_owned(),
+                    ..self.in_file(problem)
+                };
+            }
+            self.in_file(problem)
+        })
+    }
+
+    /// Turns a line of the YAML into one of the file.
+    pub(super) fn in_file(&self, problem: NotReady) -> NotReady {
+        // Nothing but the line of dashes stands before the YAML.
+        let before = usize::from(self.front.start > MARK.len_utf8());
+        NotReady {
+            line: problem.line.map(|line| line + before),
+            ..problem
+        }
+    }
+
+    /// The byte order mark, or nothing.
+    pub(super) fn mark<'s>(&self, source: &'s str) -> &'s str {
+        &source[..mark_len(source).min(self.front.start)]
+    }
+
+    /// The file with another YAML block; everything else as it was.
+    pub(super) fn with_block(&self, source: &str, block: &str) -> String {
+        [
+            &source[..self.front.start],
+            block,
+            &source[self.front.end..],
+        ]
+        .concat()
+    }
+
+    /// The body as it stands in the file, without the newline that ends the file.
+    pub(super) fn text<'s>(&self, source: &'s str) -> &'s str {
+        let body = &source[self.body..];
+        body.strip_suffix('\n').unwrap_or(body)
+    }
+
+    /// The body with CRLF read as LF, where that makes a difference.
+    pub(super) fn text_with_lf(&self, source: &str) -> Option<String> {
+        let body = &source[self.body..];
+        if !self.crlf || !body.contains("\r\n") {
+            return None;
+        }
+        let mut text = body.replace("\r\n", "\n");
+        if text.ends_with('\n') {
+            text.pop();
+        }
+        Some(text)
+    }
+}
+
+fn mark_len(source: &str) -> usize {
+    if source.starts_with(MARK) {
+        MARK.len_utf8()
+    } else {
+        0
+    }
+}
+
+/// Gives the line at a byte, its end included, and where the next one begins.
+fn line_at(source: &str, at: usize) -> (&str, usize) {
+    let rest = &source[at..];
+    let length = memchr::memchr(b'\n', rest.as_bytes()).map_or(rest.len(), |end| end + 1);
+    (&rest[..length], at + length)
+}
+
+fn no_front_matter(text: &str, first: &str) -> NotReady {
+    if text.is_empty() {
+        NotReady::new(
+            "the file is empty",
+            "write the front matter, or remove the file",
+        )
+    } else if text.starts_with("version https://git-lfs.github.com/spec/") {
+        NotReady::new(
+            "this is a pointer of git LFS, not the file",
+            "run `git lfs pull`, or take `*.html` out of LFS",
+        )
+    } else if first.starts_with("---") {
+        NotReady::at(
+            1,
+            format!(
+                "the first line is {:?}",
+                first.trim_end_matches(['\r', '\n'])
+            ),
+            "it must be `---` and nothing else, with a line end behind it",
+        )
+    } else {
+        NotReady::at(
+            1,
+            "there is no front matter",
+            "begin the file with a line of `---`, a line `title: …` and a line of `---`",
+        )
+    }
+}

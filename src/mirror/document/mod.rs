@@ -1,0 +1,407 @@
+//! The text of a file, and what it says: front matter and body of an article, and a category's words.
+//!
+//! All of this is pure. Two laws hold, and property tests say so:
+//! - what [`Document::compose`] writes is read back as it was given, byte for byte for the body;
+//! - [`Document::edit`] touches the lines of what changed, and no others; an edit to equal values gives
+//!   the identical file.
+//!
+//! What a file holds beyond our keys is the writer's: it is neither understood nor changed. Whether a
+//! file may be pushed is not decided here, only whether it can be read.
+
+mod block;
+mod category;
+mod frame;
+mod problem;
+mod scalar;
+mod splice;
+
+pub use category::{CategoryChanges, CategoryDocument};
+pub use frame::MAX_FILE;
+pub use problem::{NotReady, has_conflict_markers};
+
+use crate::model::{
+    ArticleId, Field, Flags,
+    article::{MAX_CHARS, over_limit},
+};
+use block::{Block, Entry, Style, Value};
+use frame::Frame;
+use splice::{Edit, Written};
+
+/// Our keys, in the order in which they are written.
+const KEYS: [&str; 7] = [
+    "id",
+    "title",
+    "slug",
+    "enabled",
+    "draft",
+    "introtext",
+    "keywords",
+];
+
+/// An article's file, read.
+#[derive(Clone, Debug)]
+pub struct Document {
+    source: String,
+    frame: Frame,
+    block: Block,
+    words: Words,
+    /// The body where it is not a part of the source as it stands, because CRLF was read as LF.
+    text: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+struct Words {
+    id: Option<ArticleId>,
+    title: String,
+    slug: Option<String>,
+    introtext: String,
+    keywords: String,
+    flags: Flags,
+}
+
+/// What a file is to say. `None` leaves things as they are.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Changes {
+    /// The article's id.
+    pub id: Option<ArticleId>,
+    /// The title.
+    pub title: Option<String>,
+    /// `slug:`; `Some(None)` removes the key.
+    pub slug: Option<Option<String>>,
+    /// `enabled:`; `Some(None)` removes the key.
+    pub enabled: Option<Option<bool>>,
+    /// `draft:`; `Some(None)` removes the key.
+    pub draft: Option<Option<bool>>,
+    /// The summary; `""` removes the key.
+    pub introtext: Option<String>,
+    /// The search words; `""` removes the key.
+    pub keywords: Option<String>,
+    /// The body.
+    pub text: Option<String>,
+}
+
+impl Document {
+    /// Reads a file. Conflict markers of git in the body make it not ready.
+    pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
+        let document = Self::parse_with_markers(bytes)?;
+        if !has_conflict_markers(document.text()) {
+            return Ok(document);
+        }
+        let before = document.source[..document.frame.body].matches('\n').count();
+        let within = document
+            .text()
+            .lines()
+            .position(|line| line.starts_with("<<<<<<<"))
+            .unwrap_or(0);
+        Err(NotReady {
+            id: document.id(),
+            ..NotReady::at(
+                before + within + 1,
+                "the body has conflict markers of git",
+                "choose what to keep and remove the lines of `<`, `=` and `>`",
+            )
+        })
+    }
+
+    /// Reads a file whose body may have conflict markers of git: an article about git has them on both sides.
+    pub fn parse_with_markers(bytes: &[u8]) -> Result<Self, NotReady> {
+        Self::read(bytes).map_err(|problem| NotReady {
+            id: problem::find_id(bytes).map(ArticleId::new),
+            ..problem
+        })
+    }
+
+    fn read(bytes: &[u8]) -> Result<Self, NotReady> {
+        let source = frame::decode(bytes)?;
+        let frame = Frame::of_article(source)?;
+        let block = frame.read_block(source)?;
+        let words = Words::read(&block).map_err(|problem| frame.in_file(problem))?;
+        Ok(Self {
+            text: frame.text_with_lf(source),
+            source: source.to_owned(),
+            frame,
+            block,
+            words,
+        })
+    }
+
+    /// Writes a new file.
+    pub fn compose(changes: &Changes) -> String {
+        let flag =
+            |value: Option<Option<bool>>| value.flatten().map(|on| Written::Word(on.to_string()));
+        let text = |value: Option<&str>| {
+            value
+                .filter(|text| !text.is_empty())
+                .map(|text| Written::Text(text.to_owned()))
+        };
+        let front = splice::write_new(&[
+            ("id", changes.id.map(|id| Written::Word(id.to_string()))),
+            (
+                "title",
+                Some(Written::Text(changes.title.clone().unwrap_or_default())),
+            ),
+            (
+                "slug",
+                text(changes.slug.as_ref().and_then(|slug| slug.as_deref())),
+            ),
+            ("enabled", flag(changes.enabled)),
+            ("draft", flag(changes.draft)),
+            ("introtext", text(changes.introtext.as_deref())),
+            ("keywords", text(changes.keywords.as_deref())),
+        ]);
+        let text = changes.text.as_deref().unwrap_or_default();
+        format!("---\n{front}---\n{text}\n")
+    }
+
+    /// Writes the file with changes; what is equal already is not touched.
+    pub fn edit(&self, changes: &Changes) -> String {
+        let edits = self.edits(changes);
+        let text = changes.text.as_deref().filter(|&text| text != self.text());
+        if edits.is_empty() && text.is_none() {
+            return self.source.clone();
+        }
+        // A body with a carriage return cannot be told from line ends in a CRLF file.
+        let to_lf = self.is_crlf() && text.is_some_and(|text| text.contains('\r'));
+        let end = if self.is_crlf() && !to_lf {
+            "\r\n"
+        } else {
+            "\n"
+        };
+        let front = splice::apply(
+            self.frame.block(&self.source),
+            &self.block,
+            &KEYS,
+            &edits,
+            end,
+        );
+        let Some(text) = text else {
+            return self.frame.with_block(&self.source, &front);
+        };
+        let front = if to_lf {
+            front.replace("\r\n", "\n")
+        } else {
+            front
+        };
+        let body = if end == "\n" {
+            text.to_owned()
+        } else {
+            text.replace('\n', end)
+        };
+        let mark = self.frame.mark(&self.source);
+        format!("{mark}---{end}{front}---{end}{body}{end}")
+    }
+
+    /// Lists the keys whose values differ from what is wanted.
+    fn edits(&self, changes: &Changes) -> Vec<Edit> {
+        let words = &self.words;
+        let mut edits: Vec<Edit> = Vec::new();
+        if let Some(id) = changes.id
+            && words.id != Some(id)
+        {
+            edits.push(("id", Some(Written::Word(id.to_string()))));
+        }
+        if let Some(title) = &changes.title
+            && *title != words.title
+        {
+            edits.push(("title", Some(Written::Text(title.clone()))));
+        }
+        if let Some(slug) = &changes.slug {
+            let slug = slug.clone().filter(|slug| !slug.is_empty());
+            if slug != words.slug {
+                edits.push(("slug", slug.map(Written::Text)));
+            }
+        }
+        for (key, wanted, held) in [
+            ("enabled", changes.enabled, words.flags.enabled),
+            ("draft", changes.draft, words.flags.draft),
+        ] {
+            if let Some(wanted) = wanted
+                && wanted != held
+            {
+                edits.push((key, wanted.map(|on| Written::Word(on.to_string()))));
+            }
+        }
+        for (key, wanted, held) in [
+            ("introtext", &changes.introtext, &words.introtext),
+            ("keywords", &changes.keywords, &words.keywords),
+        ] {
+            if let Some(edit) = optional_text(key, wanted.as_deref(), held) {
+                edits.push(edit);
+            }
+        }
+        edits
+    }
+
+    /// The article's id, when the file has one.
+    pub fn id(&self) -> Option<ArticleId> {
+        self.words.id
+    }
+
+    /// The title; never blank.
+    pub fn title(&self) -> &str {
+        &self.words.title
+    }
+
+    /// What `slug:` says; `None`: the file's name does.
+    pub fn slug(&self) -> Option<&str> {
+        self.words.slug.as_deref()
+    }
+
+    /// The summary; empty when there is none.
+    pub fn introtext(&self) -> &str {
+        &self.words.introtext
+    }
+
+    /// The search words; empty when there are none.
+    pub fn keywords(&self) -> &str {
+        &self.words.keywords
+    }
+
+    /// What `enabled:` and `draft:` say.
+    pub fn flags(&self) -> Flags {
+        self.words.flags
+    }
+
+    /// The body; in a CRLF file every CRLF is read as LF.
+    pub fn text(&self) -> &str {
+        match &self.text {
+            Some(text) => text,
+            None => self.frame.text(&self.source),
+        }
+    }
+
+    /// Tells whether the file has CRLF line ends, going by its first line.
+    pub fn is_crlf(&self) -> bool {
+        self.frame.crlf
+    }
+
+    /// The whole file, as it was read.
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+impl Words {
+    fn read(block: &Block) -> Result<Self, NotReady> {
+        let optional = |field: Field| -> Result<String, NotReady> {
+            Ok(text_of(block, field.key())?.unwrap_or_default().to_owned())
+        };
+        let words = Self {
+            id: id_of(block)?.map(ArticleId::new),
+            title: title_of(block)?,
+            slug: Some(optional(Field::Slug)?).filter(|slug| !slug.is_empty()),
+            introtext: optional(Field::Introtext)?,
+            keywords: optional(Field::Keywords)?,
+            flags: Flags {
+                enabled: flag_of(block, Field::Enabled.key())?,
+                draft: flag_of(block, Field::Draft.key())?,
+            },
+        };
+        check_lengths(
+            block,
+            [
+                (Field::Title, words.title.as_str()),
+                (Field::Slug, words.slug.as_deref().unwrap_or_default()),
+                (Field::Introtext, &words.introtext),
+                (Field::Keywords, &words.keywords),
+            ],
+        )?;
+        Ok(words)
+    }
+}
+
+fn title_of(block: &Block) -> Result<String, NotReady> {
+    let Some(entry) = block.get(Field::Title.key()) else {
+        return Err(NotReady::new(
+            "there is no title",
+            "add a line `title: …` to the front matter",
+        ));
+    };
+    match text_of(block, Field::Title.key())? {
+        Some(title) if !title.trim().is_empty() => Ok(title.to_owned()),
+        Some(_) => Err(at(entry, "the title is blank", "write one")),
+        None => Err(at(
+            entry,
+            "the title is empty",
+            "write one; a word such as null goes into quotes",
+        )),
+    }
+}
+
+/// The edit that an optional text needs; what is empty has no key.
+fn optional_text(key: &'static str, wanted: Option<&str>, held: &str) -> Option<Edit> {
+    let wanted = wanted.filter(|&wanted| wanted != held)?;
+    let written = (!wanted.is_empty()).then(|| Written::Text(wanted.to_owned()));
+    Some((key, written))
+}
+
+/// Reads a text; `None`: the key is absent or null.
+fn text_of<'b>(block: &'b Block, key: &str) -> Result<Option<&'b str>, NotReady> {
+    let Some(entry) = block.get(key) else {
+        return Ok(None);
+    };
+    match &entry.value {
+        Value::Scalar(..) => Ok(entry.text()),
+        Value::Nested => Err(at(
+            entry,
+            &format!("{key} is a list or a map"),
+            &format!("write one text, such as `{key}: first, second`"),
+        )),
+    }
+}
+
+fn id_of(block: &Block) -> Result<Option<uuid::Uuid>, NotReady> {
+    let (Some(entry), Some(text)) = (block.get("id"), text_of(block, "id")?) else {
+        return Ok(None);
+    };
+    uuid::Uuid::try_parse(text).map(Some).map_err(|_cause| {
+        at(
+            entry,
+            &format!("{text:?} is not an id"),
+            "put the id back that kbsync wrote, or remove the line to make a new one",
+        )
+    })
+}
+
+fn flag_of(block: &Block, key: &str) -> Result<Option<bool>, NotReady> {
+    let Some(entry) = block.get(key) else {
+        return Ok(None);
+    };
+    match &entry.value {
+        Value::Scalar(text, Style::Plain) => match text.as_str() {
+            "true" | "True" | "TRUE" => return Ok(Some(true)),
+            "false" | "False" | "FALSE" => return Ok(Some(false)),
+            _ if entry.text().is_none() => return Ok(None),
+            _ => {}
+        },
+        Value::Scalar(..) | Value::Nested => {}
+    }
+    Err(at(
+        entry,
+        &format!("{key} is neither true nor false"),
+        &format!("write `{key}: true` or `{key}: false`, without quotes"),
+    ))
+}
+
+fn check_lengths<'t>(
+    block: &Block,
+    texts: impl IntoIterator<Item = (Field, &'t str)>,
+) -> Result<(), NotReady> {
+    let Some((field, count)) = over_limit(texts) else {
+        return Ok(());
+    };
+    let message = format!("{field} has {count} characters");
+    let remedy = format!("shorten it to {MAX_CHARS}");
+    Err(match block.get(field.key()) {
+        Some(entry) => at(entry, &message, &remedy),
+        None => NotReady::new(message, remedy),
+    })
+}
+
+/// Says what is wrong with an entry, by its line in the block.
+fn at(entry: &Entry, message: &str, remedy: &str) -> NotReady {
+    NotReady::at(entry.lines.start + 1, message, remedy)
+}
+
+#[cfg(test)]
+mod tests;

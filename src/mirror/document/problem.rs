@@ -1,0 +1,89 @@
+//! Why a file is not ready, and what can be told about it all the same.
+//!
+//! A file that is not ready is a problem in the report: never pushed, never taken for a removal.
+
+use crate::model::{ArticleId, CategoryId};
+use std::fmt;
+use uuid::Uuid;
+
+/// How much of a file is searched for the line with its id.
+const ID_SEARCH: usize = 128 * 1024;
+
+/// Why a file cannot be an article or a category, where, and what to do about it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotReady {
+    /// The line in the file, from 1, where there is one.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub remedy: String,
+    /// The article whose `id:` line stands in the file, readable or not: it is not absent.
+    pub id: Option<ArticleId>,
+    /// Likewise for a category's file.
+    pub category: Option<CategoryId>,
+}
+
+impl NotReady {
+    /// Says what is wrong with the whole file.
+    pub fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            message: message.into(),
+            remedy: remedy.into(),
+            id: None,
+            category: None,
+        }
+    }
+
+    /// Says what is wrong with one line, counted from 1.
+    pub fn at(line: usize, message: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            line: Some(line),
+            ..Self::new(message, remedy)
+        }
+    }
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        write!(f, "{}; {}", self.message, self.remedy)
+    }
+}
+
+impl std::error::Error for NotReady {}
+
+/// Tells whether a text has all three of git's conflict markers at line starts.
+pub fn has_conflict_markers(text: &str) -> bool {
+    let marks = |marker: &str| {
+        text.lines().any(|line| {
+            line.strip_prefix(marker)
+                .is_some_and(|rest| rest.trim_end().is_empty() || rest.starts_with(' '))
+        })
+    };
+    marks("<<<<<<<") && marks("=======") && marks(">>>>>>>")
+}
+
+/// Finds the id in a file, even one that is broken: the first `id:` line before the body.
+pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
+    let head = String::from_utf8_lossy(&bytes[..bytes.len().min(ID_SEARCH)]);
+    head.trim_start_matches('\u{feff}')
+        .lines()
+        .enumerate()
+        // The body begins at the second line of dashes; a missing first one must not hide the id.
+        .take_while(|&(number, line)| number == 0 || line.trim_end() != "---")
+        .find_map(|(_, line)| id_in_line(line))
+}
+
+fn id_in_line(line: &str) -> Option<Uuid> {
+    let key_and_rest = line.trim_start();
+    let rest = ["id", "\"id\"", "'id'"]
+        .iter()
+        .find_map(|key| key_and_rest.strip_prefix(key))?;
+    let value = rest.trim_start().strip_prefix(':')?;
+    let value = value.split('#').next().unwrap_or(value);
+    Uuid::try_parse(value.trim().trim_matches(['"', '\''])).ok()
+}

@@ -1,0 +1,277 @@
+//! Edits a block of keys by line: only the lines of the keys concerned change.
+//!
+//! The result is always read again. If it does not hold exactly what is wanted, which the grammar of
+//! YAML allows for in corners that no line edit foresees, the block is written anew: our keys first, then
+//! the writer's own lines as they were.
+
+use super::{
+    block::{Block, Entry, Style, Value, is_between},
+    scalar::write_text,
+};
+
+/// A value to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Written {
+    /// A text, quoted where needed.
+    Text(String),
+    /// `true`, `false` or an id: never quoted.
+    Word(String),
+}
+
+impl Written {
+    fn text(&self) -> &str {
+        match self {
+            Self::Text(text) | Self::Word(text) => text,
+        }
+    }
+
+    fn render(&self, style: Option<Style>) -> String {
+        match self {
+            Self::Text(text) => write_text(text, style),
+            Self::Word(word) => word.clone(),
+        }
+    }
+}
+
+/// A key and what it is to hold; `None`: the key goes.
+pub(super) type Edit = (&'static str, Option<Written>);
+
+/// Writes a block of new keys.
+pub(super) fn write_new(edits: &[Edit]) -> String {
+    edits
+        .iter()
+        .filter_map(|(key, value)| Some(format!("{key}: {}\n", value.as_ref()?.render(None))))
+        .collect()
+}
+
+/// Applies edits to a block. `order` lists the keys that are ours, as they are written; `end` ends new lines.
+pub(super) fn apply(
+    raw: &str,
+    block: &Block,
+    order: &[&'static str],
+    edits: &[Edit],
+    end: &str,
+) -> String {
+    if edits.is_empty() {
+        return raw.to_owned();
+    }
+    let edited = Splice {
+        raw,
+        block,
+        order,
+        edits,
+        end,
+    };
+    let spliced = edited.by_line();
+    if edited.holds(&spliced) {
+        spliced
+    } else {
+        edited.anew()
+    }
+}
+
+/// Applies edits by writing the block anew, whether or not that is needed.
+#[cfg(test)]
+pub(super) fn apply_anew(
+    raw: &str,
+    block: &Block,
+    order: &[&'static str],
+    edits: &[Edit],
+) -> (String, bool) {
+    let edited = Splice {
+        raw,
+        block,
+        order,
+        edits,
+        end: "\n",
+    };
+    let anew = edited.anew();
+    let holds = edited.holds(&anew);
+    (anew, holds)
+}
+
+struct Splice<'a> {
+    raw: &'a str,
+    block: &'a Block,
+    order: &'a [&'static str],
+    edits: &'a [Edit],
+    end: &'a str,
+}
+
+impl Splice<'_> {
+    fn by_line(&self) -> String {
+        let mut lines: Vec<String> = self.raw.split_inclusive('\n').map(str::to_owned).collect();
+        let mut inserts: Vec<(usize, usize, String)> = Vec::new();
+        for (key, value) in self.edits {
+            match (self.block.get(key), value) {
+                (Some(entry), Some(value)) => {
+                    let first = changed_line(&lines[entry.lines.start], entry, value);
+                    let kept_below = entry.spot.is_some() || is_empty(entry);
+                    if !kept_below {
+                        lines[entry.lines.clone()].fill(String::new());
+                    }
+                    lines[entry.lines.start] = first;
+                }
+                (Some(entry), None) => lines[entry.lines.clone()].fill(String::new()),
+                (None, Some(value)) => {
+                    let rank = self.rank(key);
+                    inserts.push((self.anchor(rank, &lines), rank, self.new_line(key, value)));
+                }
+                (None, None) => {}
+            }
+        }
+        inserts.sort();
+        for (at, _, line) in inserts.into_iter().rev() {
+            if at > 0
+                && at == lines.len()
+                && lines
+                    .last()
+                    .is_some_and(|last| !last.is_empty() && !last.ends_with('\n'))
+            {
+                lines[at - 1].push_str(self.end);
+            }
+            lines.insert(at, line);
+        }
+        lines.concat()
+    }
+
+    /// Says before which line a new key goes: after the nearest of our keys that precede it, else before
+    /// the nearest that follows (and the comment above that), else before the first key.
+    fn anchor(&self, rank: usize, lines: &[String]) -> usize {
+        let find = |key: &&'static str| self.block.get(key);
+        if let Some(entry) = self.order[..rank].iter().rev().find_map(find) {
+            return entry.lines.end;
+        }
+        let follower = self.order[rank..]
+            .iter()
+            .find_map(find)
+            .or_else(|| self.block.entries.first());
+        let Some(entry) = follower else {
+            return lines.len();
+        };
+        let first = self
+            .block
+            .entries
+            .iter()
+            .map(|other| other.lines.end)
+            .filter(|&end| end <= entry.lines.start)
+            .max()
+            .unwrap_or(0);
+        let comments = lines[first..entry.lines.start]
+            .iter()
+            .rev()
+            .take_while(|line| line.trim_start().starts_with('#'))
+            .count();
+        entry.lines.start - comments
+    }
+
+    fn rank(&self, key: &str) -> usize {
+        self.order
+            .iter()
+            .position(|other| *other == key)
+            .unwrap_or(self.order.len())
+    }
+
+    fn new_line(&self, key: &str, value: &Written) -> String {
+        let indent = " ".repeat(self.block.indent);
+        format!("{indent}{key}: {}{}", value.render(None), self.end)
+    }
+
+    /// Tells whether a text holds exactly what is wanted, and the writer's own lines as they were.
+    fn holds(&self, raw: &str) -> bool {
+        let Ok(block) = Block::parse(raw) else {
+            return false;
+        };
+        let ours = self.order.iter().all(|key| {
+            let found = block.get(key);
+            match self.edits.iter().find(|(edited, _)| edited == key) {
+                Some((_, Some(wanted))) => found.and_then(Entry::text) == Some(wanted.text()),
+                Some((_, None)) => found.is_none(),
+                None => {
+                    found.map(|entry| &entry.value) == self.block.get(key).map(|entry| &entry.value)
+                }
+            }
+        });
+        ours && self.own_lines(raw, &block) == self.own_lines(self.raw, self.block)
+    }
+
+    /// Lists the lines of the keys that are not ours.
+    fn own_lines<'r>(&self, raw: &'r str, block: &Block) -> Vec<&'r str> {
+        let lines: Vec<&str> = raw.split_inclusive('\n').collect();
+        block
+            .entries
+            .iter()
+            .filter(|entry| !self.order.contains(&entry.key.as_str()))
+            .flat_map(|entry| lines[entry.lines.clone()].iter())
+            .map(|line| line.trim_end_matches(['\r', '\n']))
+            .collect()
+    }
+
+    /// Writes the block anew: comments, our keys in order, then the writer's own lines.
+    fn anew(&self) -> String {
+        let lines: Vec<&str> = self.raw.split_inclusive('\n').collect();
+        let mut text = String::new();
+        let mut push = |line: &str| {
+            text.push_str(line);
+            if !line.ends_with('\n') {
+                text.push_str(self.end);
+            }
+        };
+        let in_entry = |number: usize| {
+            self.block
+                .entries
+                .iter()
+                .any(|entry| entry.lines.contains(&number))
+        };
+        for (number, line) in lines.iter().enumerate() {
+            if !in_entry(number) && !line.trim().is_empty() && is_between(line, self.block.indent) {
+                push(line);
+            }
+        }
+        for key in self.order {
+            match (
+                self.edits.iter().find(|(edited, _)| edited == key),
+                self.block.get(key),
+            ) {
+                (Some((_, Some(value))), _) => push(&self.new_line(key, value)),
+                (Some((_, None)), _) | (None, None) => {}
+                (None, Some(entry)) => lines[entry.lines.clone()]
+                    .iter()
+                    .for_each(|line| push(line)),
+            }
+        }
+        for entry in &self.block.entries {
+            if !self.order.contains(&entry.key.as_str()) {
+                lines[entry.lines.clone()]
+                    .iter()
+                    .for_each(|line| push(line));
+            }
+        }
+        text
+    }
+}
+
+fn is_empty(entry: &Entry) -> bool {
+    matches!(&entry.value, Value::Scalar(text, Style::Plain) if text.is_empty())
+}
+
+/// Puts a value where the old one stood; a comment behind it stays.
+fn changed_line(line: &str, entry: &Entry, value: &Written) -> String {
+    let style = match &entry.value {
+        Value::Scalar(_, style) => Some(*style),
+        Value::Nested => None,
+    };
+    let value = value.render(style);
+    let body = line.trim_end_matches(['\r', '\n']);
+    let end = &line[body.len()..];
+    if let Some(spot) = &entry.spot {
+        return format!("{}{value}{}{end}", &body[..spot.start], &body[spot.end..]);
+    }
+    let before = &body[..entry.after_colon];
+    let behind = if is_empty(entry) {
+        body[entry.after_colon..].trim_end()
+    } else {
+        ""
+    };
+    format!("{before} {value}{behind}{end}")
+}

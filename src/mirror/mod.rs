@@ -1,0 +1,2 @@
+//! The mirror: the folder of files, the local side.
+pub mod document;
