@@ -81,7 +81,7 @@ impl Writing<'_> {
             .as_ref()
             .map(|(digest, revision)| (digest, revision))
             .unzip();
-        self.tx.prepare_cached(PUT)?.execute(params![
+        self.sql()?.prepare_cached(PUT)?.execute(params![
             article.id,
             article.place.folder,
             article.place.file,
@@ -94,10 +94,10 @@ impl Writing<'_> {
             article.local_text_lf,
             unless_equal(&remote.title, &local.title),
             unless_equal(&remote.slug, &local.slug),
-            unless_equal(remote.category, local.category),
+            unless_equal(&remote.category, &local.category),
             unless_equal(&remote.introtext, &local.introtext),
             unless_equal(&remote.keywords, &local.keywords),
-            unless_equal(remote.text, local.text),
+            unless_equal(&remote.text, &local.text),
             article.revision,
             article.file_flags.enabled,
             article.file_flags.draft,
@@ -120,7 +120,7 @@ impl Writing<'_> {
 
     /// Forgets the base of one article. Its versions stay in the history.
     pub fn remove_article(&mut self, id: ArticleId) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM articles WHERE id = ?1")?
             .execute([id])?;
         Ok(())
@@ -128,7 +128,7 @@ impl Writing<'_> {
 
     /// Reads the base of one article as this transaction sees it.
     pub fn article(&self, id: ArticleId) -> Outcome<Option<ArticleRow>> {
-        Ok(article(self.tx, id)?)
+        Ok(article(self.sql()?, id)?)
     }
 }
 

@@ -50,17 +50,17 @@ impl Writing<'_> {
     /// What names it should be written within a day, at best in the same transaction.
     pub fn put_body(&mut self, text: &str) -> Outcome<TextDigest> {
         let digest = TextDigest::of(text);
-        match put_at(self.tx, digest)? {
+        match put_at(self.sql()?, digest)? {
             Some(at) if at <= self.now && self.now.millis_since(at) < RENEW_AFTER => {}
             Some(_stale) => {
-                self.tx
+                self.sql()?
                     .prepare_cached("UPDATE bodies SET put_at = ?2 WHERE digest = ?1")?
                     .execute(params![digest, self.now])?;
             }
             None => {
                 let packed = self.pack(text)?;
                 let size = i64::try_from(text.len()).unwrap_or(i64::MAX);
-                self.tx
+                self.sql()?
                     .prepare_cached(
                         "INSERT INTO bodies (digest, size, packed, put_at) VALUES (?1, ?2, ?3, ?4)",
                     )?

@@ -43,7 +43,7 @@ impl Writing<'_> {
     pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
-        self.tx.prepare_cached(PUT)?.execute(params![
+        self.sql()?.prepare_cached(PUT)?.execute(params![
             category.id,
             category.folder,
             local.name,
@@ -66,7 +66,7 @@ impl Writing<'_> {
 
     /// Forgets the base of one category.
     pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM categories WHERE id = ?1")?
             .execute([id])?;
         Ok(())

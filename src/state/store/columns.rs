@@ -163,7 +163,7 @@ fn text_like(row: &Row<'_>, at: usize, other: &str) -> rusqlite::Result<String> 
 }
 
 /// Gives a value that is stored only where it differs.
-pub(super) fn unless_equal<T: PartialEq>(value: T, other: T) -> Option<T> {
+pub(super) fn unless_equal<'a, T: PartialEq>(value: &'a T, other: &T) -> Option<&'a T> {
     (value != other).then_some(value)
 }
 

@@ -50,7 +50,7 @@ impl Writing<'_> {
     /// Writes down a conflict that is shown, in place of an earlier one of the same article.
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
         self.remove_conflict(conflict.id)?;
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO conflicts \
                  (article, folder, file, local, remote, revision, copy, reason, at) \
@@ -67,7 +67,7 @@ impl Writing<'_> {
                 conflict.reason,
                 conflict.at,
             ])?;
-        let mut put = self.tx.prepare_cached(
+        let mut put = self.sql()?.prepare_cached(
             "INSERT OR IGNORE INTO conflict_digests (article, digest) VALUES (?1, ?2)",
         )?;
         for version in std::iter::once(&conflict.local).chain(&conflict.remote) {
@@ -79,7 +79,7 @@ impl Writing<'_> {
 
     /// Forgets a conflict that was settled.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM conflicts WHERE article = ?1")?
             .execute([id])?;
         Ok(())
@@ -87,7 +87,7 @@ impl Writing<'_> {
 
     /// Parks what is not to be tried again unseen. Parked as it is already, it costs no write.
     pub fn park(&mut self, parked: &Parked) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO parked (key, fingerprint, reason, at) VALUES (?1, ?2, ?3, ?4) \
                  ON CONFLICT (key) DO UPDATE SET \
@@ -106,7 +106,7 @@ impl Writing<'_> {
 
     /// Lets what was parked be tried again.
     pub fn unpark(&mut self, key: &str) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM parked WHERE key = ?1")?
             .execute([key])?;
         Ok(())

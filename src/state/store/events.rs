@@ -36,7 +36,7 @@ impl Writing<'_> {
     /// Adds a line to the log, under this transaction's moment.
     pub fn event(&mut self, deed: &Deed) -> Outcome<()> {
         let id: Option<ArticleId> = deed.id;
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO events (at, action, side, path, article, detail) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

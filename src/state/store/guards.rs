@@ -53,7 +53,7 @@ impl Store {
 impl Writing<'_> {
     /// Releases exactly one set of held actions. An earlier approval of that side and kind is void.
     pub fn approve(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT OR REPLACE INTO approvals (side, kind, held, at) VALUES (?1, ?2, ?3, ?4)",
             )?
@@ -64,7 +64,7 @@ impl Writing<'_> {
     /// Uses up an approval. `false`: there is none of exactly this set.
     pub fn take_approval(&mut self, side: Side, kind: &str, set: Digest) -> Outcome<bool> {
         let taken = self
-            .tx
+            .sql()?
             .prepare_cached("DELETE FROM approvals WHERE side = ?1 AND kind = ?2 AND held = ?3")?
             .execute(params![side, kind, set])?;
         Ok(taken > 0)
@@ -76,7 +76,7 @@ impl Writing<'_> {
             return Ok(());
         }
         let number = i64::try_from(number).unwrap_or(i64::MAX);
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO deletions (at, side, approved, count) VALUES (?1, ?2, ?3, ?4)",
             )?
@@ -86,7 +86,7 @@ impl Writing<'_> {
 
     /// Remembers that we deleted an article: seen again with this revision, it is an old copy.
     pub fn tombstone(&mut self, id: ArticleId, revision: &Revision) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT OR REPLACE INTO tombstones (article, revision, at) VALUES (?1, ?2, ?3)",
             )?
@@ -96,7 +96,7 @@ impl Writing<'_> {
 
     /// Forgets that we deleted an article, since it exists again.
     pub fn remove_tombstone(&mut self, id: ArticleId) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM tombstones WHERE article = ?1")?
             .execute([id])?;
         Ok(())

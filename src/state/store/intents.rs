@@ -26,20 +26,20 @@ impl Store {
 impl Writing<'_> {
     /// Writes down what is about to be done.
     pub fn add_intent(&mut self, intent: &Intent) -> Outcome<IntentId> {
-        self.tx
+        self.sql()?
             .prepare_cached("INSERT INTO intents (json) VALUES (?1)")?
             .execute([Json(intent)])?;
-        let id = IntentId(self.tx.last_insert_rowid());
+        let id = IntentId(self.sql()?.last_insert_rowid());
         self.name_digests(id, intent)?;
         Ok(id)
     }
 
     /// Writes an intent anew under its id, such as when its answer was lost.
     pub fn replace_intent(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM intent_digests WHERE intent = ?1")?
             .execute([id.0])?;
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO intents (id, json) VALUES (?1, ?2) \
                  ON CONFLICT (id) DO UPDATE SET json = excluded.json",
@@ -50,14 +50,14 @@ impl Writing<'_> {
 
     /// Settles an intent: its outcome is recorded, or it never took place.
     pub fn remove_intent(&mut self, id: IntentId) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM intents WHERE id = ?1")?
             .execute([id.0])?;
         Ok(())
     }
 
     fn name_digests(&mut self, id: IntentId, intent: &Intent) -> Outcome<()> {
-        let mut put = self.tx.prepare_cached(
+        let mut put = self.sql()?.prepare_cached(
             "INSERT OR IGNORE INTO intent_digests (intent, digest) VALUES (?1, ?2)",
         )?;
         for digest in named_by(intent) {

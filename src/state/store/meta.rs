@@ -44,7 +44,7 @@ impl Store {
 impl Writing<'_> {
     /// Sets a single value. One that it has already costs no write.
     pub fn set_meta(&mut self, key: &str, value: &str) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO meta (key, value) VALUES (?1, ?2) \
                  ON CONFLICT (key) DO UPDATE SET value = excluded.value \
@@ -56,7 +56,7 @@ impl Writing<'_> {
 
     /// Removes a single value.
     pub fn remove_meta(&mut self, key: &str) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached("DELETE FROM meta WHERE key = ?1")?
             .execute([key])?;
         Ok(())
@@ -64,7 +64,7 @@ impl Writing<'_> {
 
     /// Writes an article's figures, if they differ. An address that is not shown this time stays known.
     pub fn put_figures(&mut self, id: ArticleId, figures: &FigureRow) -> Outcome<()> {
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO figures (article, views, happy, neutral, sad, full_url) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6) \

@@ -34,8 +34,7 @@ pub struct Store {
 impl Store {
     /// Changes the state in one transaction.
     ///
-    /// Nothing is changed when `work` fails. An error inside must be passed on, not swallowed: after
-    /// some of them SQLite has taken the transaction back already.
+    /// Nothing is changed when `work` fails.
     pub fn write<T>(
         &mut self,
         now: Timestamp,
@@ -67,12 +66,8 @@ fn transact<T>(
         packer: None,
     };
     let value = work(&mut writing)?;
-    if tx.is_autocommit() {
-        return Err(StateError {
-            detail: "the transaction was taken back after an error".to_owned(),
-            ..StateError::new(ErrorKind::Io)
-        });
-    }
+    // A swallowed error may have taken the transaction back.
+    writing.sql()?;
     tx.commit()?;
     Ok(value)
 }
@@ -91,9 +86,18 @@ impl Writing<'_> {
         self.now
     }
 
-    /// The connection, for the statements of `history`.
-    pub(super) fn sql(&self) -> &Connection {
-        self.tx
+    /// Gives the connection, as long as the transaction is open.
+    ///
+    /// After some errors, such as a full disk, SQLite has taken it back by itself. A statement that
+    /// came after that would be a change of its own.
+    pub(super) fn sql(&self) -> Outcome<&Connection> {
+        if self.tx.is_autocommit() {
+            return Err(StateError {
+                detail: "the transaction was taken back after an error".to_owned(),
+                ..StateError::new(ErrorKind::Io)
+            });
+        }
+        Ok(self.tx)
     }
 }
 

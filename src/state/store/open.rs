@@ -163,25 +163,29 @@ fn check(conn: &Connection) -> Outcome<()> {
 
 /// Chooses how changes become durable: a write-ahead log, or a rollback journal where the disk is remote.
 fn set_journal(conn: &Connection, path: &Path) -> Outcome<()> {
-    let remote = path.parent().is_none_or(disk::is_remote);
-    if remote {
-        if uses_wal(path).map_err(StateError::io)? {
-            // A log that came here from a local disk is read without shared memory, and put away.
-            conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
-        }
-        set_journal_mode(conn, "DELETE")?;
-        conn.execute_batch(
-            "PRAGMA locking_mode = NORMAL;
-             PRAGMA synchronous = EXTRA;
-             SELECT count(*) FROM sqlite_schema;",
-        )?;
-    } else {
-        set_journal_mode(conn, "WAL")?;
-        conn.execute_batch(
-            "PRAGMA synchronous = FULL;
-             PRAGMA journal_size_limit = 16777216;",
-        )?;
+    if path.parent().is_none_or(disk::is_remote) {
+        return use_rollback_journal(conn, path);
     }
+    set_journal_mode(conn, "WAL")?;
+    conn.execute_batch(
+        "PRAGMA synchronous = FULL;
+         PRAGMA journal_size_limit = 16777216;",
+    )?;
+    Ok(())
+}
+
+/// A rollback journal needs no shared memory. `EXTRA` syncs its removal too: that is the commit.
+pub(super) fn use_rollback_journal(conn: &Connection, path: &Path) -> Outcome<()> {
+    if uses_wal(path).map_err(StateError::io)? {
+        // A log that came here from a local disk is read without shared memory, and put away.
+        conn.execute_batch("PRAGMA locking_mode = EXCLUSIVE")?;
+    }
+    set_journal_mode(conn, "DELETE")?;
+    conn.execute_batch(
+        "PRAGMA locking_mode = NORMAL;
+         PRAGMA synchronous = EXTRA;
+         SELECT count(*) FROM sqlite_schema;",
+    )?;
     Ok(())
 }
 
@@ -191,7 +195,7 @@ fn set_journal_mode(conn: &Connection, mode: &str) -> rusqlite::Result<()> {
 }
 
 /// Reads from the database's header whether it is in WAL mode.
-fn uses_wal(path: &Path) -> io::Result<bool> {
+pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
     let mut header = Vec::with_capacity(20);
     fs::File::open(path)?.take(20).read_to_end(&mut header)?;
     Ok(header.get(18..20) == Some(&[2, 2]))
@@ -199,18 +203,19 @@ fn uses_wal(path: &Path) -> io::Result<bool> {
 
 /// Binds a new database, or sees that it is bound to the same.
 fn bind(conn: &Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
-    if let Some(was) = bound_to(conn)? {
-        return if was == *binding {
-            Ok(())
-        } else {
-            Err(StateError::new(ErrorKind::ForeignBinding { was }))
-        };
+    if bound_to(conn)?.is_none() {
+        conn.execute(
+            "INSERT OR IGNORE INTO binding (one, service, workspace, created_at) \
+             VALUES (1, ?1, ?2, ?3)",
+            params![binding.service, binding.workspace, now],
+        )?;
     }
-    conn.execute(
-        "INSERT INTO binding (one, service, workspace, created_at) VALUES (1, ?1, ?2, ?3)",
-        params![binding.service, binding.workspace, now],
-    )?;
-    Ok(())
+    // Another process may have been first even now: what stands there counts.
+    match bound_to(conn)? {
+        Some(was) if was != *binding => Err(StateError::new(ErrorKind::ForeignBinding { was })),
+        Some(_same) => Ok(()),
+        None => Err(StateError::corrupt("its binding is gone")),
+    }
 }
 
 fn bound_to(conn: &Connection) -> rusqlite::Result<Option<Binding>> {

@@ -138,36 +138,21 @@ impl Store {
 impl Writing<'_> {
     /// Adds a version to the history and gives its number.
     ///
-    /// `None`: it is the last recorded one, and its file says nothing new either. Its bodies are put by
-    /// the caller.
+    /// `None`: it is the last recorded one, at the same place, and its file says nothing new either. Its
+    /// bodies are put by the caller.
     pub fn record(&mut self, seen: &Seen) -> Outcome<Option<u64>> {
-        let key = match find(self.tx, &seen.subject)? {
+        let key = match find(self.sql()?, &seen.subject)? {
             Some(key) => key,
             None => self.add_subject(&seen.subject)?,
         };
         let digest = seen.version.digest();
-        let last = self
-            .tx
-            .prepare_cached(
-                "SELECT number, digest, whole FROM versions WHERE subject = ?1 \
-                 ORDER BY number DESC LIMIT 1",
-            )?
-            .query_row([key], |row| {
-                let whole: Option<TextDigest> = row.get(2)?;
-                Ok((row.get::<_, i64>(0)?, row.get::<_, Digest>(1)?, whole))
-            })
-            .optional()?;
-        let number = match last {
-            Some((_, same, whole))
-                if same == digest && (seen.file.is_none() || seen.file == whole) =>
-            {
-                return Ok(None);
-            }
-            Some((number, _, _)) => number + 1,
+        let number = match last_of(self.sql()?, key)? {
+            Some(last) if last.says(seen, digest) => return Ok(None),
+            Some(last) => last.number + 1,
             None => 1,
         };
         let words = &seen.version;
-        self.tx
+        self.sql()?
             .prepare_cached(
                 "INSERT INTO versions (subject, number, at, folder, file, side, cause, \
                  title, slug, category, introtext, keywords, text, whole, digest) \
@@ -194,33 +179,45 @@ impl Writing<'_> {
     }
 
     /// Gives a subject's versions to another one: what a new file held becomes the article's past.
+    ///
+    /// Where both have versions, they are put in the order in which they were recorded and numbered anew.
     pub fn rename_subject(&mut self, from: &Subject, to: &Subject) -> Outcome<()> {
         if from == to {
             return Ok(());
         }
-        let Some(old) = find(self.tx, from)? else {
+        let Some(old) = find(self.sql()?, from)? else {
             return Ok(());
         };
-        let new = match find(self.tx, to)? {
-            Some(new) => new,
-            None => self.add_subject(to)?,
-        };
-        // Numbers are negative meanwhile, so that no two versions meet at one.
-        self.tx
+        if let Some(new) = find(self.sql()?, to)? {
+            self.interleave(old, new)?;
+        } else {
+            let new = self.add_subject(to)?;
+            self.sql()?
+                .prepare_cached("UPDATE versions SET subject = ?2 WHERE subject = ?1")?
+                .execute([old, new])?;
+        }
+        self.sql()?
+            .prepare_cached("DELETE FROM subjects WHERE id = ?1")?
+            .execute([old])?;
+        Ok(())
+    }
+
+    fn interleave(&mut self, old: i64, new: i64) -> Outcome<()> {
+        // The running maximum keeps each subject's own order when a clock went back. Numbers are
+        // negative meanwhile, so that no two versions meet at one.
+        self.sql()?
             .prepare_cached(
-                "UPDATE versions SET subject = ?2, number = -ranked.rank FROM \
-                 (SELECT subject AS s, number AS n, \
-                  row_number() OVER (ORDER BY at, subject <> ?1, number) AS rank \
-                  FROM versions WHERE subject IN (?1, ?2)) AS ranked \
+                "UPDATE versions SET subject = ?2, number = -ranked.rank FROM ( \
+                   SELECT s, n, row_number() OVER (ORDER BY moment, s <> ?1, n) AS rank FROM ( \
+                     SELECT subject AS s, number AS n, \
+                     max(at) OVER (PARTITION BY subject ORDER BY number) AS moment \
+                     FROM versions WHERE subject IN (?1, ?2))) AS ranked \
                  WHERE subject = ranked.s AND number = ranked.n",
             )?
             .execute([old, new])?;
-        self.tx
+        self.sql()?
             .prepare_cached("UPDATE versions SET number = -number WHERE subject = ?1")?
             .execute([new])?;
-        self.tx
-            .prepare_cached("DELETE FROM subjects WHERE id = ?1")?
-            .execute([old])?;
         Ok(())
     }
 
@@ -229,15 +226,48 @@ impl Writing<'_> {
             Subject::Article(id) => (Some(*id), None),
             Subject::File(place) => (None, Some(place)),
         };
-        self.tx
+        self.sql()?
             .prepare_cached("INSERT INTO subjects (article, folder, file) VALUES (?1, ?2, ?3)")?
             .execute(params![
                 article,
                 place.map(|place| &place.folder),
                 place.map(|place| &place.file)
             ])?;
-        Ok(self.tx.last_insert_rowid())
+        Ok(self.sql()?.last_insert_rowid())
     }
+}
+
+/// The last recorded version of a subject.
+struct Last {
+    number: i64,
+    digest: Digest,
+    whole: Option<TextDigest>,
+    place: Place,
+}
+
+impl Last {
+    /// Tells whether a version adds nothing. A copy without its file says less than one with it.
+    fn says(&self, seen: &Seen, digest: Digest) -> bool {
+        self.digest == digest
+            && self.place == seen.place
+            && (seen.file.is_none() || seen.file == self.whole)
+    }
+}
+
+fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Option<Last>> {
+    conn.prepare_cached(
+        "SELECT number, digest, whole, folder, file FROM versions WHERE subject = ?1 \
+         ORDER BY number DESC LIMIT 1",
+    )?
+    .query_row([subject], |row| {
+        Ok(Last {
+            number: row.get(0)?,
+            digest: row.get(1)?,
+            whole: row.get(2)?,
+            place: place(row, 3)?,
+        })
+    })
+    .optional()
 }
 
 fn find(conn: &Connection, subject: &Subject) -> rusqlite::Result<Option<i64>> {

@@ -79,7 +79,7 @@ fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
 impl Writing<'_> {
     fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> Outcome<usize> {
         let removed = self
-            .sql()
+            .sql()?
             .prepare_cached(
                 "DELETE FROM versions WHERE (subject, number) IN ( \
                  SELECT subject, number FROM ( \
@@ -100,7 +100,7 @@ impl Writing<'_> {
 
     fn prune_bodies(&mut self, put_before: Timestamp) -> Outcome<usize> {
         let removed = self
-            .sql()
+            .sql()?
             .prepare_cached(
                 "DELETE FROM bodies WHERE rowid IN ( \
                  SELECT rowid FROM bodies WHERE put_at < ?1 AND digest NOT IN ( \
@@ -119,7 +119,7 @@ impl Writing<'_> {
 
     fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
         let removed = self
-            .sql()
+            .sql()?
             .prepare_cached(
                 "DELETE FROM events WHERE id IN ( \
                  SELECT id FROM events WHERE at < ?1 \
@@ -130,10 +130,10 @@ impl Writing<'_> {
     }
 
     fn prune_guards(&mut self, now: Timestamp) -> Outcome<()> {
-        self.sql()
+        self.sql()?
             .prepare_cached("DELETE FROM deletions WHERE at < ?1")?
             .execute([now.before(DELETION_DAYS * DAY)])?;
-        self.sql()
+        self.sql()?
             .prepare_cached("DELETE FROM tombstones WHERE at < ?1")?
             .execute([now.before(TOMBSTONE_DAYS * DAY)])?;
         Ok(())

@@ -1,0 +1,422 @@
+//! Opening, damage, other processes, full disks.
+
+use super::{NOW, article, binding, id, memory};
+use crate::{
+    model::WorkspaceId,
+    state::{Binding, ErrorKind, Store, disk},
+};
+use rusqlite::Connection;
+use std::{
+    fs,
+    os::unix::fs::{PermissionsExt, symlink},
+    path::Path,
+    time::Duration,
+};
+use uuid::Uuid;
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+fn open(dir: &Path) -> Store {
+    Store::open(dir, &binding(), NOW).expect("opens")
+}
+
+fn kind_of(dir: &Path) -> ErrorKind {
+    Store::open(dir, &binding(), NOW)
+        .expect_err("is refused")
+        .kind
+}
+
+fn put(store: &mut Store, numbers: std::ops::Range<u128>) {
+    store
+        .write(NOW, |tx| {
+            for number in numbers {
+                tx.put_article(&article(number))?;
+            }
+            Ok(())
+        })
+        .expect("written");
+}
+
+#[test]
+fn a_store_can_be_sent_to_another_thread() {
+    fn sendable<T: Send>(_: &T) {}
+    sendable(&memory());
+}
+
+#[test]
+fn what_was_written_is_there_after_opening_again() {
+    let dir = folder();
+    put(&mut open(dir.path()), 1..3);
+    let store = open(dir.path());
+    assert_eq!(store.articles().expect("rows"), [article(1), article(2)]);
+    assert_eq!(store.binding().expect("bound"), binding());
+    assert!(store.path().is_some_and(|path| path.ends_with("state.db")));
+}
+
+#[test]
+fn a_local_disk_gets_a_log_that_is_synced() {
+    let dir = folder();
+    let store = open(dir.path());
+    let mode: String = store
+        .conn
+        .query_row("PRAGMA journal_mode", [], |row| row.get(0))
+        .expect("a mode");
+    let expected = if disk::is_remote(dir.path()) {
+        ("delete", 3)
+    } else {
+        ("wal", 2)
+    };
+    let synchronous: i64 = store
+        .conn
+        .query_row("PRAGMA synchronous", [], |row| row.get(0))
+        .expect("a level");
+    assert_eq!((mode.as_str(), synchronous), expected);
+}
+
+#[test]
+fn f141_the_state_is_readable_by_its_owner_only() {
+    let dir = folder();
+    fs::write(dir.path().join("state.db"), "").expect("made");
+    fs::set_permissions(
+        dir.path().join("state.db"),
+        fs::Permissions::from_mode(0o644),
+    )
+    .expect("widened");
+    let mut store = open(dir.path());
+    put(&mut store, 1..2);
+    let mut files = 0;
+    for entry in fs::read_dir(dir.path()).expect("a listing") {
+        let entry = entry.expect("an entry");
+        let mode = entry.metadata().expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", entry.path().display());
+        files += 1;
+    }
+    assert!(files >= 1);
+}
+
+#[test]
+fn a_database_that_is_a_link_is_refused() {
+    let dir = folder();
+    let elsewhere = folder();
+    drop(open(elsewhere.path()));
+    symlink(
+        elsewhere.path().join("state.db"),
+        dir.path().join("state.db"),
+    )
+    .expect("linked");
+    assert_eq!(kind_of(dir.path()), ErrorKind::Io);
+    assert!(Store::open_read_only(dir.path(), None).is_err());
+    // A folder that is a link is the user's own choice.
+    let linked = dir.path().join("folder");
+    symlink(elsewhere.path(), &linked).expect("linked");
+    drop(open(&linked));
+}
+
+#[test]
+fn f049_another_workspace_or_service_is_refused() {
+    let dir = folder();
+    put(&mut open(dir.path()), 1..2);
+    let others = [
+        Binding {
+            workspace: WorkspaceId::new(Uuid::from_u128(2)),
+            ..binding()
+        },
+        Binding {
+            service: "https://kb.example.com/eu".to_owned(),
+            ..binding()
+        },
+    ];
+    for other in others {
+        let refused = ErrorKind::ForeignBinding { was: binding() };
+        let error = Store::open(dir.path(), &other, NOW).expect_err("foreign");
+        assert_eq!(error.kind, refused);
+        assert!(
+            error.to_string().contains("https://kb.example.com"),
+            "{error}"
+        );
+        let error = Store::open_read_only(dir.path(), Some(&other)).expect_err("foreign");
+        assert_eq!(error.kind, refused);
+    }
+    let unasked = Store::open_read_only(dir.path(), None).expect("opens");
+    assert_eq!(
+        unasked.expect("is there").binding().expect("bound"),
+        binding()
+    );
+}
+
+#[test]
+fn f013_a_newer_state_is_refused_and_left_alone() {
+    let dir = folder();
+    drop(open(dir.path()));
+    let path = dir.path().join("state.db");
+    let conn = Connection::open(&path).expect("opens");
+    conn.pragma_update(None, "user_version", 99).expect("set");
+    drop(conn);
+    let before = fs::read(&path).expect("bytes");
+    assert!(matches!(
+        kind_of(dir.path()),
+        ErrorKind::Newer { found: 99, .. }
+    ));
+    let error = Store::open_read_only(dir.path(), None).expect_err("newer");
+    assert!(matches!(error.kind, ErrorKind::Newer { found: 99, .. }));
+    assert_eq!(fs::read(&path).expect("bytes"), before);
+}
+
+#[test]
+fn f010_a_file_that_is_no_database_is_refused_and_left_alone() {
+    let dir = folder();
+    let path = dir.path().join("state.db");
+    let junk = "<p>not a database</p>\n".repeat(500);
+    fs::write(&path, &junk).expect("written");
+    let error = Store::open(dir.path(), &binding(), NOW).expect_err("junk");
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    let text = error.to_string();
+    assert!(
+        text.contains("state.db") && text.contains("kbsync sync"),
+        "{text}"
+    );
+    let error = Store::open_read_only(dir.path(), None).expect_err("junk");
+    assert_eq!(error.kind, ErrorKind::Corrupt);
+    assert_eq!(fs::read_to_string(&path).expect("text"), junk);
+}
+
+#[test]
+fn f010_damaged_pages_are_an_error_and_never_missing_rows() {
+    let dir = folder();
+    put(&mut open(dir.path()), 0..600);
+    let path = dir.path().join("state.db");
+    let whole = fs::read(&path).expect("bytes");
+    for page in 1..whole.len() / 4096 {
+        let mut damaged = whole.clone();
+        damaged[page * 4096..(page + 1) * 4096].fill(0xa5);
+        fs::write(&path, &damaged).expect("written");
+        match Store::open(dir.path(), &binding(), NOW).and_then(|store| store.articles()) {
+            // Another table's page, or an index's.
+            Ok(rows) => assert_eq!(rows.len(), 600, "page {page}"),
+            Err(error) => assert_eq!(error.kind, ErrorKind::Corrupt, "page {page}: {error:?}"),
+        }
+    }
+}
+
+#[test]
+fn f010_damage_is_looked_for_after_an_unclean_end() {
+    let dir = folder();
+    put(&mut open(dir.path()), 0..2000);
+    let path = dir.path().join("state.db");
+    let mut bytes = fs::read(&path).expect("bytes");
+    let last = bytes.len() / 4096 - 1;
+    bytes[last * 4096..].fill(0xa5);
+    fs::write(&path, &bytes).expect("written");
+    fs::write(dir.path().join("state.db-wal"), "torn").expect("left");
+    assert_eq!(kind_of(dir.path()), ErrorKind::Corrupt);
+}
+
+#[test]
+fn f010_a_truncated_database_is_refused() {
+    let dir = folder();
+    put(&mut open(dir.path()), 0..500);
+    let path = dir.path().join("state.db");
+    let bytes = fs::read(&path).expect("bytes");
+    fs::write(&path, &bytes[..bytes.len() / 2]).expect("cut");
+    let outcome = Store::open(dir.path(), &binding(), NOW).and_then(|store| store.articles());
+    assert_eq!(outcome.expect_err("cut").kind, ErrorKind::Corrupt);
+}
+
+#[test]
+fn a_copy_taken_in_the_middle_has_what_was_committed_and_nothing_else() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    put(&mut store, 1..20);
+    let copy = folder();
+    store
+        .write(NOW, |tx| {
+            tx.remove_article(id(1))?;
+            tx.put_article(&article(99))?;
+            // What a crash at this point would leave behind.
+            for name in ["state.db", "state.db-wal"] {
+                let from = dir.path().join(name);
+                if from.exists() {
+                    fs::copy(from, copy.path().join(name)).expect("copied");
+                }
+            }
+            Ok(())
+        })
+        .expect("written");
+    let found = open(copy.path()).articles().expect("rows");
+    assert_eq!(found, (1..20).map(article).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_failed_change_changes_nothing() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    put(&mut store, 1..3);
+    let error = store
+        .write(NOW, |tx| {
+            tx.remove_article(id(1))?;
+            tx.put_body("<p>lost</p>")?;
+            Err::<(), _>(crate::state::StateError::corrupt("made up"))
+        })
+        .expect_err("made up");
+    assert!(error.path.is_some());
+    assert_eq!(store.articles().expect("rows").len(), 2);
+    assert!(
+        !store
+            .has_body(crate::model::TextDigest::of("<p>lost</p>"))
+            .expect("looked")
+    );
+}
+
+#[test]
+fn reading_needs_no_database_and_makes_none() {
+    let dir = folder();
+    assert!(
+        Store::open_read_only(dir.path(), Some(&binding()))
+            .expect("none")
+            .is_none()
+    );
+    assert!(
+        Store::open_read_only(&dir.path().join("missing"), None)
+            .expect("none")
+            .is_none()
+    );
+    assert_eq!(fs::read_dir(dir.path()).expect("a listing").count(), 0);
+    // One that was only begun holds nothing yet.
+    fs::write(dir.path().join("state.db"), "").expect("begun");
+    assert!(
+        Store::open_read_only(dir.path(), None)
+            .expect("none")
+            .is_none()
+    );
+}
+
+#[test]
+fn readers_and_a_writer_do_not_stop_each_other() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    put(&mut store, 1..3);
+    let reader = Store::open_read_only(dir.path(), Some(&binding()))
+        .expect("opens")
+        .expect("is there");
+    store
+        .write(NOW, |tx| {
+            tx.remove_article(id(1))?;
+            assert_eq!(reader.articles()?.len(), 2);
+            let late = Store::open_read_only(dir.path(), None)?.expect("is there");
+            assert_eq!(late.articles()?.len(), 2);
+            Ok(())
+        })
+        .expect("written");
+    assert_eq!(reader.articles().expect("rows").len(), 1);
+}
+
+#[test]
+fn a_reader_cannot_write() {
+    let dir = folder();
+    put(&mut open(dir.path()), 1..3);
+    let mut reader = Store::open_read_only(dir.path(), None)
+        .expect("opens")
+        .expect("is there");
+    let error = reader
+        .write(NOW, |tx| tx.remove_article(id(1)))
+        .expect_err("only read");
+    assert_eq!(error.kind, ErrorKind::Io);
+}
+
+#[test]
+fn a_disk_that_takes_no_shared_memory_is_read_as_it_is() {
+    let dir = folder();
+    let odd = dir.path().join("50% \"odd\" #?ü");
+    fs::create_dir(&odd).expect("made");
+    put(&mut open(&odd), 1..3);
+    // As on a read-only disk, the shared memory cannot be made.
+    symlink("/nonexistent/shm", odd.join("state.db-shm")).expect("in the way");
+    let reader = Store::open_read_only(&odd, Some(&binding()))
+        .expect("opens")
+        .expect("is there");
+    assert_eq!(reader.articles().expect("rows").len(), 2);
+    // With a log beside it the database alone is not the whole truth.
+    fs::write(odd.join("state.db-wal"), "log").expect("left");
+    assert!(Store::open_read_only(&odd, None).is_err());
+}
+
+#[test]
+fn another_writer_is_waited_for_and_then_named() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    store
+        .conn
+        .busy_timeout(Duration::ZERO)
+        .expect("no patience");
+    let other = Connection::open(dir.path().join("state.db")).expect("opens");
+    other.execute_batch("BEGIN IMMEDIATE").expect("taken");
+    let error = store
+        .write(NOW, |tx| tx.put_article(&article(1)))
+        .expect_err("taken");
+    assert_eq!(error.kind, ErrorKind::Busy);
+    other.execute_batch("ROLLBACK").expect("given back");
+    put(&mut store, 1..2);
+}
+
+#[test]
+fn a_full_disk_is_named_and_loses_nothing() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    put(&mut store, 1..3);
+    let pages: i64 = store
+        .conn
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .expect("a count");
+    store
+        .conn
+        .pragma_update(None, "max_page_count", pages + 2)
+        .expect("set");
+    let error = store
+        .write(NOW, |tx| {
+            (10..400).try_for_each(|number| tx.put_article(&article(number)))
+        })
+        .expect_err("full");
+    assert_eq!(error.kind, ErrorKind::Full);
+    assert!(error.to_string().contains("disk is full"), "{error}");
+    assert_eq!(store.articles().expect("rows").len(), 2);
+    put(&mut store, 3..4);
+}
+
+#[test]
+fn a_swallowed_error_does_not_pass_for_success() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    put(&mut store, 1..3);
+    let pages: i64 = store
+        .conn
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .expect("a count");
+    store
+        .conn
+        .pragma_update(None, "max_page_count", pages + 2)
+        .expect("set");
+    let outcome = store.write(NOW, |tx| {
+        let failures = (10..400).filter(|&number| tx.put_article(&article(number)).is_err());
+        assert!(failures.count() > 0);
+        Ok(())
+    });
+    assert_eq!(outcome.expect_err("taken back").kind, ErrorKind::Io);
+    assert_eq!(store.articles().expect("rows").len(), 2);
+}
+
+#[test]
+fn a_log_from_a_local_disk_is_put_away_on_a_remote_one() {
+    let dir = folder();
+    put(&mut open(dir.path()), 1..3);
+    let path = dir.path().join("state.db");
+    if !super::super::open::uses_wal(&path).expect("a header") {
+        return;
+    }
+    let conn = Connection::open(&path).expect("opens");
+    super::super::open::use_rollback_journal(&conn, &path).expect("changed");
+    drop(conn);
+    assert!(!super::super::open::uses_wal(&path).expect("a header"));
+    assert_eq!(open(dir.path()).articles().expect("rows").len(), 2);
+}

@@ -1,0 +1,586 @@
+//! Every kind of row comes back as it was put, and a second time costs nothing.
+
+use super::{NOW, article, id, later, memory, version};
+use crate::{
+    model::{
+        CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
+        TextDigest, Timestamp, Version,
+    },
+    state::{
+        Approval, ArticleRow, CategoryRow, ConflictRow, Deed, ErrorKind, Event, FigureRow, Intent,
+        Parked, Store, Visibility,
+    },
+};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+fn category(number: u128) -> CategoryRow {
+    let words = |name: &str| CategoryVersion {
+        name: name.to_owned(),
+        slug: "start".to_owned(),
+        description: "How to begin".to_owned(),
+        meta_description: String::new(),
+    };
+    CategoryRow {
+        id: CategoryId::new(Uuid::from_u128(number)),
+        folder: Some("start".to_owned()),
+        local: words("Getting started"),
+        remote: words("Getting Started"),
+        revision: Revision("r".to_owned()),
+        read_at: NOW,
+        stamp: Some(Stamp::default()),
+    }
+}
+
+fn digest(text: &str) -> Digest {
+    Digest::of_parts(&[text.as_bytes()])
+}
+
+fn intents() -> Vec<Intent> {
+    let place = Place::new("start", "install.html");
+    let words = CategoryVersion::default();
+    let category = CategoryId::new(Uuid::from_u128(3));
+    vec![
+        Intent::CreateArticle {
+            place: place.clone(),
+            version: version("a"),
+            flags: Flags::default(),
+            answer_lost: true,
+        },
+        Intent::UpdateArticle {
+            id: id(1),
+            version: version("b"),
+            fields: vec![Field::Title, Field::Text],
+            enabled: Some(false),
+            over: digest("over"),
+            over_revision: Revision("1".to_owned()),
+        },
+        Intent::DeleteArticle {
+            id: id(1),
+            revision: Revision("2".to_owned()),
+        },
+        Intent::CreateCategory {
+            folder: "start".to_owned(),
+            version: words.clone(),
+            answer_lost: false,
+        },
+        Intent::UpdateCategory {
+            id: category,
+            version: words.clone(),
+        },
+        Intent::WriteFile {
+            id: id(1),
+            from: None,
+            to: place.clone(),
+            version: version("c"),
+            flags: Flags::default(),
+            remote: version("d"),
+            revision: Revision("3".to_owned()),
+            remote_flags: Flags::default(),
+        },
+        Intent::RemoveFile { id: id(1), place },
+        Intent::WriteCategory {
+            id: category,
+            from: Some("begin".to_owned()),
+            folder: "start".to_owned(),
+            version: words.clone(),
+            remote: words,
+            revision: Revision("4".to_owned()),
+        },
+    ]
+}
+
+fn conflict() -> ConflictRow {
+    ConflictRow {
+        id: id(1),
+        place: Place::new("start", "install.html"),
+        local: version("ours"),
+        remote: Some(version("theirs")),
+        revision: Revision("r".to_owned()),
+        copy: Some("install.conflict.html".to_owned()),
+        reason: "both changed the body".to_owned(),
+        at: NOW,
+    }
+}
+
+#[test]
+fn articles_are_put_replaced_and_removed() {
+    let mut store = memory();
+    let changed = ArticleRow {
+        remote: Version {
+            title: "Install The Agent".to_owned(),
+            ..version("<p>theirs</p>")
+        },
+        stamp: None,
+        replaced: None,
+        visibility: Visibility::NotVisible,
+        ..article(2)
+    };
+    store
+        .write(NOW, |tx| {
+            tx.put_article(&article(1))?;
+            tx.put_article(&article(2))?;
+            tx.put_article(&changed)?;
+            assert_eq!(tx.article(id(2))?, Some(changed.clone()));
+            Ok(())
+        })
+        .expect("written");
+    assert_eq!(store.article(id(1)).expect("a row"), Some(article(1)));
+    assert_eq!(
+        store.articles_at(&changed.place).expect("rows"),
+        std::slice::from_ref(&changed)
+    );
+    assert_eq!(
+        store.stamps().expect("rows"),
+        [
+            (id(1), article(1).place, article(1).stamp),
+            (id(2), changed.place.clone(), None)
+        ]
+    );
+    store
+        .write(NOW, |tx| tx.remove_article(id(1)))
+        .expect("written");
+    assert_eq!(store.articles().expect("rows"), [changed]);
+    assert_eq!(store.article(id(1)).expect("none"), None);
+}
+
+#[test]
+fn categories_are_put_replaced_and_removed() {
+    let mut store = memory();
+    let folderless = CategoryRow {
+        folder: None,
+        stamp: None,
+        ..category(2)
+    };
+    store
+        .write(NOW, |tx| {
+            tx.put_category(&category(1))?;
+            tx.put_category(&category(2))?;
+            tx.put_category(&folderless)
+        })
+        .expect("written");
+    assert_eq!(
+        store.categories().expect("rows"),
+        [category(1), folderless.clone()]
+    );
+    assert_eq!(
+        store.category(folderless.id).expect("a row"),
+        Some(folderless)
+    );
+    store
+        .write(NOW, |tx| tx.remove_category(category(1).id))
+        .expect("written");
+    assert_eq!(store.categories().expect("rows").len(), 1);
+}
+
+#[test]
+fn a_body_is_kept_once_and_comes_back_byte_for_byte() {
+    let mut store = memory();
+    let texts = ["", "<p>\r\n\u{fc}\0</p>", &"<p>long</p>\n".repeat(200_000)];
+    store
+        .write(NOW, |tx| {
+            for text in texts.iter().chain(&texts) {
+                assert_eq!(tx.put_body(text)?, TextDigest::of(text));
+            }
+            Ok(())
+        })
+        .expect("written");
+    for text in texts {
+        let found = store.body(TextDigest::of(text)).expect("a body");
+        assert!(found.as_deref() == Some(text));
+    }
+    let (rows, packed): (i64, i64) = store
+        .conn
+        .query_row(
+            "SELECT count(*), sum(length(packed)) FROM bodies",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .expect("counted");
+    assert_eq!(rows, 3);
+    assert!(packed < 10_000, "{packed}");
+    let unknown = TextDigest::of("unknown");
+    assert_eq!(store.body(unknown).expect("none"), None);
+    assert!(!store.has_body(unknown).expect("looked"));
+    assert!(store.has_body(TextDigest::of("")).expect("looked"));
+}
+
+#[test]
+fn f010_a_damaged_body_is_an_error_and_never_a_text() {
+    let damages = [
+        "UPDATE bodies SET packed = x'00'",
+        "UPDATE bodies SET packed = substr(packed, 1, length(packed) - 3)",
+        "UPDATE bodies SET size = size - 2",
+        "UPDATE bodies SET size = -1, packed = x''",
+        "UPDATE bodies SET packed = (SELECT packed FROM bodies WHERE size = 5)",
+    ];
+    for damage in damages {
+        let mut store = memory();
+        let digest = store
+            .write(NOW, |tx| {
+                tx.put_body("other")?;
+                tx.put_body("<p>one</p>")
+            })
+            .expect("written");
+        store.conn.execute_batch(damage).expect("damaged");
+        let error = store.body(digest).expect_err(damage);
+        assert_eq!(error.kind, ErrorKind::Corrupt, "{damage}");
+    }
+}
+
+#[test]
+fn f010_a_value_that_does_not_read_is_an_error() {
+    let damages = [
+        "UPDATE articles SET visibility = 'hidden'",
+        "UPDATE articles SET id = x'01'",
+        "UPDATE articles SET local_text = x'0102'",
+    ];
+    for damage in damages {
+        let mut store = memory();
+        store
+            .write(NOW, |tx| tx.put_article(&article(1)))
+            .expect("written");
+        store.conn.execute_batch(damage).expect("damaged");
+        let error = store.articles().expect_err(damage);
+        assert_eq!(error.kind, ErrorKind::Corrupt, "{damage}: {error:?}");
+    }
+}
+
+#[test]
+fn intents_are_read_in_the_order_in_which_they_were_added() {
+    let mut store = memory();
+    let ids = store
+        .write(NOW, |tx| {
+            intents()
+                .iter()
+                .map(|one| tx.add_intent(one))
+                .collect::<Result<Vec<_>, _>>()
+        })
+        .expect("written");
+    let expected: Vec<_> = ids.iter().copied().zip(intents()).collect();
+    assert_eq!(store.intents().expect("rows"), expected);
+
+    let lost = intents().swap_remove(6);
+    store
+        .write(NOW, |tx| {
+            tx.replace_intent(ids[0], &lost)?;
+            ids[1..].iter().try_for_each(|&id| tx.remove_intent(id))
+        })
+        .expect("written");
+    assert_eq!(store.intents().expect("rows"), [(ids[0], lost)]);
+    let named: i64 = store
+        .conn
+        .query_row("SELECT count(*) FROM intent_digests", [], |row| row.get(0))
+        .expect("counted");
+    assert_eq!(named, 0);
+    // An id is never given twice: a late settlement cannot hit another intent.
+    let next = store
+        .write(NOW, |tx| {
+            tx.remove_intent(ids[0])?;
+            tx.add_intent(&intents()[0])
+        })
+        .expect("written");
+    assert!(next > ids[7]);
+}
+
+#[test]
+fn conflicts_are_put_replaced_and_removed() {
+    let mut store = memory();
+    let gone = ConflictRow {
+        remote: None,
+        copy: None,
+        ..conflict()
+    };
+    store
+        .write(NOW, |tx| tx.put_conflict(&conflict()))
+        .expect("written");
+    assert_eq!(store.conflicts().expect("rows"), [conflict()]);
+    store
+        .write(NOW, |tx| tx.put_conflict(&gone))
+        .expect("written");
+    assert_eq!(store.conflicts().expect("rows"), [gone]);
+    store
+        .write(NOW, |tx| tx.remove_conflict(id(1)))
+        .expect("written");
+    assert_eq!(store.conflicts().expect("rows"), []);
+}
+
+#[test]
+fn what_is_parked_waits_under_its_key() {
+    let mut store = memory();
+    let parked = Parked {
+        key: "update:1".to_owned(),
+        fingerprint: digest("1"),
+        reason: "refused: slug taken".to_owned(),
+        at: NOW,
+    };
+    let newer = Parked {
+        fingerprint: digest("2"),
+        ..parked.clone()
+    };
+    store
+        .write(NOW, |tx| {
+            tx.park(&parked)?;
+            tx.park(&newer)
+        })
+        .expect("written");
+    let found = store.parked().expect("rows");
+    assert_eq!(found.get("update:1"), Some(&newer));
+    assert_eq!(found.len(), 1);
+    store
+        .write(NOW, |tx| tx.unpark("update:1"))
+        .expect("written");
+    assert!(store.parked().expect("rows").is_empty());
+}
+
+#[test]
+fn the_log_is_read_newest_first_and_by_file_or_folder() {
+    let mut store = memory();
+    let paths = [
+        "billing/a.html",
+        "billing/b.html",
+        "billing-old/a.html",
+        "start/a.html",
+    ];
+    store
+        .write(NOW, |tx| {
+            paths.iter().try_for_each(|path| {
+                tx.event(&Deed {
+                    action: "update".to_owned(),
+                    side: Side::Remote,
+                    path: (*path).to_owned(),
+                    id: Some(id(1)),
+                    detail: "title".to_owned(),
+                })
+            })
+        })
+        .expect("written");
+    let found = |limit, path| -> Vec<String> {
+        let events = store.events(limit, path).expect("rows");
+        events.into_iter().map(|event: Event| event.path).collect()
+    };
+    assert_eq!(found(2, None), ["start/a.html", "billing-old/a.html"]);
+    assert_eq!(
+        found(9, Some("billing")),
+        ["billing/b.html", "billing/a.html"]
+    );
+    assert_eq!(found(9, Some("billing/a.html")), ["billing/a.html"]);
+    assert_eq!(found(9, Some("none")), [""; 0]);
+    let newest = store.events(1, None).expect("rows").remove(0);
+    assert_eq!(
+        (newest.at, newest.side, newest.id),
+        (NOW, Side::Remote, Some(id(1)))
+    );
+}
+
+#[test]
+fn an_approval_releases_exactly_one_set_once() {
+    let mut store = memory();
+    let (set, grown) = (digest("set"), digest("grown set"));
+    store
+        .write(NOW, |tx| {
+            tx.approve(Side::Remote, "delete", digest("earlier"))?;
+            tx.approve(Side::Remote, "delete", set)
+        })
+        .expect("written");
+    let approval = Approval {
+        side: Side::Remote,
+        kind: "delete".to_owned(),
+        set,
+        at: NOW,
+    };
+    assert_eq!(store.approvals().expect("rows"), [approval]);
+    store
+        .write(NOW, |tx| {
+            assert!(!tx.take_approval(Side::Remote, "delete", grown)?);
+            assert!(!tx.take_approval(Side::Local, "delete", set)?);
+            assert!(!tx.take_approval(Side::Remote, "roll-back", set)?);
+            assert!(tx.take_approval(Side::Remote, "delete", set)?);
+            assert!(!tx.take_approval(Side::Remote, "delete", set)?);
+            Ok(())
+        })
+        .expect("written");
+    assert_eq!(store.approvals().expect("rows"), []);
+}
+
+#[test]
+fn f042_deletions_of_a_day_that_nobody_approved_are_counted() {
+    let mut store = memory();
+    let at = |seconds: i64, side, approved, number, store: &mut Store| {
+        store
+            .write(later(seconds), |tx| {
+                tx.count_deletion(side, approved, number)
+            })
+            .expect("written");
+    };
+    at(0, Side::Remote, false, 3, &mut store);
+    at(60, Side::Remote, false, 4, &mut store);
+    at(60, Side::Remote, true, 50, &mut store);
+    at(60, Side::Local, false, 7, &mut store);
+    at(60, Side::Local, false, 0, &mut store);
+    let count = |since, side| store.deletions_since(since, side).expect("counted");
+    assert_eq!(count(NOW, Side::Remote), 7);
+    assert_eq!(count(later(1), Side::Remote), 4);
+    assert_eq!(count(NOW, Side::Local), 7);
+    assert_eq!(count(later(61), Side::Local), 0);
+}
+
+#[test]
+fn tombstones_keep_the_revision_that_was_deleted() {
+    let mut store = memory();
+    let revision = |text: &str| Revision(text.to_owned());
+    store
+        .write(NOW, |tx| {
+            tx.tombstone(id(1), &revision("a"))?;
+            tx.tombstone(id(1), &revision("b"))?;
+            tx.tombstone(id(2), &revision("c"))?;
+            tx.remove_tombstone(id(2))
+        })
+        .expect("written");
+    assert_eq!(store.tombstones().expect("rows"), [(id(1), revision("b"))]);
+}
+
+#[test]
+fn figures_keep_an_address_that_is_not_shown_every_time() {
+    let mut store = memory();
+    let figures = |views, url: Option<&str>| FigureRow {
+        views,
+        happy: 1,
+        neutral: 2,
+        sad: 3,
+        full_url: url.map(str::to_owned),
+    };
+    store
+        .write(NOW, |tx| {
+            tx.put_figures(id(1), &figures(1, Some("https://x/1")))?;
+            tx.put_figures(id(1), &figures(2, None))
+        })
+        .expect("written");
+    assert_eq!(
+        store.figures().expect("rows"),
+        [(id(1), figures(2, Some("https://x/1")))]
+    );
+}
+
+#[test]
+fn single_values_are_set_and_removed() {
+    let mut store = memory();
+    assert_eq!(store.meta("etag").expect("none"), None);
+    store
+        .write(NOW, |tx| {
+            tx.set_meta("etag", "1")?;
+            tx.set_meta("etag", "2")
+        })
+        .expect("written");
+    assert_eq!(store.meta("etag").expect("a value").as_deref(), Some("2"));
+    store
+        .write(NOW, |tx| tx.remove_meta("etag"))
+        .expect("written");
+    assert_eq!(store.meta("etag").expect("none"), None);
+}
+
+#[test]
+fn what_is_there_already_costs_no_write() {
+    let mut store = memory();
+    let put = |store: &mut Store, now: Timestamp| {
+        store
+            .write(now, |tx| {
+                tx.set_meta("etag", "1")?;
+                tx.put_body("<p>one</p>")?;
+                tx.put_figures(id(1), &FigureRow::default())?;
+                tx.park(&Parked {
+                    key: "k".to_owned(),
+                    fingerprint: digest("1"),
+                    reason: String::new(),
+                    at: NOW,
+                })?;
+                tx.remove_article(id(9))?;
+                tx.remove_conflict(id(9))?;
+                tx.unpark("none")?;
+                tx.count_deletion(Side::Local, false, 0)
+            })
+            .expect("written");
+        store.conn.total_changes()
+    };
+    let first = put(&mut store, NOW);
+    assert_eq!(put(&mut store, later(60)), first);
+}
+
+prop_compose! {
+    fn any_version()(
+        texts in prop::array::uniform4(any::<String>()),
+        category in any::<u128>(),
+        text in any::<[u8; 32]>(),
+    ) -> Version {
+        let [title, slug, introtext, keywords] = texts;
+        Version {
+            title, slug, introtext, keywords,
+            category: CategoryId::new(Uuid::from_u128(category)),
+            text: TextDigest::from_bytes(text),
+        }
+    }
+}
+
+prop_compose! {
+    fn any_article()(
+        (local, other) in (any_version(), any_version()),
+        same in any::<[bool; 6]>(),
+        number in any::<u128>(),
+        names in prop::array::uniform4(any::<String>()),
+        flags in any::<[Option<bool>; 4]>(),
+        visibility in prop::sample::select(vec![
+            Visibility::Published, Visibility::Unpublished, Visibility::NotVisible,
+        ]),
+        stamp in any::<Option<(u64, i64, i64, u64)>>(),
+        digests in any::<(Option<[u8; 32]>, Option<[u8; 32]>)>(),
+        (written, asked) in any::<(Option<String>, Option<i64>)>(),
+    ) -> ArticleRow {
+        let [folder, file, revision, replaced] = names;
+        let mut remote = local.clone();
+        for (field, same) in Version::FIELDS.into_iter().zip(same) {
+            if !same {
+                remote.take(field, &other);
+            }
+        }
+        ArticleRow {
+            id: id(number),
+            place: Place { folder, file },
+            local,
+            local_text_lf: digests.0.map(TextDigest::from_bytes),
+            remote,
+            revision: Revision(revision),
+            file_flags: Flags { enabled: flags[0], draft: flags[1] },
+            remote_flags: Flags { enabled: flags[2], draft: flags[3] },
+            visibility,
+            stamp: stamp.map(|(size, mtime, ctime, inode)| Stamp { size, mtime, ctime, inode }),
+            replaced: digests.1.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced))),
+            written: written.map(Revision),
+            asked: asked.map(Timestamp),
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_article_comes_back_as_it_was_put(rows in prop::collection::vec(any_article(), 1..5)) {
+        let mut store = memory();
+        store
+            .write(NOW, |tx| rows.iter().try_for_each(|row| tx.put_article(row)))
+            .expect("written");
+        for row in &rows {
+            // A later row of the same id is in its place.
+            let last = rows.iter().rev().find(|other| other.id == row.id);
+            let found = store.article(row.id).expect("a row");
+            prop_assert_eq!(found.as_ref(), last);
+        }
+    }
+
+    #[test]
+    fn any_body_comes_back_as_it_was_put(text in any::<String>()) {
+        let mut store = memory();
+        let digest = store.write(NOW, |tx| tx.put_body(&text)).expect("written");
+        prop_assert_eq!(store.body(digest).expect("a body"), Some(text));
+    }
+}

@@ -1,0 +1,241 @@
+//! The history: numbers, places, roll-backs, and files that become articles.
+
+use super::{NOW, article, id, later, memory, seen, version};
+use crate::{
+    model::{Place, Side, TextDigest},
+    state::{Seen, Store, Subject},
+};
+
+fn record(store: &mut Store, seconds: i64, seen: &Seen) -> Option<u64> {
+    store
+        .write(later(seconds), |tx| tx.record(seen))
+        .expect("recorded")
+}
+
+/// The texts of a subject's versions with their numbers, newest first.
+fn texts(store: &Store, subject: &Subject) -> Vec<(u64, TextDigest)> {
+    let kept = store.versions(subject).expect("versions");
+    kept.into_iter()
+        .map(|kept| (kept.number, kept.seen.version.text))
+        .collect()
+}
+
+#[test]
+fn versions_are_numbered_from_one_per_subject() {
+    let mut store = memory();
+    let (one, two) = (Subject::Article(id(1)), Subject::Article(id(2)));
+    assert_eq!(
+        record(&mut store, 0, &seen(&one, Side::Local, "a")),
+        Some(1)
+    );
+    assert_eq!(
+        record(&mut store, 1, &seen(&one, Side::Remote, "b")),
+        Some(2)
+    );
+    assert_eq!(
+        record(&mut store, 2, &seen(&two, Side::Local, "a")),
+        Some(1)
+    );
+    let kept = store.versions(&one).expect("versions");
+    assert_eq!(kept.len(), 2);
+    assert_eq!((kept[0].number, kept[0].at), (2, later(1)));
+    assert_eq!(kept[0].seen, seen(&one, Side::Remote, "b"));
+    assert_eq!(
+        store.version(&one, 1).expect("one").expect("is there").seen,
+        seen(&one, Side::Local, "a")
+    );
+    for missing in [0, 3, u64::MAX] {
+        assert_eq!(store.version(&one, missing).expect("none"), None);
+    }
+    assert_eq!(store.versions(&Subject::Article(id(3))).expect("none"), []);
+}
+
+#[test]
+fn only_what_is_new_is_recorded() {
+    let mut store = memory();
+    let subject = Subject::Article(id(1));
+    let file = |text: &str, file: &str| Seen {
+        file: Some(TextDigest::of(file)),
+        ..seen(&subject, Side::Local, text)
+    };
+    let moved = Seen {
+        place: Place::new("start", "setup.html"),
+        ..seen(&subject, Side::Local, "a")
+    };
+    let cases = [
+        ("first", seen(&subject, Side::Remote, "a"), Some(1)),
+        ("again", seen(&subject, Side::Local, "a"), None),
+        ("now with its file", file("a", "f"), Some(2)),
+        ("the same file", file("a", "f"), None),
+        (
+            "the service's copy of it",
+            seen(&subject, Side::Remote, "a"),
+            None,
+        ),
+        ("a comment changed", file("a", "f # note"), Some(3)),
+        ("new words", seen(&subject, Side::Remote, "b"), Some(4)),
+        ("old words", seen(&subject, Side::Remote, "a"), Some(5)),
+        ("at a new place", moved.clone(), Some(6)),
+        ("still there", moved, None),
+    ];
+    for (name, seen, number) in cases {
+        assert_eq!(record(&mut store, 0, &seen), number, "{name}");
+    }
+}
+
+#[test]
+fn a_new_files_versions_become_the_articles() {
+    let mut store = memory();
+    let file = Subject::File(Place::new("start", "install.html"));
+    let made = Subject::Article(id(1));
+    record(&mut store, 0, &seen(&file, Side::Local, "a"));
+    record(&mut store, 1, &seen(&file, Side::Local, "b"));
+    store
+        .write(later(2), |tx| tx.rename_subject(&file, &made))
+        .expect("renamed");
+    assert_eq!(texts(&store, &file), []);
+    let ab = [(2, TextDigest::of("b")), (1, TextDigest::of("a"))];
+    assert_eq!(texts(&store, &made), ab);
+    let kept = store.versions(&made).expect("versions");
+    assert_eq!(kept[0].seen.subject, made);
+
+    // The place is free for another file, whose versions count from one again.
+    assert_eq!(
+        record(&mut store, 3, &seen(&file, Side::Local, "x")),
+        Some(1)
+    );
+    assert_eq!(texts(&store, &made), ab);
+    // Nothing happens where there is nothing to give, or to whom it belongs already.
+    store
+        .write(later(4), |tx| {
+            tx.rename_subject(&Subject::Article(id(8)), &made)?;
+            tx.rename_subject(&made, &made)
+        })
+        .expect("renamed");
+    assert_eq!(texts(&store, &made), ab);
+}
+
+#[test]
+fn two_pasts_become_one_in_the_order_of_time() {
+    let mut store = memory();
+    let file = Subject::File(Place::new("start", "install.html"));
+    let made = Subject::Article(id(1));
+    for (seconds, subject, text) in [
+        (0, &file, "a"),
+        (5, &made, "b"),
+        (7, &file, "c"),
+        // The clock went back: what an article held last stays last.
+        (6, &file, "d"),
+        (7, &made, "e"),
+    ] {
+        record(&mut store, seconds, &seen(subject, Side::Local, text));
+    }
+    store
+        .write(later(9), |tx| tx.rename_subject(&file, &made))
+        .expect("renamed");
+    let expected = [(5, "e"), (4, "d"), (3, "c"), (2, "b"), (1, "a")]
+        .map(|(number, text)| (number, TextDigest::of(text)));
+    assert_eq!(texts(&store, &made), expected);
+    assert_eq!(
+        record(&mut store, 9, &seen(&made, Side::Remote, "f")),
+        Some(6)
+    );
+}
+
+#[test]
+fn subjects_are_found_by_every_place_they_had() {
+    let mut store = memory();
+    let file = Subject::File(Place::new("start", "install.html"));
+    let (old, moved) = (Subject::Article(id(1)), Subject::Article(id(2)));
+    record(&mut store, 0, &seen(&old, Side::Local, "a"));
+    record(&mut store, 1, &seen(&moved, Side::Local, "b"));
+    record(&mut store, 2, &seen(&file, Side::Local, "c"));
+    let elsewhere = Seen {
+        place: Place::new("start", "2.html"),
+        ..seen(&moved, Side::Local, "d")
+    };
+    record(&mut store, 3, &elsewhere);
+    store
+        .write(NOW, |tx| {
+            tx.put_article(&article(2))?;
+            tx.put_article(&article(3))
+        })
+        .expect("written");
+
+    let at = |name: &str| {
+        store
+            .subjects_at(&Place::new("start", name))
+            .expect("subjects")
+    };
+    assert_eq!(at("install.html"), [file, moved.clone(), old]);
+    assert_eq!(at("2.html"), [moved]);
+    // An article without versions is found by its base.
+    assert_eq!(at("3.html"), [Subject::Article(id(3))]);
+    assert_eq!(at("none.html"), []);
+}
+
+#[test]
+fn deleted_articles_are_listed_with_their_last_version() {
+    let mut store = memory();
+    let (gone, kept) = (Subject::Article(id(1)), Subject::Article(id(2)));
+    let file = Subject::File(Place::new("start", "install.html"));
+    let also_gone = Subject::Article(id(3));
+    record(&mut store, 0, &seen(&gone, Side::Local, "a"));
+    record(&mut store, 1, &seen(&gone, Side::Local, "b"));
+    record(&mut store, 2, &seen(&kept, Side::Local, "c"));
+    record(&mut store, 3, &seen(&file, Side::Local, "d"));
+    record(&mut store, 4, &seen(&also_gone, Side::Remote, "e"));
+    store
+        .write(NOW, |tx| tx.put_article(&article(2)))
+        .expect("written");
+    let found: Vec<_> = store
+        .deleted_articles()
+        .expect("versions")
+        .into_iter()
+        .map(|kept| (kept.seen.subject, kept.number, kept.seen.version))
+        .collect();
+    assert_eq!(
+        found,
+        [(also_gone, 1, version("e")), (gone, 2, version("b"))]
+    );
+}
+
+#[test]
+fn f085_an_older_version_is_recognised() {
+    let mut store = memory();
+    let subject = Subject::Article(id(1));
+    for (seconds, text) in (0..).zip(["a", "b", "a", "c"]) {
+        record(&mut store, seconds, &seen(&subject, Side::Local, text));
+    }
+    let knew = |number, text| {
+        store
+            .knew(id(number), version(text).digest())
+            .expect("looked")
+    };
+    assert_eq!(knew(1, "a"), Some(3));
+    assert_eq!(knew(1, "b"), Some(2));
+    assert_eq!(knew(1, "c"), None, "the newest is no roll-back");
+    assert_eq!(knew(1, "new"), None);
+    assert_eq!(knew(2, "a"), None);
+}
+
+#[test]
+fn a_foreign_writers_exchange_is_told_newest_first() {
+    let mut store = memory();
+    let subject = Subject::Article(id(1));
+    assert_eq!(store.recent_exchange(id(1)).expect("none"), []);
+    let told = ["start", "a", "b", "a", "b"];
+    for (seconds, text) in (0..).zip(told) {
+        let side = if text == "a" {
+            Side::Local
+        } else {
+            Side::Remote
+        };
+        record(&mut store, seconds, &seen(&subject, side, text));
+    }
+    let (a, b) = (
+        (Side::Local, version("a").digest()),
+        (Side::Remote, version("b").digest()),
+    );
+    assert_eq!(store.recent_exchange(id(1)).expect("four"), [b, a, b, a]);
+}
