@@ -10,12 +10,14 @@ pub mod print;
 pub mod progress;
 
 mod ask;
+mod check;
 mod completions;
 mod connect;
 mod doctor;
 mod init;
 mod logging;
 mod man;
+mod paths;
 mod sandbox;
 mod stats;
 mod workspaces;

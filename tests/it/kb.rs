@@ -1,6 +1,7 @@
 //! Runs the real command in a folder and an environment of its own.
 
 use assert_cmd::Command;
+use kbsync::sandbox::{Options, Running, Sandbox};
 use std::path::{Path, PathBuf};
 
 /// A temporary folder with a `home` for the user and a `mirror` for the work.
@@ -127,5 +128,46 @@ impl Ran {
 
     pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// A stand-in service that runs until it is dropped.
+pub(crate) struct Service {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) url: String,
+    pub(crate) workspace: String,
+    _running: Running,
+    _runtime: tokio::runtime::Runtime,
+}
+
+pub(crate) const TOKEN: &str = "CANARY-token";
+
+impl Service {
+    pub(crate) fn start() -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let options = Options {
+            token: TOKEN.into(),
+            ..Options::default()
+        };
+        let sandbox = Sandbox::new(options);
+        let workspace = sandbox.seed(3, 2).to_string();
+        let running = runtime.block_on(sandbox.run()).expect("it runs");
+        Self {
+            url: running.url.clone(),
+            workspace,
+            sandbox,
+            _running: running,
+            _runtime: runtime,
+        }
+    }
+
+    /// A mirror of it, with the token at hand and nothing synced yet.
+    pub(crate) fn mirror(&self) -> Kb {
+        let mut kb = Kb::with_settings(&format!(
+            "service: {}\nworkspace: {}\n",
+            self.url, self.workspace
+        ));
+        kb.set("KBSYNC_TOKEN", TOKEN);
+        kb
     }
 }

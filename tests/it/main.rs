@@ -2,6 +2,7 @@
 
 mod cli_config;
 mod cli_init;
+mod cli_service;
 mod cli_words;
 mod kb;
 mod schema;
