@@ -1,0 +1,125 @@
+//! Why an operation on the mirror failed: typed where the engine branches.
+
+use rustix::io::Errno;
+use std::{fmt, io};
+
+/// What kind of failure it was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DiskErrorKind {
+    /// Nothing lies there.
+    NotFound,
+    /// Something lies there already.
+    Exists,
+    /// What lies there is not what was expected, or changed while it was read. Try again after a scan.
+    Changed,
+    /// A link, a folder or something else lies where a file should, or the other way round.
+    WrongKind,
+    /// The folder is not empty.
+    NotEmpty,
+    /// Not a single name, or one that the file system cannot hold.
+    BadName,
+    /// No right to do it.
+    Denied,
+    /// No space is left, or no quota.
+    Full,
+    /// The file system is read-only.
+    ReadOnly,
+    /// The mirror's folder is gone, or another one has its place.
+    Replaced,
+    /// Anything else, such as an input/output error.
+    Other,
+}
+
+impl DiskErrorKind {
+    /// Tells whether every further write would meet the same wall.
+    pub fn stops_all(self) -> bool {
+        match self {
+            Self::Full | Self::ReadOnly | Self::Replaced => true,
+            Self::NotFound
+            | Self::Exists
+            | Self::Changed
+            | Self::WrongKind
+            | Self::NotEmpty
+            | Self::BadName
+            | Self::Denied
+            | Self::Other => false,
+        }
+    }
+
+    fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::NotFound => Some("nothing is there"),
+            Self::Exists => Some("something is there already"),
+            Self::Changed => Some("it changed meanwhile"),
+            Self::WrongKind => Some("it is a link, or not what it should be"),
+            Self::NotEmpty => Some("it is not empty"),
+            Self::BadName => Some("the name cannot be used"),
+            Self::Denied => Some("permission is denied"),
+            Self::Full => Some("no space is left"),
+            Self::ReadOnly => Some("the file system is read-only"),
+            Self::Replaced => Some("the mirror's folder is gone or was replaced"),
+            Self::Other => None,
+        }
+    }
+}
+
+/// A failed operation. The text fits after "failed to".
+#[derive(Debug)]
+pub struct DiskError {
+    /// What kind of failure it was.
+    pub kind: DiskErrorKind,
+    /// What was to be done, such as `read`.
+    pub doing: &'static str,
+    /// To what, relative to the mirror.
+    pub path: String,
+    /// The error below.
+    pub source: Option<io::Error>,
+}
+
+impl DiskError {
+    /// Makes an error that has no cause below.
+    pub fn new(kind: DiskErrorKind, doing: &'static str, path: impl Into<String>) -> Self {
+        Self {
+            kind,
+            doing,
+            path: path.into(),
+            source: None,
+        }
+    }
+
+    pub(super) fn from_errno(errno: Errno, doing: &'static str, path: impl Into<String>) -> Self {
+        let kind = match errno {
+            Errno::NOENT => DiskErrorKind::NotFound,
+            Errno::EXIST => DiskErrorKind::Exists,
+            Errno::NOTEMPTY => DiskErrorKind::NotEmpty,
+            Errno::LOOP | Errno::NOTDIR | Errno::ISDIR | Errno::NXIO => DiskErrorKind::WrongKind,
+            Errno::NAMETOOLONG | Errno::ILSEQ => DiskErrorKind::BadName,
+            Errno::ACCESS | Errno::PERM => DiskErrorKind::Denied,
+            Errno::NOSPC | Errno::DQUOT => DiskErrorKind::Full,
+            Errno::ROFS => DiskErrorKind::ReadOnly,
+            _ => DiskErrorKind::Other,
+        };
+        Self {
+            source: Some(errno.into()),
+            ..Self::new(kind, doing, path)
+        }
+    }
+}
+
+impl fmt::Display for DiskError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.doing, self.path)?;
+        match self.kind.reason() {
+            Some(reason) => write!(f, ": {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for DiskError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.source
+            .as_ref()
+            .map(|source| source as &(dyn std::error::Error + 'static))
+    }
+}

@@ -1,0 +1,395 @@
+//! Putting files in place: new ones, replaced ones, renamed ones, removed ones.
+//!
+//! A file is replaced by exchanging names: then the old file, whatever it is by now, lies under the
+//! reserved name and can be compared with what was expected. If it is something else, the names are
+//! exchanged back. Nothing is ever unlinked that was not compared first.
+//!
+//! Where the file system cannot exchange names, the old file is moved away first; for that moment the
+//! name is free, and a crash in it is mended by the sweep.
+
+use super::{
+    At, DiskError, DiskErrorKind, Entry, Expect, Kind, Staged,
+    real::{RealDisk, at, look_in, shown, single},
+    rescue,
+};
+use crate::model::{Place, Stamp, path::fold};
+use rustix::{
+    fs::{self, AtFlags, Mode, OFlags, RenameFlags},
+    io::Errno,
+};
+use std::os::fd::OwnedFd;
+
+/// How often names are exchanged back before the file is put beside the name instead.
+const EXCHANGES: usize = 3;
+
+/// What a comparison said of a file that was to be replaced or removed.
+enum Found {
+    Expected,
+    Other,
+}
+
+impl RealDisk {
+    pub(super) fn put_in_place(
+        &self,
+        staged: &Staged,
+        name: &str,
+        expect: Expect,
+    ) -> Result<Stamp, DiskError> {
+        let within = at(staged.folder.as_deref());
+        let folder = self.folder(within, "write")?;
+        let done = single(name, "write").and_then(|name| {
+            match expect {
+                Expect::Absent => self.place_new(&folder, &staged.temporary, name),
+                Expect::Stamp(expected) => self.replace(&folder, staged, name, expected),
+            }
+            .map_err(|failure| failure.at("write", within, name))
+        });
+        if let Err(error) = done {
+            // Whatever lies there now is ours, or was put there by nobody who wants it kept.
+            if Self::is_ours(&folder, staged) {
+                let _swept_later = fs::unlinkat(&folder, &staged.temporary, AtFlags::empty());
+            }
+            return Err(error);
+        }
+        // An editor may have saved again already: then the stamp must not be of its file.
+        match look_in(&folder, name) {
+            Ok(Some(found)) if found.stamp.same_content(&staged.stamp) => Ok(found.stamp),
+            Ok(_) | Err(_) => Ok(staged.stamp),
+        }
+    }
+
+    fn place_new(&self, folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Failure> {
+        self.step("place");
+        Ok(self.rename_free(folder, temporary, folder, name)?)
+    }
+
+    fn replace(
+        &self,
+        folder: &OwnedFd,
+        staged: &Staged,
+        name: &str,
+        expected: Stamp,
+    ) -> Result<(), Failure> {
+        expect_file(look_in(folder, name)?.as_ref(), expected)?;
+        keep_mode(folder, &staged.temporary, name)?;
+        self.step("exchange");
+        match self.exchange(folder, &staged.temporary, name) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Failure::Changed),
+            Err(errno) if lacks_flag(errno) => {
+                return self.replace_by_moving(folder, staged, name, expected);
+            }
+            Err(errno) => return Err(errno.into()),
+        }
+        match compare(folder, &staged.temporary, expected)? {
+            Found::Expected => Ok(fs::unlinkat(folder, &staged.temporary, AtFlags::empty())?),
+            Found::Other => {
+                self.exchange_back(folder, staged, name)?;
+                Err(Failure::Changed)
+            }
+        }
+    }
+
+    /// Puts a file back that was not the expected one. What took its place meanwhile, if anybody changed
+    /// it, is kept beside it.
+    fn exchange_back(&self, folder: &OwnedFd, staged: &Staged, name: &str) -> Result<(), Failure> {
+        for _ in 0..EXCHANGES {
+            self.step("exchange back");
+            match self.exchange(folder, &staged.temporary, name) {
+                Ok(()) if Self::is_ours(folder, staged) => return Ok(()),
+                Ok(()) => return self.set_beside(folder, &staged.temporary, name),
+                // The name was freed meanwhile.
+                Err(Errno::NOENT) => {
+                    match self.rename_free(folder, &staged.temporary, folder, name) {
+                        Ok(()) => return Ok(()),
+                        Err(Errno::EXIST) => {}
+                        Err(errno) => return Err(errno.into()),
+                    }
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        self.set_beside(folder, &staged.temporary, name)
+    }
+
+    fn replace_by_moving(
+        &self,
+        folder: &OwnedFd,
+        staged: &Staged,
+        name: &str,
+        expected: Stamp,
+    ) -> Result<(), Failure> {
+        let away = self.move_away(folder, name, expected)?;
+        self.step("place");
+        match self.rename_free(folder, &staged.temporary, folder, name) {
+            Ok(()) => Ok(fs::unlinkat(folder, &away, AtFlags::empty())?),
+            Err(Errno::EXIST) => {
+                // Somebody wrote a new file at once: it stays, and so does the old one, beside it.
+                self.set_beside(folder, &away, name)?;
+                Err(Failure::Changed)
+            }
+            Err(errno) => {
+                self.put_back(folder, &away, name)?;
+                Err(errno.into())
+            }
+        }
+    }
+
+    pub(super) fn take_away(
+        &self,
+        within: At<'_>,
+        name: &str,
+        expected: Stamp,
+    ) -> Result<(), DiskError> {
+        let folder = self.folder(within, "remove")?;
+        let name = single(name, "remove")?;
+        self.move_away(&folder, name, expected)
+            .and_then(|away| Ok(fs::unlinkat(&folder, &away, AtFlags::empty())?))
+            .map_err(|failure| failure.at("remove", within, name))
+    }
+
+    /// Moves a file to a reserved name, if it is the expected one; gives that name.
+    fn move_away(&self, folder: &OwnedFd, name: &str, expected: Stamp) -> Result<String, Failure> {
+        expect_file(look_in(folder, name)?.as_ref(), expected)?;
+        let away = rescue::removal_name(&self.reserve(""), name);
+        self.step("move away");
+        match self.rename_free(folder, name, folder, &away) {
+            Ok(()) => {}
+            Err(Errno::NOENT) => return Err(Failure::Changed),
+            Err(errno) => return Err(errno.into()),
+        }
+        match compare(folder, &away, expected)? {
+            Found::Expected => Ok(away),
+            Found::Other => {
+                self.put_back(folder, &away, name)?;
+                Err(Failure::Changed)
+            }
+        }
+    }
+
+    fn put_back(&self, folder: &OwnedFd, away: &str, name: &str) -> Result<(), Failure> {
+        self.step("put back");
+        match self.rename_free(folder, away, folder, name) {
+            Ok(()) => Ok(()),
+            Err(Errno::EXIST) => self.set_beside(folder, away, name),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    /// Keeps a file whose name is taken, under a name that a person sees and no scan takes for an article.
+    fn set_beside(&self, folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Failure> {
+        for number in 1..=1_000_u32 {
+            match self.rename_free(
+                folder,
+                temporary,
+                folder,
+                &rescue::beside_name(name, number),
+            ) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    pub(super) fn rename_file(
+        &self,
+        from: &Place,
+        to: &Place,
+        expected: Stamp,
+    ) -> Result<Stamp, DiskError> {
+        let source = self.folder(At::Folder(&from.folder), "rename")?;
+        let target = self.folder(At::Folder(&to.folder), "rename")?;
+        let (old, new) = (single(&from.file, "rename")?, single(&to.file, "rename")?);
+        let renamed = || -> Result<Stamp, Failure> {
+            expect_file(look_in(&source, old)?.as_ref(), expected)?;
+            self.step("rename");
+            match self.rename_free(&source, old, &target, new) {
+                Err(Errno::EXIST) if from.folder == to.folder && fold(old) == fold(new) => {
+                    self.rename_case(&source, old, new, expected)?;
+                }
+                Err(Errno::NOENT) => return Err(Failure::Changed),
+                other => other?,
+            }
+            match look_in(&target, new)? {
+                Some(moved) if moved.kind == Kind::File && moved.stamp.same_content(&expected) => {
+                    Ok(moved.stamp)
+                }
+                Some(_) => {
+                    match self.rename_free(&target, new, &source, old) {
+                        Ok(()) => {}
+                        Err(Errno::EXIST) => self.set_beside(&target, new, old)?,
+                        Err(errno) => return Err(errno.into()),
+                    }
+                    Err(Failure::Changed)
+                }
+                None => Err(Failure::Changed),
+            }
+        };
+        renamed().map_err(|failure| failure.at("rename", At::Folder(&from.folder), old))
+    }
+
+    /// Renames a file on a file system where the new name is the old one in another case.
+    fn rename_case(
+        &self,
+        folder: &OwnedFd,
+        old: &str,
+        new: &str,
+        expected: Stamp,
+    ) -> Result<(), Failure> {
+        if look_in(folder, new)?.is_none_or(|found| found.stamp.inode != expected.inode) {
+            return Err(Errno::EXIST.into());
+        }
+        let away = self.move_away(folder, old, expected)?;
+        match self.rename_free(folder, &away, folder, new) {
+            Ok(()) => Ok(()),
+            Err(errno) => {
+                self.put_back(folder, &away, old)?;
+                Err(errno.into())
+            }
+        }
+    }
+
+    pub(super) fn rename_whole_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        let (from, to) = (single(from, "rename")?, single(to, "rename")?);
+        // Opening the folder refuses links and files.
+        drop(self.folder(At::Folder(from), "rename")?);
+        let renamed = || -> Result<(), Errno> {
+            match self.rename_free(&self.root, from, &self.root, to) {
+                Err(Errno::EXIST) if fold(from) == fold(to) => {
+                    let inode =
+                        |name| Ok(look_in(&self.root, name)?.map(|found| found.stamp.inode));
+                    if inode(from)? != inode(to)? {
+                        return Err(Errno::EXIST);
+                    }
+                    let away = rescue::removal_name(&self.reserve(""), from);
+                    self.rename_free(&self.root, from, &self.root, &away)?;
+                    self.rename_free(&self.root, &away, &self.root, to)
+                        .inspect_err(|_first| {
+                            let _swept_later =
+                                self.rename_free(&self.root, &away, &self.root, from);
+                        })
+                }
+                other => other,
+            }
+        };
+        renamed().map_err(|errno| DiskError::from_errno(errno, "rename", from))
+    }
+
+    /// Renames to a name where nothing may lie.
+    pub(super) fn rename_free(
+        &self,
+        from: &OwnedFd,
+        old: &str,
+        to: &OwnedFd,
+        new: &str,
+    ) -> Result<(), Errno> {
+        if !self.plain {
+            match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+                Err(errno) if lacks_flag(errno) => {}
+                done => return done,
+            }
+        }
+        // A second name cannot replace anything either.
+        match fs::linkat(from, old, to, new, AtFlags::empty()) {
+            Ok(()) => return fs::unlinkat(from, old, AtFlags::empty()),
+            Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {}
+            Err(errno) => return Err(errno),
+        }
+        // A folder, or a file system without links: look, then rename. Of all ways the one with a gap.
+        match look_in(to, new)? {
+            Some(_) => Err(Errno::EXIST),
+            None => fs::renameat(from, old, to, new),
+        }
+    }
+
+    fn exchange(&self, folder: &OwnedFd, one: &str, other: &str) -> Result<(), Errno> {
+        if self.plain {
+            return Err(Errno::INVAL);
+        }
+        fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)
+    }
+
+    fn is_ours(folder: &OwnedFd, staged: &Staged) -> bool {
+        matches!(
+            look_in(folder, &staged.temporary),
+            Ok(Some(found)) if found.kind == Kind::File && found.stamp.same_content(&staged.stamp)
+        )
+    }
+
+    #[cfg(not(test))]
+    #[expect(
+        clippy::unused_self,
+        reason = "tests use it to act as an editor in that instant"
+    )]
+    fn step(&self, _name: &str) {}
+
+    #[cfg(test)]
+    fn step(&self, name: &str) {
+        let mut meanwhile = self.meanwhile.lock().expect("no test panics in it");
+        if let Some(act) = meanwhile.as_mut() {
+            act(name);
+        }
+    }
+}
+
+/// Why a step failed, before the path is known.
+enum Failure {
+    Changed,
+    WrongKind,
+    Errno(Errno),
+}
+
+impl From<Errno> for Failure {
+    fn from(errno: Errno) -> Self {
+        Self::Errno(errno)
+    }
+}
+
+impl Failure {
+    fn at(self, doing: &'static str, within: At<'_>, name: &str) -> DiskError {
+        match self {
+            Self::Changed => DiskError::new(DiskErrorKind::Changed, doing, shown(within, name)),
+            Self::WrongKind => DiskError::new(DiskErrorKind::WrongKind, doing, shown(within, name)),
+            Self::Errno(errno) => DiskError::from_errno(errno, doing, shown(within, name)),
+        }
+    }
+}
+
+/// Compares all of a stamp, before anything is moved.
+fn expect_file(found: Option<&Entry>, expected: Stamp) -> Result<(), Failure> {
+    match found {
+        None => Err(Failure::Changed),
+        Some(entry) if entry.kind != Kind::File => Err(Failure::WrongKind),
+        Some(entry) if entry.stamp != expected => Err(Failure::Changed),
+        Some(_) => Ok(()),
+    }
+}
+
+/// Compares what came out of a rename, which itself changes the change time.
+fn compare(folder: &OwnedFd, name: &str, expected: Stamp) -> Result<Found, Errno> {
+    Ok(match look_in(folder, name)? {
+        Some(entry) if entry.kind == Kind::File && entry.stamp.same_content(&expected) => {
+            Found::Expected
+        }
+        Some(_) | None => Found::Other,
+    })
+}
+
+/// Gives a staged file the mode of the file that it is about to replace.
+fn keep_mode(folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Errno> {
+    let old =
+        Mode::from_raw_mode(fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777);
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = fs::openat(folder, temporary, flags, Mode::empty())?;
+    if Mode::from_raw_mode(fs::fstat(&file)?.st_mode & 0o777) == old {
+        return Ok(());
+    }
+    fs::fchmod(&file, old)
+}
+
+/// Tells whether an error means that the file system or the kernel knows no such rename.
+fn lacks_flag(errno: Errno) -> bool {
+    errno == Errno::INVAL || errno == Errno::NOSYS || errno == Errno::NOTSUP
+}

@@ -1,0 +1,308 @@
+//! What a name in the mirror is: an article, a category, something to say a word about, or out of scope.
+//!
+//! A path that is ignored is out of scope both ways: its article is neither pushed nor removed, and
+//! nothing is written there. The rules that hold for all mirrors are in `model::path`; the mirror's own
+//! are in `.kbsyncignore`. Nothing is read here.
+
+use super::disk::Kind;
+use crate::model::{
+    Place,
+    path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name},
+};
+use ignore::gitignore::{Gitignore, GitignoreBuilder};
+
+/// The file in the root that names what is out of scope, in the syntax of `.gitignore`.
+pub const IGNORE_FILE: &str = ".kbsyncignore";
+
+/// What a name in the root is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RootVerdict {
+    /// A category's folder.
+    Category,
+    /// Not ours: a file such as the settings, or a link.
+    Aside,
+    /// Out of scope, for the stated reason.
+    Ignored(String),
+    /// Not ours, and worth a word to the writer.
+    Stray(String),
+}
+
+/// What a name in a category's folder is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// An article's file.
+    Article,
+    /// `_category.yaml`.
+    CategoryFile,
+    /// A copy that a conflict put beside a file.
+    ConflictCopy,
+    /// Something where an article could be, that is none: present and unknown.
+    NoArticle(String),
+    /// Not ours, and worth a word to the writer.
+    Stray(String),
+    /// Not ours.
+    Aside,
+}
+
+/// The rules of one mirror.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    own: Gitignore,
+}
+
+impl Default for Layout {
+    fn default() -> Self {
+        Self {
+            own: Gitignore::empty(),
+        }
+    }
+}
+
+impl Layout {
+    /// Reads the text of `.kbsyncignore`. A line that cannot be read is told, and counts as absent.
+    pub fn new(ignore_file: &str) -> (Self, Vec<String>) {
+        let mut builder = GitignoreBuilder::new("");
+        let mut problems = Vec::new();
+        for (number, line) in ignore_file
+            .trim_start_matches('\u{feff}')
+            .lines()
+            .enumerate()
+        {
+            if let Err(error) = builder.add_line(None, line) {
+                problems.push(format!("line {}: {error}; correct the pattern", number + 1));
+            }
+        }
+        match builder.build() {
+            Ok(own) => (Self { own }, problems),
+            Err(error) => {
+                problems.push(format!("the patterns cannot be used: {error}"));
+                (Self::default(), problems)
+            }
+        }
+    }
+
+    /// Says what a name in the root is.
+    pub fn in_root(&self, name: &str, kind: Kind) -> RootVerdict {
+        match kind {
+            Kind::Folder => match self.why_folder_ignored(name) {
+                Some(why) => RootVerdict::Ignored(why),
+                None => RootVerdict::Category,
+            },
+            Kind::File if name.ends_with(EXTENSION) && ignored_name(name).is_none() => {
+                RootVerdict::Stray(
+                    "an article must be in a category's folder; move it there".to_owned(),
+                )
+            }
+            Kind::File | Kind::Link | Kind::Other => RootVerdict::Aside,
+        }
+    }
+
+    /// Says what a name in a category's folder is.
+    pub fn in_folder(&self, folder: &str, name: &str, kind: Kind) -> Verdict {
+        if name == CATEGORY_FILE {
+            return Verdict::CategoryFile;
+        }
+        if name.to_lowercase().ends_with(CONFLICT_EXTENSION) && !name.starts_with(['.', '_']) {
+            return match kind {
+                Kind::File => Verdict::ConflictCopy,
+                Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,
+            };
+        }
+        let ignored = self.why_file_ignored(folder, name, kind);
+        if !name.ends_with(EXTENSION) {
+            return match kind {
+                Kind::Folder if ignored.is_none() => Verdict::Stray(
+                    "folders within a category are not synced; move the files up".to_owned(),
+                ),
+                Kind::File if ignored.is_none() && looks_like_html(name) => {
+                    Verdict::Stray("the name must end in `.html`; rename it".to_owned())
+                }
+                Kind::File | Kind::Folder | Kind::Link | Kind::Other => Verdict::Aside,
+            };
+        }
+        match (kind, ignored) {
+            (_, Some(why)) => Verdict::NoArticle(why),
+            (Kind::File, None) => Verdict::Article,
+            (Kind::Folder, None) => Verdict::NoArticle("a folder".to_owned()),
+            (Kind::Link, None) => {
+                Verdict::NoArticle("a symbolic link; links are never followed".to_owned())
+            }
+            (Kind::Other, None) => Verdict::NoArticle("not a regular file".to_owned()),
+        }
+    }
+
+    /// Tells whether a place is out of scope, whatever lies there or is to be written there.
+    pub fn ignores(&self, place: &Place) -> bool {
+        self.why_folder_ignored(&place.folder).is_some()
+            || self
+                .why_file_ignored(&place.folder, &place.file, Kind::File)
+                .is_some()
+    }
+
+    /// Tells whether a folder of the root is out of scope.
+    pub fn ignores_folder(&self, folder: &str) -> bool {
+        self.why_folder_ignored(folder).is_some()
+    }
+
+    fn why_folder_ignored(&self, name: &str) -> Option<String> {
+        if let Some(why) = ignored_name(name) {
+            return Some(why.to_owned());
+        }
+        self.own.matched(name, true).is_ignore().then(by_own_rule)
+    }
+
+    fn why_file_ignored(&self, folder: &str, name: &str, kind: Kind) -> Option<String> {
+        if let Some(why) = ignored_name(name) {
+            return Some(why.to_owned());
+        }
+        let path = format!("{folder}/{name}");
+        self.own
+            .matched(path, kind == Kind::Folder)
+            .is_ignore()
+            .then(by_own_rule)
+    }
+}
+
+/// Tells whether a writer may have meant an article.
+fn looks_like_html(name: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, ending)| {
+        ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
+    })
+}
+
+fn by_own_rule() -> String {
+    format!("named by {IGNORE_FILE}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(text: &str) -> Layout {
+        let (layout, problems) = Layout::new(text);
+        assert_eq!(problems, [""; 0]);
+        layout
+    }
+
+    #[test]
+    fn f061_files_at_the_root_and_deeper_folders_get_a_word() {
+        let layout = Layout::default();
+        let stray = |verdict| matches!(verdict, RootVerdict::Stray(_));
+        assert!(stray(layout.in_root("a.html", Kind::File)));
+        assert!(!stray(layout.in_root("_a.html", Kind::File)));
+        assert_eq!(layout.in_root("README.md", Kind::File), RootVerdict::Aside);
+        assert_eq!(layout.in_root("start", Kind::Folder), RootVerdict::Category);
+        assert!(matches!(
+            layout.in_root(".git", Kind::Folder),
+            RootVerdict::Ignored(_)
+        ));
+        assert!(matches!(
+            layout.in_root("_drafts", Kind::Folder),
+            RootVerdict::Ignored(_)
+        ));
+        assert!(matches!(
+            layout.in_folder("start", "more", Kind::Folder),
+            Verdict::Stray(_)
+        ));
+        assert!(matches!(
+            layout.in_folder("start", "a.HTML", Kind::File),
+            Verdict::Stray(_)
+        ));
+        assert_eq!(
+            layout.in_folder("start", ".cache", Kind::Folder),
+            Verdict::Aside
+        );
+        assert_eq!(
+            layout.in_folder("start", "logo.png", Kind::File),
+            Verdict::Aside
+        );
+    }
+
+    #[test]
+    fn f074_f121_leftovers_are_no_articles() {
+        let layout = Layout::default();
+        assert_eq!(
+            layout.in_folder("start", "a.html", Kind::File),
+            Verdict::Article
+        );
+        assert_eq!(
+            layout.in_folder("start", CATEGORY_FILE, Kind::File),
+            Verdict::CategoryFile
+        );
+        assert_eq!(
+            layout.in_folder("start", "a.conflict.html", Kind::File),
+            Verdict::ConflictCopy
+        );
+        for name in [
+            "a (Ann's conflicted copy).html",
+            "a.sync-conflict-1-2-AB.html",
+            "_a.html",
+            ".a.html",
+        ] {
+            assert!(
+                matches!(
+                    layout.in_folder("start", name, Kind::File),
+                    Verdict::NoArticle(_)
+                ),
+                "{name}"
+            );
+        }
+        for name in [
+            "a.html~",
+            ".a.html.swp",
+            "4913",
+            "a.html___jb_tmp___",
+            ".kbsync-tmp-1-2",
+        ] {
+            assert_eq!(
+                layout.in_folder("start", name, Kind::File),
+                Verdict::Aside,
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn f130_links_and_folders_at_an_articles_place_are_present() {
+        let layout = Layout::default();
+        for kind in [Kind::Link, Kind::Folder, Kind::Other] {
+            assert!(matches!(
+                layout.in_folder("start", "a.html", kind),
+                Verdict::NoArticle(_)
+            ));
+        }
+    }
+
+    #[test]
+    fn the_mirrors_own_rules_are_those_of_gitignore() {
+        let layout =
+            layout("# not yet\ninternal/\n*-draft.html\n!keep-draft.html\n/start/old.html\n");
+        for (folder, file, ignored) in [
+            ("internal", "a.html", true),
+            ("start", "a-draft.html", true),
+            ("start", "keep-draft.html", false),
+            ("start", "old.html", true),
+            ("next", "old.html", false),
+            ("start", "a.html", false),
+        ] {
+            assert_eq!(
+                layout.ignores(&Place::new(folder, file)),
+                ignored,
+                "{folder}/{file}"
+            );
+        }
+        assert!(layout.ignores_folder("internal"));
+        assert!(matches!(
+            layout.in_root("internal", Kind::Folder),
+            RootVerdict::Ignored(_)
+        ));
+    }
+
+    #[test]
+    fn a_pattern_that_cannot_be_read_is_told() {
+        let (layout, problems) = Layout::new("ok.html\n{a\n[z-a].html\n");
+        assert_eq!(problems.len(), 2, "{problems:?}");
+        assert!(problems[0].starts_with("line 2: "), "{problems:?}");
+        assert!(layout.ignores(&Place::new("start", "ok.html")));
+    }
+}

@@ -1,0 +1,261 @@
+//! One process per mirror: the private folder `.kbsync/` and the lock in it.
+//!
+//! The kernel holds the lock for as long as the process lives, so there is no stale one to clear; what is
+//! written into the file only tells the loser who has it (failures rows 116 and 117).
+
+use std::{
+    fmt,
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::{Path, PathBuf},
+};
+
+/// The private folder in a mirror: state, lock and socket.
+pub const PRIVATE_FOLDER: &str = ".kbsync";
+
+/// Who has the lock, as far as the file tells.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// The process.
+    pub pid: u32,
+    /// What it does, such as `run`.
+    pub doing: String,
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "kbsync {} (process {})", self.doing, self.pid)
+    }
+}
+
+/// Why there is no lock.
+#[derive(Debug)]
+pub enum LockError {
+    /// Another process has it.
+    Taken(Option<Owner>),
+    /// The private folder is a link or no folder.
+    NotAFolder(PathBuf),
+    /// The folder or the lock cannot be made.
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// The error below.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for LockError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Taken(Some(owner)) => write!(f, "lock the mirror: {owner} has it"),
+            Self::Taken(None) => write!(f, "lock the mirror: another process has it"),
+            Self::NotAFolder(path) => write!(f, "use {}: it is not a folder", path.display()),
+            Self::Io { path, .. } => write!(f, "use {}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for LockError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } => Some(source),
+            Self::Taken(_) | Self::NotAFolder(_) => None,
+        }
+    }
+}
+
+/// The lock on a mirror, released when dropped.
+#[derive(Debug)]
+pub struct Lock {
+    file: File,
+}
+
+impl Lock {
+    /// Takes the lock of a mirror, or says who has it. Never waits.
+    pub fn acquire(mirror: &Path, doing: &str) -> Result<Self, LockError> {
+        let path = private_folder(mirror)?.join("lock");
+        let fail = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
+        let mut file = private_file(&path).map_err(fail)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(LockError::Taken(read_owner(&mut file))),
+            Err(TryLockError::Error(error)) => return Err(fail(error)),
+        }
+        file.set_len(0).map_err(fail)?;
+        writeln!(file, "{} {doing}", std::process::id()).map_err(fail)?;
+        Ok(Self { file })
+    }
+
+    /// Says who has the lock of a mirror, without taking it; `None`: nobody.
+    pub fn holder(mirror: &Path) -> Result<Option<Owner>, LockError> {
+        let path = mirror.join(PRIVATE_FOLDER).join("lock");
+        let fail = |source| LockError::Io {
+            path: path.clone(),
+            source,
+        };
+        let mut file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(fail(error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(None),
+            Err(TryLockError::WouldBlock) => {
+                let unknown = Owner {
+                    pid: 0,
+                    doing: "something".to_owned(),
+                };
+                Ok(Some(read_owner(&mut file).unwrap_or(unknown)))
+            }
+            Err(TryLockError::Error(error)) => Err(fail(error)),
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // The name in the file is a courtesy; the lock itself goes with the file.
+        let _emptied = self.file.set_len(0);
+    }
+}
+
+/// Makes the private folder of a mirror, for its owner alone and ignored by git. Gives its path.
+pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
+    let folder = mirror.join(PRIVATE_FOLDER);
+    let fail = |path: &Path, source| LockError::Io {
+        path: path.to_owned(),
+        source,
+    };
+    match DirBuilder::new().mode(0o700).create(&folder) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            let found = fs::symlink_metadata(&folder).map_err(|source| fail(&folder, source))?;
+            if !found.is_dir() {
+                return Err(LockError::NotAFolder(folder));
+            }
+        }
+        Err(source) => return Err(fail(&folder, source)),
+    }
+    let ignore = folder.join(".gitignore");
+    let new = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&ignore);
+    match new.and_then(|mut file| file.write_all(b"*\n")) {
+        Ok(()) => Ok(folder),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(folder),
+        Err(source) => Err(fail(&ignore, source)),
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .custom_flags(nofollow)
+        .open(path)
+}
+
+fn read_owner(file: &mut File) -> Option<Owner> {
+    let mut text = String::new();
+    file.take(256).read_to_string(&mut text).ok()?;
+    let (pid, doing) = text.trim_end().split_once(' ')?;
+    Some(Owner {
+        pid: pid.parse().ok()?,
+        doing: doing.chars().filter(|c| !c.is_control()).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use tempfile::TempDir;
+
+    #[test]
+    fn f116_the_second_process_learns_who_has_the_lock() {
+        let mirror = TempDir::new().expect("a folder");
+        assert_eq!(Lock::holder(mirror.path()).expect("readable"), None);
+        let lock = Lock::acquire(mirror.path(), "run").expect("free");
+        let owner = Owner {
+            pid: std::process::id(),
+            doing: "run".to_owned(),
+        };
+        assert_eq!(
+            Lock::holder(mirror.path()).expect("readable"),
+            Some(owner.clone())
+        );
+        let error = Lock::acquire(mirror.path(), "sync").expect_err("taken");
+        assert!(
+            matches!(&error, LockError::Taken(Some(found)) if *found == owner),
+            "{error:?}"
+        );
+        assert_eq!(
+            error.to_string(),
+            format!(
+                "lock the mirror: kbsync run (process {}) has it",
+                std::process::id()
+            )
+        );
+        drop(lock);
+        assert_eq!(Lock::holder(mirror.path()).expect("readable"), None);
+        Lock::acquire(mirror.path(), "sync").expect("free again");
+    }
+
+    #[test]
+    fn f117_what_a_dead_process_wrote_locks_nobody_out() {
+        let mirror = TempDir::new().expect("a folder");
+        let folder = private_folder(mirror.path()).expect("made");
+        fs::write(folder.join("lock"), "1 run of a longer name\n").expect("written");
+        let _lock = Lock::acquire(mirror.path(), "sync").expect("free");
+        let text = fs::read_to_string(folder.join("lock")).expect("readable");
+        assert_eq!(text, format!("{} sync\n", std::process::id()));
+    }
+
+    #[test]
+    fn f141_the_private_folder_is_for_its_owner_and_not_for_git() {
+        let mirror = TempDir::new().expect("a folder");
+        let folder = private_folder(mirror.path()).expect("made");
+        let _lock = Lock::acquire(mirror.path(), "sync").expect("free");
+        let mode = |path: &Path| fs::metadata(path).expect("there").permissions().mode() & 0o777;
+        assert_eq!(mode(&folder), 0o700);
+        assert_eq!(mode(&folder.join("lock")), 0o600);
+        assert_eq!(
+            fs::read_to_string(folder.join(".gitignore")).expect("readable"),
+            "*\n"
+        );
+        fs::write(folder.join(".gitignore"), "mine\n").expect("written");
+        private_folder(mirror.path()).expect("there");
+        assert_eq!(
+            fs::read_to_string(folder.join(".gitignore")).expect("readable"),
+            "mine\n"
+        );
+    }
+
+    #[test]
+    fn f130_a_link_is_no_private_folder_and_no_lock() {
+        let mirror = TempDir::new().expect("a folder");
+        let outside = TempDir::new().expect("a folder");
+        symlink(outside.path(), mirror.path().join(PRIVATE_FOLDER)).expect("a link");
+        assert!(matches!(
+            Lock::acquire(mirror.path(), "sync"),
+            Err(LockError::NotAFolder(_))
+        ));
+        fs::remove_file(mirror.path().join(PRIVATE_FOLDER)).expect("removed");
+        let folder = private_folder(mirror.path()).expect("made");
+        symlink(outside.path().join("x"), folder.join("lock")).expect("a link");
+        assert!(matches!(
+            Lock::acquire(mirror.path(), "sync"),
+            Err(LockError::Io { .. })
+        ));
+        assert!(!outside.path().join("x").exists());
+    }
+}

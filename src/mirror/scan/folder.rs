@@ -1,0 +1,210 @@
+//! Looks into one category's folder.
+
+use super::{CategoryContent, ScannedCategory, ScannedFile};
+use crate::{
+    mirror::{
+        disk::{At, Disk, DiskError, Entry, Kind},
+        document::{CategoryDocument, Document, MAX_FILE, NotReady},
+        layout::{Layout, Verdict},
+    },
+    model::{Place, Stamp, path::CATEGORY_FILE},
+};
+use std::{collections::BTreeSet, sync::mpsc::SyncSender};
+
+/// What is said of a name that is not UTF-8.
+pub(super) const ODD_NAME: &str = "the name is not UTF-8; rename it";
+
+/// How many files that were not opened are told at once: one by one, telling costs more than looking.
+const BATCH: usize = 256;
+
+/// What a walking thread tells.
+pub(super) enum Message {
+    Files(Vec<ScannedFile>),
+    Done(Box<Found>),
+}
+
+/// What was found in a folder, beside its files.
+pub(super) struct Found {
+    pub(super) folder: String,
+    pub(super) listed: Result<(ScannedCategory, BTreeSet<String>), DiskError>,
+    pub(super) problems: Vec<(String, String)>,
+    pub(super) conflict_copies: Vec<Place>,
+}
+
+/// What all walking threads share.
+pub(super) struct Walk<'a, D> {
+    pub(super) disk: &'a D,
+    pub(super) layout: &'a Layout,
+    pub(super) known: &'a (dyn Fn(&Place) -> Option<Stamp> + Sync),
+    pub(super) known_category: &'a (dyn Fn(&str) -> Option<Stamp> + Sync),
+}
+
+impl<D: Disk> Walk<'_, D> {
+    pub(super) fn folder(&self, folder: &str, send: &SyncSender<Message>) -> Found {
+        let mut found = Found {
+            folder: folder.to_owned(),
+            listed: Ok((
+                ScannedCategory {
+                    folder: folder.to_owned(),
+                    stamp: None,
+                    content: CategoryContent::Missing,
+                },
+                BTreeSet::new(),
+            )),
+            problems: Vec::new(),
+            conflict_copies: Vec::new(),
+        };
+        let listing = match self.disk.list(At::Folder(folder)) {
+            Ok(listing) => listing,
+            Err(error) => {
+                found.listed = Err(error);
+                return found;
+            }
+        };
+        for name in listing.odd_names {
+            found
+                .problems
+                .push((format!("{folder}/{name}"), ODD_NAME.to_owned()));
+        }
+        let mut batch = Vec::new();
+        for entry in listing.entries {
+            if let Some(file) = self.entry(&entry, &mut found) {
+                // A file that was read is told at once, so that few bodies are in memory.
+                let tell = !matches!(file, ScannedFile::Unchanged { .. });
+                batch.push(file);
+                if (tell || batch.len() >= BATCH)
+                    && send
+                        .send(Message::Files(std::mem::take(&mut batch)))
+                        .is_err()
+                {
+                    break;
+                }
+            }
+            if let Ok((_, names)) = &mut found.listed {
+                names.insert(entry.name);
+            }
+        }
+        if !batch.is_empty() && send.send(Message::Files(batch)).is_err() {
+            // The receiver goes only when the sink has panicked; then nobody asks for the rest.
+            return found;
+        }
+        found.problems.sort();
+        found.conflict_copies.sort();
+        found
+    }
+
+    /// Looks at one name; gives what lies at an article's place.
+    fn entry(&self, entry: &Entry, found: &mut Found) -> Option<ScannedFile> {
+        let folder = found.folder.clone();
+        let place = || Place::new(folder.clone(), entry.name.clone());
+        match self.layout.in_folder(&folder, &entry.name, entry.kind) {
+            Verdict::Article => Some(self.article(place(), entry.stamp, found)),
+            Verdict::NoArticle(why) => {
+                if entry.kind != Kind::File {
+                    found.problems.push((place().to_string(), why.clone()));
+                }
+                Some(ScannedFile::Present {
+                    place: place(),
+                    why,
+                })
+            }
+            Verdict::CategoryFile => {
+                let (stamp, content) = self.category(&folder, entry);
+                if let Ok((category, _)) = &mut found.listed {
+                    category.stamp = stamp;
+                    category.content = content;
+                }
+                None
+            }
+            Verdict::ConflictCopy => {
+                found.conflict_copies.push(place());
+                None
+            }
+            Verdict::Stray(why) => {
+                found.problems.push((place().to_string(), why));
+                None
+            }
+            Verdict::Aside => None,
+        }
+    }
+
+    fn article(&self, place: Place, stamp: Stamp, found: &mut Found) -> ScannedFile {
+        if (self.known)(&place) == Some(stamp) {
+            return ScannedFile::Unchanged { place, stamp };
+        }
+        let content = match self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
+        {
+            Ok(content) => content,
+            Err(error) => {
+                found
+                    .problems
+                    .push((place.to_string(), format!("cannot {error}")));
+                return ScannedFile::Present {
+                    place,
+                    why: format!("cannot {error}"),
+                };
+            }
+        };
+        let stamp = content.stamp;
+        let read = Document::parse(&content.bytes);
+        match read {
+            Ok(document) if content.whole => ScannedFile::Ready {
+                place,
+                stamp,
+                document: Box::new(document),
+            },
+            Ok(document) => too_large(place, stamp, document.id()),
+            Err(problem) if content.whole => ScannedFile::NotReady {
+                place,
+                stamp,
+                id: problem.id,
+                with_markers: Document::parse_with_markers(&content.bytes)
+                    .ok()
+                    .map(Box::new),
+                problem,
+            },
+            Err(problem) => too_large(place, stamp, problem.id),
+        }
+    }
+
+    fn category(&self, folder: &str, entry: &Entry) -> (Option<Stamp>, CategoryContent) {
+        if entry.kind == Kind::File && (self.known_category)(folder) == Some(entry.stamp) {
+            return (Some(entry.stamp), CategoryContent::Unchanged);
+        }
+        match self.disk.read(At::Folder(folder), CATEGORY_FILE, MAX_FILE) {
+            Ok(content) if content.whole => {
+                let content_read = match CategoryDocument::parse(&content.bytes) {
+                    Ok(document) => CategoryContent::Ready(Box::new(document)),
+                    Err(problem) => CategoryContent::NotReady(problem),
+                };
+                (Some(content.stamp), content_read)
+            }
+            Ok(_) => (
+                None,
+                CategoryContent::NotReady(NotReady::new(
+                    "the file is too large",
+                    "make it smaller",
+                )),
+            ),
+            Err(error) => {
+                let problem = NotReady::new(format!("cannot {error}"), "make it a readable file");
+                (None, CategoryContent::NotReady(problem))
+            }
+        }
+    }
+}
+
+fn too_large(place: Place, stamp: Stamp, id: Option<crate::model::ArticleId>) -> ScannedFile {
+    ScannedFile::NotReady {
+        place,
+        stamp,
+        id,
+        problem: NotReady {
+            id,
+            ..NotReady::new("the file is larger than 16 MiB", "make it smaller")
+        },
+        with_markers: None,
+    }
+}

@@ -1,0 +1,325 @@
+//! Looks at the whole mirror once: every file that is new or was touched is read, no other is opened.
+//!
+//! Three answers are told apart for every place: there, not there, and not known. What cannot be read is
+//! not known, and never counts as absent (failures row 97); [`Scan::proves_absent`] is the one place that
+//! says so. Folders are walked by several threads; what they find goes to the caller's sink, on the
+//! caller's thread, through a channel that holds few files, so that memory stays bounded.
+//!
+//! Nothing is written here, and nothing is decided.
+
+mod folder;
+
+use super::{
+    disk::{At, Disk, DiskError, DiskErrorKind},
+    document::{CategoryDocument, Document, NotReady},
+    layout::{IGNORE_FILE, Layout, RootVerdict},
+};
+use crate::model::{ArticleId, Place, Stamp};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt, io,
+    sync::{
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{SyncSender, sync_channel},
+    },
+    thread,
+};
+
+pub use crate::model::stamp::settled;
+
+/// How many files wait between the threads and the sink.
+const IN_FLIGHT: usize = 32;
+
+/// The most threads that walk.
+const MAX_THREADS: usize = 8;
+
+/// The largest `.kbsyncignore` that is read, in bytes.
+const MAX_IGNORE_FILE: usize = 1024 * 1024;
+
+/// What lies at an article's place.
+#[derive(Debug)]
+pub enum ScannedFile {
+    /// The file has the stamp that is known; it was not opened.
+    Unchanged {
+        /// Its place.
+        place: Place,
+        /// Its stamp.
+        stamp: Stamp,
+    },
+    /// A file that can be an article.
+    Ready {
+        /// Its place.
+        place: Place,
+        /// Its stamp, the same before and after it was read.
+        stamp: Stamp,
+        /// What it says.
+        document: Box<Document>,
+    },
+    /// A file that cannot be an article as it is.
+    NotReady {
+        /// Its place.
+        place: Place,
+        /// Its stamp.
+        stamp: Stamp,
+        /// The article whose `id:` line stands in it: not absent.
+        id: Option<ArticleId>,
+        /// What is wrong.
+        problem: NotReady,
+        /// What it says, where conflict markers of git in its body are all that is wrong: the caller may
+        /// waive that, when the base or the service has them too.
+        with_markers: Option<Box<Document>>,
+    },
+    /// Something that is not a file to read: present and unknown.
+    Present {
+        /// Its place.
+        place: Place,
+        /// What it is.
+        why: String,
+    },
+}
+
+impl ScannedFile {
+    /// The place.
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Unchanged { place, .. }
+            | Self::Ready { place, .. }
+            | Self::NotReady { place, .. }
+            | Self::Present { place, .. } => place,
+        }
+    }
+}
+
+/// A category's folder.
+#[derive(Debug)]
+pub struct ScannedCategory {
+    /// Its name.
+    pub folder: String,
+    /// The stamp of `_category.yaml`.
+    pub stamp: Option<Stamp>,
+    /// What `_category.yaml` says.
+    pub content: CategoryContent,
+}
+
+/// What `_category.yaml` says.
+#[derive(Debug)]
+pub enum CategoryContent {
+    /// It has the stamp that is known; it was not opened.
+    Unchanged,
+    /// It was read.
+    Ready(Box<CategoryDocument>),
+    /// There is none. Whether the folder is a category all the same depends on its articles.
+    Missing,
+    /// It cannot be read, or not understood.
+    NotReady(NotReady),
+}
+
+/// A folder that could not be listed.
+#[derive(Debug)]
+pub struct Unreadable {
+    /// The folder.
+    pub folder: String,
+    /// Why.
+    pub error: DiskError,
+}
+
+/// What was found beside the files.
+#[derive(Debug, Default)]
+pub struct Scan {
+    /// All folders that may be categories, by name. One without `_category.yaml` and without a ready
+    /// article is none.
+    pub categories: Vec<ScannedCategory>,
+    /// All names in the root, for clashes.
+    pub root_names: BTreeSet<String>,
+    /// All names in each folder that was listed, for clashes.
+    pub names: BTreeMap<String, BTreeSet<String>>,
+    /// Folders that could not be listed: what is in them is not known.
+    pub unreadable: Vec<Unreadable>,
+    /// Names in the root that are no folders to look into: places below them are not known either.
+    pub blocked: BTreeMap<String, String>,
+    /// Whether everything that is in scope was listed.
+    pub complete: bool,
+    /// What is worth a word, by path.
+    pub problems: Vec<(String, String)>,
+    /// The copies of conflicts that lie there.
+    pub conflict_copies: Vec<Place>,
+    /// The rules that were followed.
+    pub layout: Layout,
+}
+
+impl Scan {
+    /// Tells whether this scan proves that nothing lies at a place.
+    pub fn proves_absent(&self, place: &Place) -> bool {
+        if self.layout.ignores(place) || self.blocked.contains_key(&place.folder) {
+            return false;
+        }
+        match self.names.get(&place.folder) {
+            Some(names) => !names.contains(&place.file),
+            // A folder that was not listed is absent only when the root does not have it.
+            None => !self.root_names.contains(&place.folder),
+        }
+    }
+}
+
+/// Why there is no scan at all: the mirror is missing or cannot be listed. Never an empty scan.
+#[derive(Debug)]
+pub enum ScanError {
+    /// The root, or its `.kbsyncignore`, cannot be read.
+    Root(DiskError),
+    /// No thread could be started.
+    Threads(io::Error),
+}
+
+impl fmt::Display for ScanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root(error) => error.fmt(f),
+            Self::Threads(_) => f.write_str("start a thread for the scan"),
+        }
+    }
+}
+
+impl std::error::Error for ScanError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Root(error) => std::error::Error::source(error),
+            Self::Threads(error) => Some(error),
+        }
+    }
+}
+
+/// Looks at the whole mirror. Files go to `sink` in no order; the rest is the result.
+///
+/// `known` and `known_category` give the stamps of files whose content is known already.
+pub fn scan(
+    disk: &impl Disk,
+    known: &(dyn Fn(&Place) -> Option<Stamp> + Sync),
+    known_category: &(dyn Fn(&str) -> Option<Stamp> + Sync),
+    sink: &mut dyn FnMut(ScannedFile),
+) -> Result<Scan, ScanError> {
+    let (mut scan, folders) = scan_root(disk)?;
+    let walk = folder::Walk {
+        disk,
+        layout: &scan.layout,
+        known,
+        known_category,
+    };
+    let mut found = walk_all(&walk, &folders, sink)?;
+    found.sort_by(|one, other| one.folder.cmp(&other.folder));
+    for folder in found {
+        scan.add(folder);
+    }
+    scan.complete = scan.unreadable.is_empty();
+    Ok(scan)
+}
+
+impl Scan {
+    fn add(&mut self, found: folder::Found) {
+        self.problems.extend(found.problems);
+        self.conflict_copies.extend(found.conflict_copies);
+        match found.listed {
+            Ok((category, names)) => {
+                self.names.insert(found.folder, names);
+                self.categories.push(category);
+            }
+            Err(error) => self.unreadable.push(Unreadable {
+                folder: found.folder,
+                error,
+            }),
+        }
+    }
+}
+
+/// Lists the root, and says which folders to look into.
+fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
+    let listing = disk.list(At::Root).map_err(ScanError::Root)?;
+    let (layout, problems) = read_layout(disk)?;
+    let mut scan = Scan {
+        problems: problems
+            .into_iter()
+            .map(|problem| (IGNORE_FILE.to_owned(), problem))
+            .collect(),
+        ..Scan::default()
+    };
+    let mut folders = Vec::new();
+    for entry in listing.entries {
+        match layout.in_root(&entry.name, entry.kind) {
+            RootVerdict::Category => folders.push(entry.name.clone()),
+            RootVerdict::Aside => {
+                scan.blocked
+                    .insert(entry.name.clone(), "not a folder".to_owned());
+            }
+            RootVerdict::Ignored(why) => {
+                scan.blocked.insert(entry.name.clone(), why);
+            }
+            RootVerdict::Stray(why) => {
+                scan.blocked.insert(entry.name.clone(), why.clone());
+                scan.problems.push((entry.name.clone(), why));
+            }
+        }
+        scan.root_names.insert(entry.name);
+    }
+    for name in listing.odd_names {
+        scan.problems.push((name, folder::ODD_NAME.to_owned()));
+    }
+    scan.layout = layout;
+    scan.problems.sort();
+    folders.sort();
+    Ok((scan, folders))
+}
+
+fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
+    match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
+        Ok(content) => Ok(Layout::new(&String::from_utf8_lossy(&content.bytes))),
+        Err(error) if error.kind == DiskErrorKind::NotFound => Ok((Layout::default(), Vec::new())),
+        // Without the rules everything would be in scope, and what the writer hides would be published.
+        Err(error) => Err(ScanError::Root(error)),
+    }
+}
+
+/// Walks folders with several threads; the calling one runs the sink.
+fn walk_all<D: Disk>(
+    walk: &folder::Walk<'_, D>,
+    folders: &[String],
+    sink: &mut dyn FnMut(ScannedFile),
+) -> Result<Vec<folder::Found>, ScanError> {
+    let next = AtomicUsize::new(0);
+    let wanted = thread::available_parallelism()
+        .map_or(2, usize::from)
+        .clamp(2, MAX_THREADS)
+        .min(folders.len());
+    thread::scope(|scope| {
+        let (send, receive) = sync_channel(IN_FLIGHT);
+        for number in 0..wanted {
+            let (send, next): (SyncSender<folder::Message>, _) = (send.clone(), &next);
+            let work = move || {
+                while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = walk.folder(folder, &send);
+                    // The receiver goes only when the sink has panicked.
+                    if send.send(folder::Message::Done(Box::new(found))).is_err() {
+                        return;
+                    }
+                }
+            };
+            if let Err(error) = thread::Builder::new()
+                .name("scan".to_owned())
+                .spawn_scoped(scope, work)
+                && number == 0
+            {
+                return Err(ScanError::Threads(error));
+            }
+        }
+        drop(send);
+        let mut found = Vec::new();
+        for message in receive {
+            match message {
+                folder::Message::Files(files) => files.into_iter().for_each(&mut *sink),
+                folder::Message::Done(folder) => found.push(*folder),
+            }
+        }
+        Ok(found)
+    })
+}
+
+#[cfg(test)]
+mod tests;
