@@ -7,7 +7,7 @@ use super::{
     Purpose, RemoteArticle, RemoteCategory, ServiceError, ServiceRead, ServiceWrite, Workspace,
     answer::{Verdict, shown},
     client::{Call, Client},
-    listing::Harvest,
+    harvest::Harvest,
     retry::Verb,
     wire::{
         ArticleAnswer, ArticlePost, ArticlePut, BaseAnswer, BasesAnswer, CategoryAnswer,

@@ -8,15 +8,18 @@ use super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, ServiceError,
     Validator,
     answer::{self, Verdict},
-    client::{Call, Client, Failure, header},
+    client::{Call, Client, Failure},
+    harvest::Harvest,
     loose::One,
     origin::Origin,
     paging::{self, Next, Page},
+    pieces::{Caps, Envelope, Path, SplitError},
+    reading::header,
     retry::{Outcome, Verb},
-    splitter::{Caps, Entry, Envelope, Path, SplitError, Splitter},
-    wire::{Seen, WireArticle, WireCategory, peek_id},
+    splitter::Splitter,
+    wire::WireCategory,
 };
-use crate::model::{ArticleId, CategoryId, WorkspaceId};
+use crate::model::{CategoryId, WorkspaceId};
 use reqwest::{
     Response, Url,
     header::{CONTENT_TYPE, ETAG, LAST_MODIFIED, LINK},
@@ -28,101 +31,11 @@ const MOST_PAGES: usize = 2000;
 /// The most bytes around the articles.
 const ENVELOPE_BYTES: usize = 16 * 1024 * 1024;
 
-/// What was read so far, and where it goes.
-pub(super) struct Harvest<'a> {
-    sink: &'a mut (dyn FnMut(Listed) + Send),
-    seen: HashSet<ArticleId>,
-    entries: u64,
-    readable: u64,
-    fault: Option<String>,
-    last_why: Option<String>,
-}
-
 /// One answer, read to its end.
 struct Whole {
     envelope: Envelope,
     validator: Option<Validator>,
     linked: bool,
-}
-
-impl<'a> Harvest<'a> {
-    /// Starts with nothing read.
-    pub(super) fn new(sink: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
-        Self {
-            sink,
-            seen: HashSet::new(),
-            entries: 0,
-            readable: 0,
-            fault: None,
-            last_why: None,
-        }
-    }
-
-    /// Takes one entry. `owner` is the category that was asked for, where one was.
-    fn take(&mut self, entry: &Entry<'_>, owner: Option<CategoryId>) {
-        if self.fault.is_some() {
-            return;
-        }
-        let listed = match decode(entry, owner) {
-            Ok(listed) => listed,
-            Err(fault) => {
-                self.fault = Some(fault);
-                return;
-            }
-        };
-        self.entries += 1;
-        let id = match &listed {
-            Listed::Article(article) => {
-                self.readable += 1;
-                Some(article.id)
-            }
-            Listed::Unreadable { id, why } => {
-                self.last_why = Some(why.clone());
-                *id
-            }
-        };
-        if let Some(id) = id.filter(|&id| !self.seen.insert(id)) {
-            self.fault = Some(format!("two entries with the id {id}"));
-            return;
-        }
-        (self.sink)(listed);
-    }
-
-    /// When there were entries and none was an article, this is a shape that is not known.
-    fn check(&self) -> Result<(), String> {
-        match &self.last_why {
-            Some(why) if self.readable == 0 => {
-                Err(format!("no entry of the listing is an article: {why}"))
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-/// Reads one entry. Fails when it is not JSON: then the whole answer is not.
-fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
-    let unreadable = |why: String| Listed::Unreadable {
-        id: peek_id(entry.bytes),
-        why,
-    };
-    if let Some(why) = entry.over {
-        return Ok(unreadable(why.to_owned()));
-    }
-    let Ok(text) = std::str::from_utf8(entry.bytes) else {
-        return Ok(unreadable("it is not UTF-8".to_owned()));
-    };
-    let article: WireArticle = match serde_json::from_str(text) {
-        Ok(article) => article,
-        Err(error) if error.is_data() => {
-            return Ok(unreadable(answer::shown(&error.to_string(), 200)));
-        }
-        Err(error) => return Err(format!("an article in it is no JSON: {error}")),
-    };
-    let owner = owner.or_else(|| std::str::from_utf8(entry.owner?).ok()?.parse().ok());
-    Ok(match article.into_article(Seen::Listed, owner) {
-        Ok(article) => Listed::Article(Box::new(article)),
-        Err(why) => unreadable(why),
-    })
 }
 
 impl Client {
@@ -420,11 +333,11 @@ impl Client {
 
 /// Tells whether an answer to a listing says that there is no such endpoint.
 fn is_missing(error: &ServiceError) -> bool {
-    match error.status {
-        Some(404) => matches!(error.kind, ErrorKind::NotFound | ErrorKind::Unreadable),
-        Some(405 | 501) => true,
-        Some(_) | None => false,
-    }
+    matches!(
+        (error.status, &error.kind),
+        (Some(404), ErrorKind::NotFound | ErrorKind::Unreadable)
+            | (Some(405 | 501), ErrorKind::Refused)
+    )
 }
 
 /// The listing's address with a page number.

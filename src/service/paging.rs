@@ -6,7 +6,7 @@
 use super::{
     answer::{shown, succeeded},
     loose::Loose,
-    splitter::{Envelope, Path, Step},
+    pieces::{Envelope, Path, Step},
 };
 use crate::model::WorkspaceId;
 use serde::Deserialize as _;

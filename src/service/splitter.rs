@@ -7,35 +7,11 @@
 //!
 //! A document that breaks off, at whatever byte, is never accepted by [`Splitter::finish`].
 
-use super::nest::Nest;
+use super::{
+    nest::Nest,
+    pieces::{Caps, Entry, Envelope, Path, SplitError, Step},
+};
 use memchr::memchr2;
-
-/// A step of a path to a known array.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
-    /// The value of this key.
-    Key(&'static str),
-    /// Any entry of an array.
-    Any,
-}
-
-/// The way to a known array.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Path {
-    /// From the document's root.
-    pub(super) steps: &'static [Step],
-    /// Whether the object around the array is the category of its entries.
-    pub(super) owned: bool,
-}
-
-/// What may be held in memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Caps {
-    /// The longest entry.
-    pub(super) entry: usize,
-    /// The longest envelope.
-    pub(super) envelope: usize,
-}
 
 /// Of an entry over the cap, so much is kept: enough to find its id.
 const KEPT_OF_A_GIANT: usize = 64 * 1024;
@@ -43,52 +19,6 @@ const KEPT_OF_A_GIANT: usize = 64 * 1024;
 const DEEPEST: usize = 64;
 /// The longest key or id that is looked at.
 const LONGEST_TOKEN: usize = 256;
-
-/// Why a document cannot be split.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-pub(super) enum SplitError {
-    /// Something that JSON does not allow at this place.
-    #[error("the answer is not JSON at byte {at}")]
-    Syntax {
-        /// The offset.
-        at: u64,
-    },
-    /// The document ended early.
-    #[error("the answer broke off at byte {at}")]
-    BrokenOff {
-        /// Its length.
-        at: u64,
-    },
-    /// Nested deeper than any real answer.
-    #[error("the answer is nested too deeply at byte {at}")]
-    TooDeep {
-        /// The offset.
-        at: u64,
-    },
-    /// All but the entries is too long.
-    #[error("the answer is too long outside of its articles")]
-    TooLong,
-}
-
-/// One entry of a known array.
-#[derive(Debug)]
-pub(super) struct Entry<'a> {
-    /// Its bytes; of a giant, the beginning.
-    pub(super) bytes: &'a [u8],
-    /// The `id` of the object that holds the array, when it stands before the array.
-    pub(super) owner: Option<&'a [u8]>,
-    /// Why it should not be read, where it is over a cap.
-    pub(super) over: Option<&'static str>,
-}
-
-/// What was around the entries.
-#[derive(Debug)]
-pub(super) struct Envelope {
-    /// JSON, with the known arrays empty.
-    pub(super) json: Vec<u8>,
-    /// How often each known array was met, in the order of the paths.
-    pub(super) arrays: Vec<usize>,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Expect {
@@ -297,12 +227,11 @@ impl Splitter {
     }
 
     fn open(&mut self, object: bool) -> Result<(), SplitError> {
-        if self.stack.len() >= DEEPEST || (self.stack.is_empty() && !object) {
-            return Err(if object {
-                SplitError::TooDeep { at: self.read }
-            } else {
-                SplitError::Syntax { at: self.read }
-            });
+        if self.stack.is_empty() && !object {
+            return Err(SplitError::Syntax { at: self.read });
+        }
+        if self.stack.len() >= DEEPEST {
+            return Err(SplitError::TooDeep { at: self.read });
         }
         let known = if object { None } else { self.known_path() };
         if let Some(count) = known.and_then(|path| self.arrays.get_mut(path)) {

@@ -49,9 +49,20 @@ impl Token {
         text
     }
 
-    /// Takes the token out of a text that came from outside (failures row 131).
+    /// Takes the token out of a text that came from outside (failures row 131), also where the text was cut
+    /// in the middle of it.
     pub(super) fn redact(&self, text: &str) -> String {
-        text.replace(self.0.expose_secret(), "[redacted]")
+        const REDACTED: &str = "[redacted]";
+        let secret = self.0.expose_secret();
+        let mut clean = text.replace(secret, REDACTED);
+        let uncut = clean.trim_end_matches('…').len();
+        let cut_off = (4..secret.len())
+            .rev()
+            .find(|&length| clean[..uncut].ends_with(&secret[..length]));
+        if let Some(length) = cut_off {
+            clean.replace_range(uncut - length..uncut, REDACTED);
+        }
+        clean
     }
 }
 
@@ -76,6 +87,11 @@ mod tests {
             token.redact(&format!("bad token {CANARY}!")),
             "bad token [redacted]!"
         );
+        assert_eq!(
+            token.redact("bad token canary-47…"),
+            "bad token [redacted]…"
+        );
+        assert_eq!(token.redact("a can"), "a can");
     }
 
     #[test]

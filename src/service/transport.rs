@@ -1,6 +1,6 @@
 //! Makes the HTTP client: TLS, proxy, timeouts, no redirects. It sends nothing.
 
-use super::{client::ClientOptions, origin::Origin};
+use super::{options::ClientOptions, origin::Origin};
 use reqwest::{
     Certificate, Client, ClientBuilder,
     header::{ACCEPT, AUTHORIZATION, HeaderMap, HeaderValue},
@@ -30,17 +30,21 @@ pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, 
         // Without a certificate store on the machine there is no client, not even for plain HTTP.
         Err(error) => {
             tracing::debug!(%error, "no certificate store, using the built-in roots");
-            let roots = webpki_root_certs::TLS_SERVER_ROOT_CERTS
-                .iter()
-                .map(|der| Certificate::from_der(der))
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(TransportError::Tls)?;
             builder()
-                .tls_certs_only(roots)
+                .tls_certs_only(built_in_roots()?)
                 .build()
                 .map_err(TransportError::Tls)
         }
     }
+}
+
+/// The certificates that Mozilla trusts, as of this build.
+fn built_in_roots() -> Result<Vec<Certificate>, TransportError> {
+    webpki_root_certs::TLS_SERVER_ROOT_CERTS
+        .iter()
+        .map(|der| Certificate::from_der(der))
+        .collect::<Result<_, _>>()
+        .map_err(TransportError::Tls)
 }
 
 fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> ClientBuilder {
@@ -85,4 +89,30 @@ fn install_tls() {
             tracing::debug!("TLS was set up by someone else already");
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::{
+        budget::{Budget, Limits},
+        token::Token,
+    };
+
+    #[test]
+    fn without_a_certificate_store_the_built_in_roots_make_a_client() {
+        install_tls();
+        let origin = Origin::of("https://kb.example.com").expect("an address");
+        let token = Token::new("canary-4711-token").expect("a token");
+        let budget = Budget::in_memory(Limits::default());
+        let options = ClientOptions::new(origin.as_str(), token, budget);
+        let headers = headers(&options).expect("headers");
+        assert!(!format!("{headers:?}").contains("4711"));
+        let roots = built_in_roots().expect("roots");
+        assert!(roots.len() > 50);
+        configure(&options, &origin, headers)
+            .tls_certs_only(roots)
+            .build()
+            .expect("a client");
+    }
 }

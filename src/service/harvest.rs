@@ -1,0 +1,106 @@
+//! Takes the entries of a listing one by one, and hands them on. Pure but for where they go.
+//!
+//! An entry that cannot be read is handed on as unknown and leaves the rest alone (failures rows 39 and
+//! 128); what voids the whole answer is kept as its fault.
+
+use super::{
+    Listed, answer,
+    pieces::Entry,
+    wire::{Seen, WireArticle, peek_id},
+};
+use crate::model::{ArticleId, CategoryId};
+use std::collections::HashSet;
+
+/// What was read so far, and where it goes.
+pub(super) struct Harvest<'a> {
+    sink: &'a mut (dyn FnMut(Listed) + Send),
+    seen: HashSet<ArticleId>,
+    /// Entries so far.
+    pub(super) entries: u64,
+    /// Those that are articles.
+    pub(super) readable: u64,
+    /// Why the whole answer is none.
+    pub(super) fault: Option<String>,
+    /// Why the last unreadable entry was.
+    pub(super) last_why: Option<String>,
+}
+
+impl<'a> Harvest<'a> {
+    /// Starts with nothing read.
+    pub(super) fn new(sink: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
+        Self {
+            sink,
+            seen: HashSet::new(),
+            entries: 0,
+            readable: 0,
+            fault: None,
+            last_why: None,
+        }
+    }
+
+    /// Takes one entry. `owner` is the category that was asked for, where one was.
+    pub(super) fn take(&mut self, entry: &Entry<'_>, owner: Option<CategoryId>) {
+        if self.fault.is_some() {
+            return;
+        }
+        let listed = match decode(entry, owner) {
+            Ok(listed) => listed,
+            Err(fault) => {
+                self.fault = Some(fault);
+                return;
+            }
+        };
+        self.entries += 1;
+        let id = match &listed {
+            Listed::Article(article) => {
+                self.readable += 1;
+                Some(article.id)
+            }
+            Listed::Unreadable { id, why } => {
+                self.last_why = Some(why.clone());
+                *id
+            }
+        };
+        if let Some(id) = id.filter(|&id| !self.seen.insert(id)) {
+            self.fault = Some(format!("two entries with the id {id}"));
+            return;
+        }
+        (self.sink)(listed);
+    }
+
+    /// When there were entries and none was an article, this is a shape that is not known.
+    pub(super) fn check(&self) -> Result<(), String> {
+        match &self.last_why {
+            Some(why) if self.readable == 0 => {
+                Err(format!("no entry of the listing is an article: {why}"))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// Reads one entry. Fails when it is not JSON: then the whole answer is not.
+fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
+    let unreadable = |why: String| Listed::Unreadable {
+        id: peek_id(entry.bytes),
+        why,
+    };
+    if let Some(why) = entry.over {
+        return Ok(unreadable(why.to_owned()));
+    }
+    let Ok(text) = std::str::from_utf8(entry.bytes) else {
+        return Ok(unreadable("it is not UTF-8".to_owned()));
+    };
+    let article: WireArticle = match serde_json::from_str(text) {
+        Ok(article) => article,
+        Err(error) if error.is_data() => {
+            return Ok(unreadable(answer::shown(&error.to_string(), 200)));
+        }
+        Err(error) => return Err(format!("an article in it is no JSON: {error}")),
+    };
+    let owner = owner.or_else(|| std::str::from_utf8(entry.owner?).ok()?.parse().ok());
+    Ok(match article.into_article(Seen::Listed, owner) {
+        Ok(article) => Listed::Article(Box::new(article)),
+        Err(why) => unreadable(why),
+    })
+}

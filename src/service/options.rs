@@ -1,0 +1,103 @@
+//! How to reach a service, and what the client tells of its waits.
+
+use super::{budget::Budget, origin::AddressError, token::Token, transport::TransportError};
+use std::{fmt, sync::Arc, time::Duration};
+
+/// How to reach a service.
+#[derive(Clone)]
+pub struct ClientOptions {
+    /// The service's address; it may have a path.
+    pub base_url: String,
+    /// The access token. Whether it may go to this address is for the caller to check (`origin::check_origin`).
+    pub token: Token,
+    /// What may be spent, and the clock that waits go by.
+    pub budget: Budget,
+    /// `kbsync/VERSION`.
+    pub user_agent: String,
+    /// Allows `http` to other hosts than this machine.
+    pub allow_insecure_http: bool,
+    /// The longest wait for a connection.
+    pub connect_timeout: Duration,
+    /// The longest time without a byte.
+    pub idle_timeout: Duration,
+    /// The longest time for one answer as a whole.
+    pub total_timeout: Duration,
+    /// The longest wait that the service may ask for; beyond it the request fails instead.
+    pub patience: Duration,
+    /// The most bytes of JSON for one article.
+    pub max_article: usize,
+    /// The most bytes of one answer, unpacked.
+    pub max_body: u64,
+    /// Told when a wait begins, for progress.
+    pub notify: Option<Notify>,
+}
+
+/// Takes notes of waits.
+pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
+
+impl ClientOptions {
+    /// The usual options (design, section 5).
+    pub fn new(base_url: impl Into<String>, token: Token, budget: Budget) -> Self {
+        Self {
+            base_url: base_url.into(),
+            token,
+            budget,
+            user_agent: concat!("kbsync/", env!("CARGO_PKG_VERSION")).to_owned(),
+            allow_insecure_http: false,
+            connect_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_mins(1),
+            total_timeout: Duration::from_mins(30),
+            patience: Duration::from_mins(2),
+            max_article: 16 * 1024 * 1024,
+            max_body: 2 * 1024 * 1024 * 1024,
+            notify: None,
+        }
+    }
+}
+
+/// That a wait begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WaitNote {
+    /// Why.
+    pub reason: WaitReason,
+    /// For how long.
+    pub wait: Duration,
+}
+
+/// Why there is a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WaitReason {
+    /// The budget of the rolling minute is spent.
+    Minute,
+    /// The service asked for it.
+    Throttled,
+    /// The service did not answer; it is asked again.
+    Again,
+}
+
+impl fmt::Display for WaitReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Minute => "the budget of this minute is spent",
+            Self::Throttled => "the service asked to wait",
+            Self::Again => "the service did not answer",
+        })
+    }
+}
+
+/// Why there is no client.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// The address is none.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// The address would send the token in clear text.
+    #[error("{origin} would get the token unencrypted; use https (--insecure-http allows it)")]
+    Insecure {
+        /// The service.
+        origin: String,
+    },
+    /// The client could not be made.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}

@@ -1,0 +1,184 @@
+//! Reads answers up to their limits, and puts errors together.
+//!
+//! What came from outside becomes part of an error only here, where the token is taken out of it
+//! (failures row 131). What an answer means is decided in `answer`.
+
+use super::{
+    ErrorKind, ServiceError,
+    answer::{self, Reply, Verdict},
+    client::{Call, Client, Failure, REMAINING},
+    retry::Outcome,
+};
+use chrono::Utc;
+use reqwest::{
+    Response, Url,
+    header::{CONTENT_TYPE, DATE, HeaderName, RETRY_AFTER},
+};
+
+/// Of an answer that is no success, so much is read for its message.
+const MESSAGE_BYTES: usize = 64 * 1024;
+
+impl Client {
+    /// Reads a whole success, up to the size of one article, and checks that it says so.
+    pub(super) async fn read_success(
+        &self,
+        call: &Call<'_>,
+        response: Response,
+    ) -> Result<Vec<u8>, Failure> {
+        let status = response.status().as_u16();
+        let content_type = header(&response, &CONTENT_TYPE).map(str::to_owned);
+        let body = self
+            .read_up_to(call, response, self.options.max_article)
+            .await?;
+        answer::check_success(&Reply {
+            verb: call.verb,
+            status,
+            content_type: content_type.as_deref(),
+            retry_after: None,
+            date: None,
+            remaining: None,
+            body: &body,
+        })
+        .map_err(|verdict| self.failure(call, Some(status), verdict))?;
+        Ok(body)
+    }
+
+    async fn read_up_to(
+        &self,
+        call: &Call<'_>,
+        mut response: Response,
+        most: usize,
+    ) -> Result<Vec<u8>, Failure> {
+        let status = response.status().as_u16();
+        let mut body = Vec::new();
+        while let Some(chunk) = response
+            .chunk()
+            .await
+            .map_err(|error| self.broken(call, Some(status), error))?
+        {
+            if body.len() + chunk.len() > most {
+                return Err(self.too_large(call, status));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body)
+    }
+
+    /// Reads what a refusal says. A body that breaks off says nothing; the status remains.
+    pub(super) async fn refused(&self, call: &Call<'_>, mut response: Response) -> Failure {
+        let mut body = Vec::new();
+        while body.len() < MESSAGE_BYTES {
+            match response.chunk().await {
+                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+                Ok(None) => break,
+                Err(error) => {
+                    tracing::debug!(error = %error.without_url(), "a refusal broke off");
+                    body.clear();
+                    break;
+                }
+            }
+        }
+        let status = response.status().as_u16();
+        let reply = Reply {
+            verb: call.verb,
+            status,
+            content_type: header(&response, &CONTENT_TYPE),
+            retry_after: header(&response, &RETRY_AFTER),
+            date: header(&response, &DATE),
+            remaining: header(&response, &REMAINING).and_then(|value| value.trim().parse().ok()),
+            body: &body,
+        };
+        let verdict = answer::judge(&reply, Utc::now());
+        self.failure(call, Some(status), verdict)
+    }
+
+    pub(super) fn too_large(&self, call: &Call<'_>, status: u16) -> Failure {
+        let verdict = Verdict {
+            kind: ErrorKind::TooLarge,
+            message: "the answer is larger than the limit".to_owned(),
+            outcome: Outcome::Final,
+            answer_lost: !call.verb.is_read(),
+        };
+        self.failure(call, Some(status), verdict)
+    }
+
+    /// A connection that was not made, or broke.
+    pub(super) fn broken(
+        &self,
+        call: &Call<'_>,
+        status: Option<u16>,
+        error: reqwest::Error,
+    ) -> Failure {
+        let unsent = status.is_none() && (error.is_connect() || error.is_builder());
+        let message = if unsent {
+            "no connection"
+        } else if error.is_timeout() {
+            "no answer in time"
+        } else if error.is_decode() {
+            "the answer cannot be unpacked, or broke off"
+        } else {
+            "the connection broke"
+        };
+        let verdict = Verdict {
+            kind: ErrorKind::Unavailable,
+            message: message.to_owned(),
+            outcome: if unsent {
+                Outcome::Unsent
+            } else {
+                Outcome::Lost
+            },
+            answer_lost: !unsent && !call.verb.is_read(),
+        };
+        let mut failure = self.failure(call, status, verdict);
+        failure.error.source = Some(error.without_url().into());
+        failure
+    }
+
+    pub(super) fn unsent(&self, call: &Call<'_>, kind: ErrorKind, message: &str) -> Failure {
+        let verdict = Verdict {
+            kind,
+            message: message.to_owned(),
+            outcome: Outcome::Final,
+            answer_lost: false,
+        };
+        self.failure(call, None, verdict)
+    }
+
+    /// Puts an error together. What came from outside passes here, and loses the token if it holds it.
+    pub(super) fn failure(
+        &self,
+        call: &Call<'_>,
+        status: Option<u16>,
+        verdict: Verdict,
+    ) -> Failure {
+        Failure {
+            outcome: verdict.outcome,
+            error: ServiceError {
+                kind: verdict.kind,
+                method: call.verb.as_str(),
+                path: self.options.token.redact(&self.shown_path(&call.url)),
+                status,
+                message: self.options.token.redact(&verdict.message),
+                answer_lost: verdict.answer_lost,
+                source: None,
+            },
+        }
+    }
+
+    /// The path below the base address, with a page cursor's query.
+    fn shown_path(&self, url: &Url) -> String {
+        let path = url.path();
+        let prefix = self.base.path().trim_end_matches('/');
+        let mut shown = path.strip_prefix(prefix).unwrap_or(path).to_owned();
+        if let Some(query) = url.query() {
+            shown.push('?');
+            shown.push_str(&answer::shown(query, 100));
+        }
+        shown
+    }
+}
+
+/// A header's value, where it is text.
+pub(super) fn header<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
+    response.headers().get(name)?.to_str().ok()
+}

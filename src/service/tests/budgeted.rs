@@ -1,0 +1,217 @@
+//! Waiting, trying again, and the budget as the client spends it.
+
+use super::super::{
+    ArticlePatch, ErrorKind, Purpose, Service as _, ServiceRead as _, ServiceWrite as _,
+    budget::{Budget, Limits, clock::Clock},
+    client::{Client, ClientError, ClientOptions, WaitReason},
+    token::Token,
+};
+use super::{CANARY, Reply, Responder, Setup, article_id, article_json};
+use std::{sync::Arc, time::Duration};
+
+fn good() -> Reply {
+    Reply::json(
+        200,
+        format!(r#"{{"success":true,"article":{}}}"#, article_json(1, "")),
+    )
+}
+
+fn reasons(setup: &Setup) -> Vec<WaitReason> {
+    let waits = setup.waits.lock().expect("no panic");
+    waits.iter().map(|note| note.reason).collect()
+}
+
+#[tokio::test]
+async fn s8_a_429_is_waited_out_for_every_method() {
+    let busy = Reply::json(429, "").with("retry-after", "7");
+    let service = Responder::start(move |count, asked| {
+        if count.is_multiple_of(2) {
+            busy.clone()
+        } else if asked.method == "DELETE" {
+            Reply::json(200, r#"{"success":true,"message":""}"#)
+        } else {
+            good()
+        }
+    })
+    .await;
+    let setup = service.client();
+    let client = &setup.client;
+    client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect("read");
+    client
+        .update_article(article_id(1), &ArticlePatch::default())
+        .await
+        .expect("updated");
+    client.delete_article(article_id(1)).await.expect("deleted");
+    assert_eq!(service.count(), 6);
+    assert_eq!(reasons(&setup), [WaitReason::Throttled; 3]);
+    assert!(setup.clock.elapsed() >= Duration::from_secs(21));
+    assert_eq!(client.usage().day_left, 1434);
+}
+
+#[tokio::test]
+async fn s8_a_refusal_with_nothing_left_is_waited_out() {
+    let empty = Reply::json(403, r#"{"success":false,"message":"slow down"}"#)
+        .with("x-ratelimit-limit", "60")
+        .with("x-ratelimit-remaining", "0");
+    let service = Responder::script(vec![empty, good()]).await;
+    let setup = service.client();
+    setup
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect("read");
+    assert_eq!(service.count(), 2);
+    // The minute counts as full: the second request waits for the next one.
+    assert!(setup.clock.elapsed() >= Duration::from_mins(1));
+}
+
+#[tokio::test]
+async fn after_five_refusals_it_is_over() {
+    let service = Responder::script(vec![Reply::json(429, "")]).await;
+    let setup = service.client();
+    let error = setup
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect_err("busy");
+    assert_eq!(error.kind, ErrorKind::RateLimited { retry_after: None });
+    assert!(error.stops_all());
+    assert_eq!(service.count(), 5);
+}
+
+#[tokio::test]
+async fn a_wait_beyond_ones_patience_fails_now_and_holds_all_back() {
+    let service = Responder::script(vec![
+        Reply::json(429, "").with("retry-after", "3600"),
+        good(),
+    ])
+    .await;
+    let setup = service.client();
+    let hour = Duration::from_hours(1);
+    for asked in [1, 1] {
+        let error = setup
+            .client
+            .article(article_id(1), Purpose::Push)
+            .await
+            .expect_err("busy");
+        assert_eq!(
+            error.kind,
+            ErrorKind::RateLimited {
+                retry_after: Some(hour)
+            }
+        );
+        assert_eq!(service.count(), asked, "the second one is not even sent");
+    }
+    setup.clock.advance(hour);
+    setup
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect("read");
+}
+
+#[tokio::test]
+async fn a_read_is_tried_again() {
+    let bad = [
+        Reply::json(500, ""),
+        Reply::page(502),
+        Reply::json(503, "").with("retry-after", "3"),
+        good().cut_at(30),
+        good().cut_at(0),
+    ];
+    for reply in bad {
+        let service = Responder::script(vec![reply.clone(), reply.clone(), good()]).await;
+        let setup = service.client();
+        setup
+            .client
+            .article(article_id(1), Purpose::Poll)
+            .await
+            .unwrap_or_else(|error| panic!("{reply:?}: {error}"));
+        assert_eq!(service.count(), 3);
+        assert_eq!(reasons(&setup), [WaitReason::Again; 2]);
+        assert_eq!(setup.client.usage().get, 3, "each try is paid for");
+    }
+    let nobody = Setup::new("http://127.0.0.1:9", |_| {});
+    let error = nobody
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect_err("nobody there");
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    assert_eq!(nobody.client.usage().get, 5);
+}
+
+#[tokio::test]
+async fn s8_a_full_minute_is_waited_out_and_a_full_day_is_not() {
+    let service = Responder::script(vec![good()]).await;
+    let setup = service.client_with(|options| {
+        let clock: Arc<dyn Clock> = options.budget.clock().clone();
+        let limits = Limits {
+            per_minute: 2,
+            per_day: 5,
+            reserve_for_pushes_percent: 20,
+        };
+        options.budget = Budget::in_memory_with(limits, clock);
+    });
+    for _ in 0..5 {
+        setup
+            .client
+            .article(article_id(1), Purpose::Push)
+            .await
+            .expect("read");
+    }
+    assert_eq!(reasons(&setup), [WaitReason::Minute; 2]);
+    let error = setup
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect_err("the day is spent");
+    assert!(
+        matches!(error.kind, ErrorKind::BudgetSpent { .. }),
+        "{error}"
+    );
+    assert_eq!(service.count(), 5);
+}
+
+#[tokio::test]
+async fn f111_the_limits_in_the_headers_are_heeded() {
+    let reply = good()
+        .with("x-ratelimit-limit", "60")
+        .with("x-ratelimit-remaining", "17");
+    let service = Responder::script(vec![reply]).await;
+    let setup = service.client();
+    setup
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect("read");
+    assert_eq!(setup.client.usage().minute_left, 17);
+}
+
+#[tokio::test]
+async fn f134_clear_text_is_for_this_machine_only() {
+    let make = |url: &str, insecure| {
+        let token = Token::new(CANARY).expect("a token");
+        let budget = Budget::in_memory(Limits::default());
+        let mut options = ClientOptions::new(url, token, budget);
+        options.allow_insecure_http = insecure;
+        Client::new(options)
+    };
+    for url in ["http://kb.example.com", "http://127.0.0.1.example.com"] {
+        let error = make(url, false).expect_err("clear text");
+        assert!(matches!(error, ClientError::Insecure { .. }), "{error}");
+        assert!(!error.to_string().contains("4711"));
+        make(url, true).expect("allowed");
+    }
+    for url in [
+        "https://kb.example.com",
+        "http://127.0.0.1:1",
+        "http://[::1]:1",
+        "http://localhost:1/x/",
+    ] {
+        make(url, false).unwrap_or_else(|error| panic!("{url}: {error}"));
+    }
+}

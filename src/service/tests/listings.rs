@@ -1,0 +1,606 @@
+//! Listings: every shape with every way of paging, and everything that voids one.
+
+use super::super::{
+    Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
+    budget::{Budget, Limits},
+};
+use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id};
+use std::fmt::Write as _;
+
+fn request() -> ListRequest {
+    ListRequest {
+        workspace: workspace_id(),
+        categories: vec![category_id(1), category_id(2)],
+        validator: None,
+        purpose: Purpose::Poll,
+    }
+}
+
+async fn list(setup: &Setup, request: &ListRequest) -> (Answer<ListEnd>, Vec<Listed>) {
+    let mut listed = Vec::new();
+    let end = setup
+        .client
+        .list(request, &mut |entry| listed.push(entry))
+        .await;
+    (end, listed)
+}
+
+fn articles(listed: &[Listed]) -> Vec<String> {
+    listed
+        .iter()
+        .map(|entry| match entry {
+            Listed::Article(article) => article.title.clone(),
+            Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
+        })
+        .collect()
+}
+
+const SHAPES: [&str; 6] = [
+    "articles",
+    "data",
+    "base.articles",
+    "base[0].articles",
+    "categories[].articles",
+    "data.data",
+];
+
+const STYLES: [&str; 4] = ["none", "next_page_url", "links.next", "meta"];
+
+/// One page in one shape, with its paging fields beside the array.
+fn page(shape: &str, entries: &str, paging: &str) -> String {
+    let around = format!(r#"{{"success":true{paging}"#);
+    match shape {
+        "articles" | "data" => format!(r#"{around},"{shape}":[{entries}]}}"#),
+        "base.articles" => format!(
+            r#"{around},"base":{{"id":"{}","articles":[{entries}]}}}}"#,
+            workspace_id()
+        ),
+        "base[0].articles" => format!(
+            r#"{around},"base":[{{"id":"{}","articles":[{entries}]}}]}}"#,
+            workspace_id()
+        ),
+        "categories[].articles" => format!(
+            r#"{around},"categories":[{{"id":"{}","articles":[{entries}]}},{{"id":"{}","articles":[]}}]}}"#,
+            category_id(1),
+            category_id(2)
+        ),
+        "data.data" => format!(r#"{{"success":true,"data":{{"data":[{entries}]{paging}}}}}"#),
+        other => panic!("no such shape: {other}"),
+    }
+}
+
+/// The paging fields of page `n` of 3.
+fn paging(style: &str, n: u32) -> String {
+    let next = if n < 3 {
+        format!(r#""/api/base/{}/articles?page={}""#, workspace_id(), n + 1)
+    } else {
+        "null".to_owned()
+    };
+    match style {
+        "none" => String::new(),
+        "next_page_url" => format!(r#","next_page_url":{next}"#),
+        "links.next" => format!(r#","links":{{"prev":null,"next":{next}}}"#),
+        "meta" => format!(r#","meta":{{"current_page":{n},"last_page":3,"total":6}}"#),
+        other => panic!("no such style: {other}"),
+    }
+}
+
+fn page_asked(asked: &Asked) -> u32 {
+    asked
+        .target
+        .split_once("page=")
+        .map_or(1, |(_, n)| n.parse().expect("a number"))
+}
+
+#[tokio::test]
+async fn s4_5_every_shape_is_read_with_every_way_of_paging() {
+    for shape in SHAPES {
+        for style in STYLES {
+            for bodies in [true, false] {
+                let name = format!("{shape}, {style}, bodies: {bodies}");
+                let body = if bodies {
+                    r#","text":"<p class=\"x\">[}]\\\"</p>""#
+                } else {
+                    ""
+                };
+                let service = Responder::start(move |_, asked| {
+                    let n = page_asked(asked);
+                    let of_page = if style == "none" {
+                        1..=6
+                    } else {
+                        2 * n - 1..=2 * n
+                    };
+                    let entries: Vec<String> = of_page.map(|n| article_json(n, body)).collect();
+                    Reply::json(200, page(shape, &entries.join(" ,\n"), &paging(style, n)))
+                })
+                .await;
+                let setup = service.client();
+                let (end, listed) = list(&setup, &request()).await;
+                assert_eq!(
+                    end.unwrap_or_else(|error| panic!("{name}: {error}")),
+                    ListEnd::Whole {
+                        validator: None,
+                        by_category: false
+                    },
+                );
+                let titles: Vec<String> = (1..=6).map(|n| format!("Title {n}")).collect();
+                assert_eq!(articles(&listed), titles, "{name}");
+                for entry in &listed {
+                    let Listed::Article(article) = entry else {
+                        panic!("an article");
+                    };
+                    let text = bodies.then_some("<p class=\"x\">[}]\\\"</p>");
+                    assert_eq!(article.text.as_deref(), text, "{name}");
+                }
+                assert_eq!(
+                    service.count(),
+                    if style == "none" { 1 } else { 3 },
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
+    for shape in ["articles", "categories[].articles", "data.data"] {
+        let document = page(shape, &article_json(1, r#","text":"\"}""#), "");
+        let length = document.len();
+        // The length that is announced is the cut one: only the document itself tells that it is not whole.
+        let service = Responder::start(move |count, _| {
+            Reply::json(200, document[..count.min(length)].to_owned())
+        })
+        .await;
+        let setup = service.client_with(|options| {
+            let limits = Limits {
+                per_minute: 10_000,
+                per_day: 10_000,
+                reserve_for_pushes_percent: 0,
+            };
+            options.budget = Budget::in_memory(limits);
+        });
+        let mut taken = 0;
+        for _ in 0..length {
+            let (end, _) = list(&setup, &request()).await;
+            taken += usize::from(end.is_ok());
+        }
+        assert_eq!((taken, service.count()), (0, length), "{shape}");
+        let (end, _) = list(&setup, &request()).await;
+        end.expect("the whole document");
+    }
+}
+
+#[tokio::test]
+async fn f020_a_connection_that_breaks_in_a_listing_voids_it_without_handing_over_twice() {
+    let document = page("articles", &article_json(1, ""), "");
+    for cut in [document.len() - 1, document.len() - 2, 60, 0] {
+        let reply = Reply::json(200, document.clone());
+        let service = Responder::script(vec![reply.clone().cut_at(cut), reply]).await;
+        let setup = service.client();
+        let (end, listed) = list(&setup, &request()).await;
+        let handed_over = cut > 60;
+        assert_eq!(listed.len(), 1, "at {cut}");
+        assert_eq!(end.is_err(), handed_over, "at {cut}");
+        assert_eq!(service.count(), if handed_over { 1 } else { 2 }, "at {cut}");
+    }
+}
+
+#[tokio::test]
+async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
+    let id = article_id(2);
+    let entries = format!(
+        r#"{},{{"id":"{id}","title":{{}}}},7,null,{{"no":"id"}}"#,
+        article_json(1, "")
+    );
+    let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("a whole listing");
+    let ids: Vec<_> = listed[1..]
+        .iter()
+        .map(|entry| match entry {
+            Listed::Unreadable { id, .. } => *id,
+            Listed::Article(article) => panic!("readable: {}", article.id),
+        })
+        .collect();
+    assert_eq!(ids, [Some(id), None, None, None]);
+}
+
+#[tokio::test]
+async fn f039_bytes_that_are_no_utf8_spoil_only_their_article() {
+    let entries = format!(
+        "{},{}",
+        article_json(1, r#","text":"@""#),
+        article_json(2, "")
+    );
+    let mut bytes = page("articles", &entries, "").into_bytes();
+    let at = bytes.iter().position(|&byte| byte == b'@').expect("there");
+    bytes[at] = 0xff;
+    let service = Responder::script(vec![Reply::json(200, "").bytes(bytes)]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("a whole listing");
+    assert!(matches!(&listed[0], Listed::Unreadable { id, .. } if *id == Some(article_id(1))));
+    assert!(matches!(&listed[1], Listed::Article(article) if article.id == article_id(2)));
+}
+
+#[tokio::test]
+async fn f128_a_giant_article_is_left_out_alone() {
+    let giant = article_json(2, &format!(r#","text":"{}""#, "x".repeat(50_000)));
+    let entries = format!("{},{giant},{}", article_json(1, ""), article_json(3, ""));
+    let service = Responder::script(vec![Reply::json(200, page("data.data", &entries, ""))]).await;
+    let setup = service.client_with(|options| options.max_article = 10_000);
+    let (end, listed) = list(&setup, &request()).await;
+    end.expect("a whole listing");
+    assert_eq!(listed.len(), 3);
+    assert!(matches!(&listed[1], Listed::Unreadable { id, .. } if *id == Some(article_id(2))));
+
+    let setup = service.client_with(|options| options.max_body = 10_000);
+    let (end, _) = list(&setup, &request()).await;
+    assert_eq!(end.expect_err("too large").kind, ErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn what_voids_a_listing() {
+    let one = article_json(1, "");
+    let two = article_json(2, "");
+    let cases = [
+        (
+            "f127 two with one id",
+            page("articles", &format!("{one},{one}"), ""),
+        ),
+        (
+            "f021 more than counted",
+            page("articles", &format!("{one},{two}"), r#","total":1"#),
+        ),
+        (
+            "f021 fewer than counted",
+            page("data", &one, r#","meta":{"total":2}"#),
+        ),
+        (
+            "no success",
+            page("articles", &one, "").replace("true", "false"),
+        ),
+        (
+            "no articles among them",
+            page("data", r#"{"id":"x","name":"n"},{"id":"y"}"#, ""),
+        ),
+        (
+            "another page",
+            page("articles", &one, r#","current_page":2,"last_page":2"#),
+        ),
+        (
+            "the same page again",
+            page("articles", &one, r#","next_page_url":"?""#),
+        ),
+        ("no JSON in an article", page("articles", "{a:1}", "")),
+        (
+            "no JSON after it",
+            format!("{} x", page("articles", &one, "")),
+        ),
+        ("nothing", String::new()),
+        (
+            "unknown shape",
+            format!(r#"{{"success":true,"rows":[{one}]}}"#),
+        ),
+        (
+            "more in an unknown way",
+            page("articles", &one, r#","has_more":true"#),
+        ),
+    ];
+    for (name, document) in cases {
+        let service = Responder::script(vec![Reply::json(200, document)]).await;
+        let (end, _) = list(&service.client(), &request()).await;
+        let error = end.expect_err(name);
+        assert_eq!(error.kind, ErrorKind::Unreadable, "{name}: {error}");
+        assert!(!error.message.is_empty(), "{name}");
+        assert!(service.count() <= 2, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn f127_one_id_on_two_pages_voids_the_listing() {
+    let service = Responder::start(|_, asked| {
+        let n = page_asked(asked);
+        let entries = article_json(if n == 3 { 1 } else { n }, "");
+        Reply::json(200, page("articles", &entries, &paging("next_page_url", n)))
+    })
+    .await;
+    let (end, _) = list(&service.client(), &request()).await;
+    let error = end.expect_err("twice");
+    assert!(
+        error.message.contains(&article_id(1).to_string()),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn f021_a_count_that_changes_between_pages_voids_the_listing() {
+    let service = Responder::start(|_, asked| {
+        let n = page_asked(asked);
+        let meta = format!(
+            r#","meta":{{"current_page":{n},"last_page":2,"total":{}}}"#,
+            1 + n
+        );
+        Reply::json(200, page("articles", &article_json(n, ""), &meta))
+    })
+    .await;
+    let (end, _) = list(&service.client(), &request()).await;
+    let error = end.expect_err("changed");
+    assert!(
+        error.message.contains("changed while it was read"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn f019_a_page_that_fails_voids_the_listing() {
+    let no = r#"{"success":false,"message":"no"}"#;
+    let cases = [
+        (Reply::json(404, no), ErrorKind::NotFound),
+        (Reply::page(404), ErrorKind::Unreadable),
+        (Reply::json(401, no), ErrorKind::Unauthorized),
+        (Reply::json(403, no), ErrorKind::Forbidden),
+        (Reply::page(200), ErrorKind::Unauthorized),
+        (Reply::json(302, ""), ErrorKind::Unauthorized),
+        (Reply::page(503), ErrorKind::Unavailable),
+        (Reply::json(304, ""), ErrorKind::Unauthorized),
+    ];
+    for (reply, kind) in cases {
+        let shown = format!("{reply:?}");
+        let service = Responder::start(move |_, asked| match page_asked(asked) {
+            1 => Reply::json(
+                200,
+                page("articles", &article_json(1, ""), &paging("links.next", 1)),
+            ),
+            _ => reply.clone(),
+        })
+        .await;
+        let (end, listed) = list(&service.client(), &request()).await;
+        assert_eq!(end.expect_err(&shown).kind, kind, "{shown}");
+        assert_eq!(listed.len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn f132_a_page_cursor_does_not_leave_the_service() {
+    let elsewhere = Responder::script(vec![Reply::json(200, page("articles", "", ""))]).await;
+    for cursor in [
+        elsewhere.url.clone(),
+        "https://evil.example/api".to_owned(),
+        "//evil.example/api".to_owned(),
+        "http://user:pw@127.0.0.1/".to_owned(),
+        "ftp://127.0.0.1/".to_owned(),
+        "javascript:alert(1)".to_owned(),
+    ] {
+        let document = page(
+            "articles",
+            &article_json(1, ""),
+            &format!(r#","next_page_url":"{cursor}""#),
+        );
+        let service = Responder::script(vec![Reply::json(200, document)]).await;
+        let (end, _) = list(&service.client(), &request()).await;
+        assert_eq!(
+            end.expect_err(&cursor).kind,
+            ErrorKind::Unreadable,
+            "{cursor}"
+        );
+        assert_eq!(service.count(), 1);
+    }
+    assert_eq!(elsewhere.count(), 0);
+}
+
+#[tokio::test]
+async fn pages_without_an_end_are_given_up() {
+    let service = Responder::start(|count, _| {
+        let next = format!(r#","next_page_url":"?page={}""#, count % 3 + 1);
+        let entries = article_json(u32::try_from(count).expect("few"), "");
+        Reply::json(200, page("articles", &entries, &next))
+    })
+    .await;
+    let (end, _) = list(&service.client(), &request()).await;
+    let error = end.expect_err("a circle");
+    assert!(error.message.contains("circle"), "{error}");
+    assert_eq!(service.count(), 4);
+}
+
+#[tokio::test]
+async fn an_empty_listing_is_one_when_the_service_says_so() {
+    for shape in SHAPES {
+        let service = Responder::script(vec![Reply::json(200, page(shape, "", ""))]).await;
+        let (end, listed) = list(&service.client(), &request()).await;
+        end.unwrap_or_else(|error| panic!("{shape}: {error}"));
+        assert!(listed.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn the_category_is_taken_from_around_an_entry_that_names_none() {
+    let mut entries = article_json(1, "");
+    let own = format!(r#""category_id":"{}","#, category_id(1));
+    entries = entries.replace(&own, "");
+    let document = page("categories[].articles", &entries, "");
+    let service = Responder::script(vec![Reply::json(200, document)]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("a whole listing");
+    assert!(matches!(&listed[0], Listed::Article(article) if article.category == category_id(1)));
+}
+
+#[tokio::test]
+async fn a_validator_is_sent_back_and_304_means_unchanged() {
+    let etag = r#"W/"abc""#;
+    let modified = "Fri, 20 Nov 2026 10:00:00 GMT";
+    let service = Responder::start(move |count, _| match count {
+        0 => Reply::json(200, page("articles", &article_json(1, ""), ""))
+            .with("etag", etag)
+            .with("last-modified", modified),
+        _ => Reply::json(304, ""),
+    })
+    .await;
+    let setup = service.client();
+    let (end, _) = list(&setup, &request()).await;
+    let validator = Validator {
+        etag: Some(etag.to_owned()),
+        last_modified: Some(modified.to_owned()),
+    };
+    assert_eq!(
+        end.expect("whole"),
+        ListEnd::Whole {
+            validator: Some(validator.clone()),
+            by_category: false
+        }
+    );
+    let again = ListRequest {
+        validator: Some(validator),
+        ..request()
+    };
+    let (end, listed) = list(&setup, &again).await;
+    assert_eq!(end.expect("unchanged"), ListEnd::NotModified);
+    assert!(listed.is_empty());
+    let asked = service.asked();
+    assert_eq!(asked[0].header("if-none-match"), None);
+    assert_eq!(asked[1].header("if-none-match"), Some(etag));
+    assert_eq!(asked[1].header("if-modified-since"), Some(modified));
+}
+
+#[tokio::test]
+async fn the_validator_of_a_first_page_says_nothing_about_the_others() {
+    let service = Responder::start(|_, asked| {
+        let n = page_asked(asked);
+        let document = page(
+            "articles",
+            &article_json(n, ""),
+            &paging("next_page_url", n),
+        );
+        Reply::json(200, document).with("etag", "\"x\"")
+    })
+    .await;
+    let setup = service.client();
+    let conditional = ListRequest {
+        validator: Some(Validator {
+            etag: Some("\"old\"".to_owned()),
+            last_modified: None,
+        }),
+        ..request()
+    };
+    let (end, _) = list(&setup, &conditional).await;
+    assert!(matches!(
+        end,
+        Ok(ListEnd::Whole {
+            validator: None,
+            ..
+        })
+    ));
+    let conditions: Vec<bool> = service
+        .asked()
+        .iter()
+        .map(|asked| asked.header("if-none-match").is_some())
+        .collect();
+    assert_eq!(conditions, [true, false, false]);
+}
+
+fn category_reply(n: u32) -> Reply {
+    Reply::json(
+        200,
+        format!(
+            r#"{{"success":true,"category":{{"id":"{}","name":"N","slug":"n","articles":[{}]}}}}"#,
+            category_id(n),
+            article_json(n, "")
+        ),
+    )
+}
+
+#[tokio::test]
+async fn without_the_endpoint_the_known_categories_are_read() {
+    let no = r#"{"success":false,"message":"no route"}"#;
+    for (missing, extra) in [
+        (Reply::page(404), 0),
+        (Reply::json(404, no), 1),
+        (Reply::json(405, no), 0),
+        (Reply::page(501), 0),
+    ] {
+        let service = Responder::start(move |_, asked| {
+            if asked.target.ends_with("/articles") {
+                missing.clone()
+            } else if asked.target.contains("/base/") {
+                let id = workspace_id();
+                Reply::json(
+                    200,
+                    format!(r#"{{"success":true,"base":[{{"id":"{id}"}}]}}"#),
+                )
+            } else if asked.target.ends_with(&category_id(1).to_string()) {
+                category_reply(1)
+            } else {
+                category_reply(2)
+            }
+        })
+        .await;
+        let setup = service.client();
+        for requests in [3 + extra, 5 + extra] {
+            let (end, listed) = list(&setup, &request()).await;
+            assert_eq!(
+                end.expect("whole"),
+                ListEnd::Whole {
+                    validator: None,
+                    by_category: true
+                }
+            );
+            assert_eq!(articles(&listed), ["Title 1", "Title 2"]);
+            assert_eq!(service.count(), requests, "the endpoint is asked for once");
+        }
+    }
+}
+
+#[tokio::test]
+async fn f049_a_workspace_that_is_not_there_is_no_missing_endpoint() {
+    let no = Reply::json(404, r#"{"success":false,"message":"no such base"}"#);
+    let service = Responder::script(vec![no]).await;
+    let (end, _) = list(&service.client(), &request()).await;
+    assert_eq!(end.expect_err("not there").kind, ErrorKind::NotFound);
+    assert_eq!(service.count(), 2);
+}
+
+#[tokio::test]
+async fn f019_a_category_that_fails_voids_a_listing_by_category() {
+    let no = r#"{"success":false,"message":"no"}"#;
+    for (reply, kind) in [
+        (Reply::page(404), Some(ErrorKind::Unreadable)),
+        (Reply::json(403, no), Some(ErrorKind::Forbidden)),
+        (Reply::page(200), Some(ErrorKind::Unauthorized)),
+        (category_reply(1), Some(ErrorKind::Unreadable)),
+        (Reply::json(404, no), None),
+    ] {
+        let shown = format!("{reply:?}");
+        let service = Responder::start(move |_, asked| {
+            if asked.target.ends_with("/articles") {
+                Reply::page(404)
+            } else if asked.target.ends_with(&category_id(1).to_string()) {
+                category_reply(1)
+            } else {
+                reply.clone()
+            }
+        })
+        .await;
+        let (end, _) = list(&service.client(), &request()).await;
+        assert_eq!(end.err().map(|error| error.kind), kind, "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_listing_comes_through_whole() {
+    let mut entries = String::new();
+    for n in 0..3000 {
+        let between = if n == 0 { "" } else { "," };
+        let text = "\\u003cp\\u003e\\\"äöü\\\\".repeat(20);
+        write!(
+            entries,
+            "{between}{}",
+            article_json(n, &format!(r#","text":"{text}""#))
+        )
+        .expect("text");
+    }
+    let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("whole");
+    assert_eq!(listed.len(), 3000);
+    assert_eq!(articles(&listed)[2999], "Title 2999");
+}
