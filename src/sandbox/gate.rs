@@ -3,11 +3,13 @@
 
 use super::{
     faults::{self, FaultKind, Hook},
-    handle::{RequestRecord, Sandbox, Stale},
+    handle::Sandbox,
     limits::{Allowance, Limits},
     options::{Login, Options, RetryAfter, Rights},
     reply,
     serve::Line,
+    spoil::{cut, spoil},
+    world::{RequestRecord, Stale},
 };
 use axum::{
     body::{Body, Bytes},
@@ -17,15 +19,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use chrono::{TimeDelta, Utc};
-use futures_util::{StreamExt, stream};
-use serde_json::Value;
-use std::{convert::Infallible, io, time::Duration};
 use tokio::time::Instant;
 
 /// The largest request body that is read.
 const MAX_BODY: usize = 256 * 1024 * 1024;
-/// The bytes that [`FaultKind::Endless`] repeats.
-const ENDLESS_CHUNK: usize = 64 * 1024;
 
 /// Lets a request through to its endpoint, or answers instead.
 pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next: Next) -> Response {
@@ -52,7 +49,7 @@ pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next:
         Some(Instead::Reset) => {
             return cut(line.as_ref());
         }
-        None => carry_out(&sandbox, Request::from_parts(parts, Body::from(body)), next).await,
+        None => carry_out(&sandbox, parts, body, next).await,
     };
     for fault in &faults {
         if let FaultKind::HookAfter(hook) = fault {
@@ -157,7 +154,17 @@ fn canned(status: u16, body: &str) -> Response {
 }
 
 /// Sign-in and limits, then the endpoint.
-async fn carry_out(sandbox: &Sandbox, mut request: Request, next: Next) -> (Response, Allowance) {
+async fn carry_out(
+    sandbox: &Sandbox,
+    parts: Parts,
+    body: Bytes,
+    next: Next,
+) -> (Response, Allowance) {
+    let too_large = sandbox
+        .options()
+        .max_body
+        .is_some_and(|max| body.len() > max);
+    let mut request = Request::from_parts(parts, Body::from(body));
     let signed_in = {
         let mut world = sandbox.lock();
         match bearer(request.headers()).and_then(|token| world.rights(token)) {
@@ -183,6 +190,10 @@ async fn carry_out(sandbox: &Sandbox, mut request: Request, next: Next) -> (Resp
         Ok(signed_in) => signed_in,
         Err(answer) => return answer,
     };
+    if too_large {
+        let answer = reply::failure(StatusCode::PAYLOAD_TOO_LARGE, "The body is too large.");
+        return (answer, allowance);
+    }
     if request.method() != Method::GET {
         age_reads(sandbox);
     }
@@ -247,94 +258,4 @@ fn limited(
         ..Limits::stranger(options)
     };
     (answer, allowance)
-}
-
-/// Drops the connection. In memory, where there is none, the answer is a body that fails.
-fn cut(line: Option<&Line>) -> Response {
-    if let Some(line) = line {
-        line.cut();
-    }
-    let mut response = Response::new(Body::from_stream(stream::once(async {
-        Err::<Bytes, _>(io::Error::from(io::ErrorKind::ConnectionReset))
-    })));
-    *response.status_mut() = StatusCode::BAD_GATEWAY;
-    response
-}
-
-/// Applies a fault to an answer.
-async fn spoil(response: Response, fault: FaultKind, line: Option<&Line>) -> Response {
-    match fault {
-        FaultKind::Truncate(bytes) => {
-            let (parts, whole) = whole(response).await;
-            let length = whole.len();
-            let kept = whole.slice(..bytes.min(length));
-            let line = line.cloned();
-            let body = stream::iter([Ok(kept)]).chain(stream::once(async move {
-                // What was written so far has to leave before the line is cut.
-                tokio::time::sleep(Duration::from_millis(20)).await;
-                if let Some(line) = line {
-                    line.cut();
-                }
-                Err(io::Error::from(io::ErrorKind::ConnectionReset))
-            }));
-            let mut response = Response::from_parts(parts, Body::from_stream(body));
-            response.headers_mut().insert(
-                header::CONTENT_LENGTH,
-                HeaderValue::from(length.max(bytes + 1)),
-            );
-            response
-        }
-        FaultKind::InvalidJson => {
-            let (parts, whole) = whole(response).await;
-            Response::from_parts(parts, Body::from(whole.slice(..whole.len() / 2)))
-        }
-        FaultKind::WrongType => edited(response, faults::wrong_types).await,
-        FaultKind::Edit(edit) => edited(response, |answer| edit.apply(answer)).await,
-        FaultKind::Slow { bytes, pause } => {
-            let (parts, whole) = whole(response).await;
-            let drops = stream::unfold(whole, move |mut rest| async move {
-                if rest.is_empty() {
-                    return None;
-                }
-                tokio::time::sleep(pause).await;
-                let drop = rest.split_to(bytes.clamp(1, rest.len()));
-                Some((Ok::<_, Infallible>(drop), rest))
-            });
-            Response::from_parts(parts, Body::from_stream(drops))
-        }
-        FaultKind::Endless => {
-            let (mut parts, whole) = whole(response).await;
-            parts.headers.remove(header::CONTENT_LENGTH);
-            let spaces = Bytes::from(vec![b' '; ENDLESS_CHUNK]);
-            let start = whole.slice(..whole.len().saturating_sub(1));
-            let body = stream::once(async { start }).chain(stream::repeat(spaces));
-            Response::from_parts(parts, Body::from_stream(body.map(Ok::<_, Infallible>)))
-        }
-        FaultKind::Latency(_)
-        | FaultKind::Hook(_)
-        | FaultKind::HookAfter(_)
-        | FaultKind::Status(..)
-        | FaultKind::Html
-        | FaultKind::RateLimited { .. }
-        | FaultKind::ResetBefore
-        | FaultKind::ResetAfter => response,
-    }
-}
-
-async fn whole(response: Response) -> (axum::http::response::Parts, Bytes) {
-    let (mut parts, body) = response.into_parts();
-    parts.headers.remove(header::CONTENT_LENGTH);
-    let bytes = axum::body::to_bytes(body, usize::MAX)
-        .await
-        .unwrap_or_default();
-    (parts, bytes)
-}
-
-async fn edited(response: Response, edit: impl FnOnce(&mut Value)) -> Response {
-    let (parts, whole) = whole(response).await;
-    let Ok(mut answer) = serde_json::from_slice::<Value>(&whole) else {
-        return Response::from_parts(parts, Body::from(whole));
-    };
-    edit(&mut answer);
-    Response::from_parts(parts, Body::from(answer.to_string()))
 }

@@ -4,198 +4,15 @@
 //! each other longer than one change takes.
 
 use super::{
-    clock::Clock,
     faults::Fault,
-    limits::Limits,
     listing::Cache,
-    options::{Access, Options, Rights},
-    store::{Article, Category, NewSeed, Store, Workspace},
+    options::{Options, Rights},
+    store::{Article, Category, NewSeed, Workspace},
+    world::{Counts, RequestRecord, Stale, World},
 };
 use chrono::{DateTime, Utc};
-use std::{
-    collections::{HashMap, VecDeque},
-    path::PathBuf,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use uuid::Uuid;
-
-/// Requests that are kept for [`Sandbox::requests`]; older ones are dropped.
-const KEPT_REQUESTS: usize = 10_000;
-
-/// `user_id` of what colleagues create in the dashboard.
-const COLLEAGUE: u64 = 2;
-
-/// A request to the API, as it was answered.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RequestRecord {
-    /// Its number, from 1.
-    pub number: u64,
-    /// The method.
-    pub method: String,
-    /// The path with its query.
-    pub path: String,
-    /// The headers but `Authorization`, names in lower case.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: String,
-    /// The status of the answer; 0 when the connection was dropped without one.
-    pub status: u16,
-}
-
-/// How many API requests there were.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// All of them.
-    pub total: u64,
-    /// GET requests.
-    pub get: u64,
-    /// POST requests.
-    pub post: u64,
-    /// PUT requests.
-    pub put: u64,
-    /// DELETE requests.
-    pub delete: u64,
-}
-
-impl Counts {
-    /// Requests that change something.
-    pub fn writes(self) -> u64 {
-        self.post + self.put + self.delete
-    }
-}
-
-/// An old copy that some reads still see.
-#[derive(Clone, Debug)]
-pub(super) struct Stale {
-    pub(super) store: Store,
-    pub(super) reads: u32,
-}
-
-/// Everything behind the handle.
-#[derive(Debug)]
-pub(super) struct World {
-    pub(super) options: Options,
-    pub(super) store: Store,
-    pub(super) clock: Clock,
-    pub(super) tokens: HashMap<String, Rights>,
-    pub(super) limits: Limits,
-    pub(super) faults: Vec<Fault>,
-    pub(super) stale: Option<Stale>,
-    pub(super) cache: Cache,
-    /// The file that keeps the content.
-    pub(super) file: Option<PathBuf>,
-    /// The changes that the file has.
-    pub(super) saved: u64,
-    requests: VecDeque<RequestRecord>,
-    counts: Counts,
-    /// Requests ever, for their numbers.
-    arrived: u64,
-    /// Ids ever, for predictable ones.
-    ids: u64,
-}
-
-impl World {
-    /// Gives the moment of a change.
-    pub(super) fn tick(&mut self) -> DateTime<Utc> {
-        self.clock.tick(self.options.time_grain)
-    }
-
-    /// Gives a new id.
-    pub(super) fn new_id(&mut self) -> Uuid {
-        let Some(seed) = self.options.id_seed else {
-            return Uuid::new_v4();
-        };
-        self.ids += 1;
-        let (high, low) = (
-            super::seed::scramble(seed ^ self.ids),
-            super::seed::scramble(seed.wrapping_add(!self.ids)),
-        );
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&high.to_be_bytes());
-        bytes[8..].copy_from_slice(&low.to_be_bytes());
-        uuid::Builder::from_random_bytes(bytes).into_uuid()
-    }
-
-    /// What a token may do.
-    pub(super) fn rights(&self, token: &str) -> Option<Rights> {
-        if let Some(rights) = self.tokens.get(token) {
-            return Some(rights.clone());
-        }
-        (token == self.options.token).then(|| Rights::everywhere(Access::Owner))
-    }
-
-    /// Notes a request, and answers with its number.
-    pub(super) fn record(&mut self, mut request: RequestRecord) -> u64 {
-        self.arrived += 1;
-        self.counts.total += 1;
-        match request.method.as_str() {
-            "GET" => self.counts.get += 1,
-            "POST" => self.counts.post += 1,
-            "PUT" => self.counts.put += 1,
-            "DELETE" => self.counts.delete += 1,
-            _ => {}
-        }
-        request.number = self.arrived;
-        if self.requests.len() >= KEPT_REQUESTS {
-            self.requests.pop_front();
-        }
-        self.requests.push_back(request);
-        self.arrived
-    }
-
-    /// Notes how a request was answered.
-    pub(super) fn answered(&mut self, number: u64, status: u16) {
-        let found = self
-            .requests
-            .iter_mut()
-            .rev()
-            .find(|one| one.number == number);
-        if let Some(request) = found {
-            request.status = status;
-        }
-    }
-
-    /// Adds a category, as colleagues do.
-    pub(super) fn add_category(&mut self, workspace: Uuid, name: &str, slug: &str) -> Uuid {
-        let (id, now) = (self.new_id(), self.tick());
-        self.store.put_category(Category {
-            id,
-            user_id: COLLEAGUE,
-            workspace,
-            name: name.to_owned(),
-            slug: slug.to_owned(),
-            description: None,
-            meta_description: None,
-            updated_at: now,
-            created_at: now,
-        });
-        id
-    }
-
-    /// Adds an article, as colleagues do.
-    pub(super) fn add_article(&mut self, new: NewSeed) -> Uuid {
-        let (id, now) = (self.new_id(), self.tick());
-        self.store.put_article(Article {
-            id,
-            user_id: COLLEAGUE,
-            category_id: new.category,
-            title: new.title,
-            slug: new.slug,
-            text: new.text,
-            introtext: new.introtext,
-            keywords: new.keywords,
-            enabled: new.enabled,
-            draft: new.draft,
-            views: 0,
-            rating_happy: 0,
-            rating_neutral: 0,
-            rating_sad: 0,
-            updated_at: now,
-            created_at: now,
-        });
-        id
-    }
-}
 
 /// A handle to a stand-in service; clones are the same service.
 #[derive(Clone, Debug)]
@@ -207,22 +24,7 @@ impl Sandbox {
     /// An empty service.
     pub fn new(options: Options) -> Self {
         Self {
-            world: Arc::new(Mutex::new(World {
-                options,
-                store: Store::default(),
-                clock: Clock::default(),
-                tokens: HashMap::new(),
-                limits: Limits::default(),
-                faults: Vec::new(),
-                stale: None,
-                cache: Cache::default(),
-                file: None,
-                saved: 0,
-                requests: VecDeque::new(),
-                counts: Counts::default(),
-                arrived: 0,
-                ids: 0,
-            })),
+            world: Arc::new(Mutex::new(World::new(options))),
         }
     }
 
@@ -257,13 +59,7 @@ impl Sandbox {
 
     /// Changes an article as the web editor does, with a new `updated_at`; answers with the article as it is then.
     pub fn edit(&self, id: Uuid, change: impl FnOnce(&mut Article)) -> Option<Article> {
-        let mut world = self.lock();
-        let mut article = Article::clone(world.store.article(id)?);
-        change(&mut article);
-        article.id = id;
-        article.updated_at = world.tick();
-        world.store.put_article(article.clone());
-        Some(article)
+        self.lock().edit(id, change)
     }
 
     /// Publishes a draft.
@@ -313,13 +109,7 @@ impl Sandbox {
 
     /// Changes a category, with a new `updated_at`; answers with the category as it is then.
     pub fn edit_category(&self, id: Uuid, change: impl FnOnce(&mut Category)) -> Option<Category> {
-        let mut world = self.lock();
-        let mut category = world.store.category(id)?.clone();
-        change(&mut category);
-        category.id = id;
-        category.updated_at = world.tick();
-        world.store.put_category(category.clone());
-        Some(category)
+        self.lock().edit_category(id, change)
     }
 
     /// Gives a category another name and slug.
@@ -397,6 +187,7 @@ impl Sandbox {
         let mut world = self.lock();
         change(&mut world.options);
         world.cache = Cache::default();
+        world.nonce = Uuid::new_v4();
     }
 
     /// Adds a token, or gives one other rights.

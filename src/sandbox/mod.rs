@@ -12,10 +12,11 @@
 //! |---|---|
 //! | `options` | the choices where the specification is silent |
 //! | `store` | workspaces, categories, articles, and the rules between them |
-//! | `handle` | the handle and its operations |
+//! | `world`, `handle` | everything under one lock; the handle and its operations |
 //! | `gate` | what every API request passes: record, faults, sign-in, rate limits |
-//! | `routes`, `fields`, `wire`, `listing`, `reply` | the endpoints: input rules, JSON, shapes, answers |
-//! | `faults` | what can go wrong on purpose |
+//! | `routes`, `reads`, `writes` | the endpoints |
+//! | `fields`, `normalise`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
+//! | `faults`, `spoil` | what can go wrong on purpose |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
 //! | `seed`, `file` | invented content; a file that keeps the content |
@@ -29,22 +30,28 @@ mod gate;
 mod handle;
 mod limits;
 mod listing;
+mod normalise;
 mod options;
+mod reads;
 mod reply;
 mod routes;
 mod seed;
 mod serve;
+mod spoil;
 mod store;
 mod wire;
+mod world;
+mod writes;
 
 pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher};
-pub use handle::{Counts, RequestRecord, Sandbox};
+pub use handle::Sandbox;
 pub use options::{
     Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,
     Shape, TimeGrain,
 };
 pub use serve::Running;
 pub use store::{Article, Category, NewSeed, Workspace};
+pub use world::{Counts, RequestRecord};
 
 #[cfg(test)]
 mod tests;

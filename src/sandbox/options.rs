@@ -231,6 +231,8 @@ pub struct Options {
     pub strict_slugs: bool,
     /// Whether 422 answers carry `errors` by field.
     pub error_details: bool,
+    /// The largest request body; what is larger gets 413.
+    pub max_body: Option<usize>,
     /// Requests per minute and user (a rolling window); 0 turns the limit off.
     pub per_minute: u32,
     /// Requests per day and user (a rolling window); 0 turns the limit off.
@@ -284,6 +286,7 @@ impl Default for Options {
             slug_checks_drafts: true,
             strict_slugs: true,
             error_details: true,
+            max_body: None,
             per_minute: 60,
             per_day: 1440,
             limit_status: 429,

@@ -155,7 +155,7 @@ fn numbered(name: &str, round: usize) -> String {
 
 fn body(dice: &mut Dice, title: &str, thing: &str, number: usize) -> String {
     // The product of two dice: mostly short, sometimes very long.
-    let sections = 1 + (dice.below(6) * dice.below(6)) / 2;
+    let sections = 1 + dice.below(6) * dice.below(6) * 4 / 5;
     let mut text = format!("<h1>{title}</h1>\n<p>");
     paragraph(dice, thing, number, &mut text);
     text.push_str("</p>\n");

@@ -1,6 +1,6 @@
 //! Sockets: serving until told to stop, with connections that a fault can drop.
 //!
-//! Every connection is wrapped in a [`Wire`] whose [`Line`] the request finds among its extensions. When a fault
+//! Every connection is wrapped in a [`Connection`] whose [`Line`] the request finds among its extensions. When a fault
 //! cuts the line, the next write fails and the socket closes with a reset, as if the machine had gone.
 
 use super::{handle::Sandbox, options::Options};
@@ -52,16 +52,16 @@ impl Connected<IncomingStream<'_, Lines>> for Line {
 struct Lines(TcpListener);
 
 impl axum::serve::Listener for Lines {
-    type Io = Wire;
+    type Io = Connection;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Wire, SocketAddr) {
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
         let (stream, address) = axum::serve::Listener::accept(&mut self.0).await;
         if let Err(error) = stream.set_nodelay(true) {
             tracing::trace!(%error, "failed to turn off delays on a connection");
         }
         let line = Line::default();
-        (Wire { stream, line }, address)
+        (Connection { stream, line }, address)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -70,12 +70,12 @@ impl axum::serve::Listener for Lines {
 }
 
 /// A connection that can be cut.
-struct Wire {
+struct Connection {
     stream: TcpStream,
     line: Line,
 }
 
-impl Wire {
+impl Connection {
     /// Fails once the line is cut; the socket is then told to close with a reset.
     fn check(&self) -> io::Result<()> {
         if !self.line.is_cut() {
@@ -86,7 +86,7 @@ impl Wire {
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for Connection {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -97,7 +97,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for Connection {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -137,6 +137,9 @@ impl Sandbox {
     }
 
     async fn keep_saving(&self) -> std::convert::Infallible {
+        if !self.has_file() {
+            return std::future::pending().await;
+        }
         loop {
             tokio::time::sleep(SAVE_EVERY).await;
             if let Err(error) = self.save_apart().await {

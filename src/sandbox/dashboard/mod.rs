@@ -1,14 +1,116 @@
-//! The web pages for people: what colleagues see and do.
+//! The web pages for people: what colleagues see and do, and what kbsync sends.
+//!
+//! Plain HTML with real forms; there is no JavaScript. Nobody signs in, so the pages answer only to a loopback
+//! `Host` (a web page that rebinds its name gets nothing) and take forms only from themselves. The text of an
+//! article is shown in a frame without any rights.
 
-use super::handle::Sandbox;
-use axum::Router;
+mod forms;
+mod html;
+mod pages;
 
-/// The pages at `/` and the forms below `/dashboard`.
+use super::{handle::Sandbox, reply};
+use axum::{
+    Router,
+    extract::Request,
+    http::{HeaderMap, HeaderValue, Method, StatusCode, header},
+    middleware::{self, Next},
+    response::Response,
+    routing::{get, post},
+};
+
+pub(super) use html::not_found;
+
+/// Nothing is loaded, nothing runs, and nobody may put these pages into a frame.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+/// The pages at `/` and below `/dashboard`.
 pub(super) fn routes() -> Router<Sandbox> {
     Router::new()
+        .route("/", get(pages::overview))
+        .route("/dashboard/requests", get(pages::requests))
+        .route("/dashboard/workspace", post(forms::new_workspace))
+        .route("/dashboard/category", post(forms::new_category))
+        .route(
+            "/dashboard/category/{id}",
+            get(pages::category).post(forms::save_category),
+        )
+        .route("/dashboard/article", post(forms::new_article))
+        .route(
+            "/dashboard/article/{id}",
+            get(pages::article).post(forms::save_article),
+        )
+        .route("/dashboard/article/{id}/state", post(forms::change_state))
+        .layer(middleware::from_fn(guard))
 }
 
-/// The page for an address that is none.
-pub(super) fn not_found() -> String {
-    "<!doctype html><title>Not found</title><h1>Not found</h1>".to_owned()
+/// Refuses names that are not this machine's and forms of other sites; adds the policies to every page.
+async fn guard(request: Request, next: Next) -> Response {
+    let mut response = match refusal(request.method(), request.headers()) {
+        Some(why) => reply::html(StatusCode::FORBIDDEN, html::message("Refused", why)),
+        None => next.run(request).await,
+    };
+    let headers = response.headers_mut();
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(POLICY),
+    );
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    // Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
+    headers.insert(
+        header::REFERRER_POLICY,
+        HeaderValue::from_static("same-origin"),
+    );
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn refusal(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
+    let text = |name: header::HeaderName| {
+        headers
+            .get(name)
+            .map(|value| value.to_str().unwrap_or("not text"))
+    };
+    let host = text(header::HOST).unwrap_or_default();
+    if !is_loopback(host) {
+        return Some("These pages answer to localhost only.");
+    }
+    if *method == Method::GET || *method == Method::HEAD {
+        return None;
+    }
+    let own = format!("http://{host}");
+    let foreign_origin = text(header::ORIGIN).is_some_and(|origin| origin != own);
+    let foreign_site = headers
+        .get("sec-fetch-site")
+        .is_some_and(|site| site != "same-origin" && site != "none");
+    (foreign_origin || foreign_site).then_some("This form was sent by another site.")
+}
+
+/// Tells whether a `Host` header names this machine.
+fn is_loopback(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((address, port)) if port.is_empty() || is_port(port) => address,
+            Some(_) | None => return false,
+        },
+        None => match host.split_once(':') {
+            Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) => name,
+            Some(_) => return false,
+            None => host,
+        },
+    };
+    let name = name.to_ascii_lowercase();
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || name
+            .parse::<std::net::IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':')
+        .is_some_and(|digits| digits.chars().all(|c| c.is_ascii_digit()))
 }
