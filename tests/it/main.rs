@@ -5,5 +5,6 @@ mod cli_init;
 mod cli_service;
 mod cli_words;
 mod kb;
+mod merge;
 mod schema;
 mod tidy;

@@ -21,7 +21,7 @@ pub struct Tag<'a> {
     pub start: usize,
 }
 
-/// What [`balance`] found.
+/// What [`balance()`] found.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Balance<'a> {
     /// Start tags without the end tags that they need.

@@ -5,76 +5,8 @@
 //! `script`, `style`, `textarea` and the like is no markup. A tag or comment that never ends takes the
 //! rest of the text, as it does in a browser.
 
+use super::Name;
 use memchr::{memchr, memmem};
-use std::borrow::Cow;
-
-/// An element's name as it was written; names are equal whatever their case.
-#[derive(Clone, Copy, Debug)]
-pub struct Name<'a>(&'a str);
-
-impl<'a> Name<'a> {
-    /// Gives the name in lower case; borrowed when it was written so.
-    pub fn lower(self) -> Cow<'a, str> {
-        if self.0.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            Cow::Owned(self.0.to_ascii_lowercase())
-        } else {
-            Cow::Borrowed(self.0)
-        }
-    }
-
-    /// Compares with a name, whatever the case.
-    pub fn is(self, name: &str) -> bool {
-        self.0.eq_ignore_ascii_case(name)
-    }
-
-    /// Tells whether the element never has content or an end tag.
-    pub fn is_void(self) -> bool {
-        matches!(
-            &*self.lower(),
-            "br" | "img"
-                | "hr"
-                | "input"
-                | "area"
-                | "base"
-                | "col"
-                | "embed"
-                | "link"
-                | "meta"
-                | "param"
-                | "source"
-                | "track"
-                | "wbr"
-        )
-    }
-
-    /// Tells whether the element's content is text only, up to its own end tag.
-    fn is_raw(self) -> bool {
-        (3..=8).contains(&self.0.len())
-            && matches!(
-                &*self.lower(),
-                "script"
-                    | "style"
-                    | "textarea"
-                    | "title"
-                    | "iframe"
-                    | "xmp"
-                    | "noembed"
-                    | "noframes"
-            )
-    }
-
-    fn is_foreign(self) -> bool {
-        self.is("svg") || self.is("math")
-    }
-}
-
-impl PartialEq for Name<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.is(other.0)
-    }
-}
-
-impl Eq for Name<'_> {}
 
 /// What a token is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +48,7 @@ impl<'a> Token<'a> {
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
         let source = self.source;
         let mut at = match self.kind {
-            Kind::Open(name) | Kind::SelfClosing(name) => 1 + name.0.len(),
+            Kind::Open(name) | Kind::SelfClosing(name) => 1 + name.as_written().len(),
             Kind::Text | Kind::RawText | Kind::Comment | Kind::Close(_) | Kind::Unfinished => {
                 source.len()
             }
@@ -268,7 +200,7 @@ fn tag(rest: &str, from: usize) -> (Kind<'_>, usize) {
         .iter()
         .position(|&byte| is_space(byte) || byte == b'/' || byte == b'>')
         .unwrap_or(bytes.len() - from);
-    let name = Name(&rest[from..from + length]);
+    let name = Name::new(&rest[from..from + length]);
     let mut at = from + length;
     loop {
         match step(rest, at) {
@@ -373,65 +305,13 @@ fn text_length(rest: &str) -> usize {
 /// The length of an element's raw content: up to its end tag, or the rest.
 fn raw_length(rest: &str, name: Name<'_>) -> usize {
     let bytes = rest.as_bytes();
-    let length = name.0.len();
+    let length = name.as_written().len();
     memmem::find_iter(bytes, b"</")
         .find(|&at| {
             let behind = &bytes[at + 2..];
             behind.len() > length
-                && behind[..length].eq_ignore_ascii_case(name.0.as_bytes())
+                && behind[..length].eq_ignore_ascii_case(name.as_written().as_bytes())
                 && (is_space(behind[length]) || matches!(behind[length], b'/' | b'>'))
         })
         .unwrap_or(rest.len())
-}
-
-/// What a tag refers to, or fails to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ReferenceKind {
-    /// `href`, of whatever element.
-    Href,
-    /// `src`, of whatever element.
-    Src,
-    /// An `img` without the attribute `alt`; the value is its `src`.
-    ImageWithoutAlt,
-}
-
-/// A link or an image.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reference<'a> {
-    /// What it is.
-    pub kind: ReferenceKind,
-    /// The address as written.
-    pub value: &'a str,
-    /// Where its tag starts, in bytes.
-    pub start: usize,
-}
-
-/// Lists links and images in the order in which they stand.
-pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
-    tokens(text).flat_map(|token| {
-        let image =
-            matches!(token.kind, Kind::Open(name) | Kind::SelfClosing(name) if name.is("img"));
-        let bare = image && token.attribute("alt").is_none();
-        let reference = move |kind, value| Reference {
-            kind,
-            value,
-            start: token.start,
-        };
-        let addresses = [("href", ReferenceKind::Href), ("src", ReferenceKind::Src)]
-            .into_iter()
-            .filter_map(move |(name, kind)| Some(reference(kind, token.attribute(name)?)));
-        let bare = bare.then(|| {
-            reference(
-                ReferenceKind::ImageWithoutAlt,
-                token.attribute("src").unwrap_or_default(),
-            )
-        });
-        addresses.chain(bare)
-    })
-}
-
-/// Gives the line, from 1, in which a byte of a text stands.
-pub fn line_of(text: &str, at: usize) -> usize {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    1 + memchr::memchr_iter(b'\n', before).count()
 }

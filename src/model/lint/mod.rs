@@ -167,10 +167,19 @@ fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
                 reference.start,
                 Severity::Warning,
                 "image-alt",
-                format!("the image {:?} has no alt text", reference.value),
+                format!("the image {:?} has no alt text", shortened(reference.value)),
                 "say in alt=\"…\" what it shows, or write alt=\"\" when it is mere decoration",
             )
         })
+}
+
+/// Cuts an address that nobody would read to its end, such as an image that is its own address.
+fn shortened(address: &str) -> String {
+    const LONGEST: usize = 60;
+    match address.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &address[..end]),
+        None => address.to_owned(),
+    }
 }
 
 /// Links that lead nowhere or cannot be clicked.
@@ -233,13 +242,11 @@ fn overlooked_slashes(text: &str) -> Vec<At> {
     let mut found = Vec::new();
     for token in tokens(text) {
         match token.kind {
-            Kind::Open(name) if name.is("svg") || name.is("math") => drawings += 1,
-            Kind::Close(name) if name.is("svg") || name.is("math") => {
+            Kind::Open(name) if name.is_foreign() => drawings += 1,
+            Kind::Close(name) if name.is_foreign() => {
                 drawings = drawings.saturating_sub(1);
             }
-            Kind::SelfClosing(name)
-                if drawings == 0 && !name.is_void() && !name.is("svg") && !name.is("math") =>
-            {
+            Kind::SelfClosing(name) if drawings == 0 && !name.is_void() && !name.is_foreign() => {
                 let name = name.lower();
                 found.push(finding(
                     token.start,

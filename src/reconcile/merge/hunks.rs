@@ -4,7 +4,7 @@ use imara_diff::{Algorithm, Diff, NoSliderHeuristic, Token};
 
 /// From this many units on, the histogram algorithm's worst case is felt; Myers' with its bounded
 /// search is used instead.
-const MANY: usize = 20_000;
+const MANY: usize = 4_000;
 
 /// A run of the ancestor's units and what one side has in its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,7 +25,7 @@ pub(super) struct Hunk<'a> {
 pub(super) fn hunks<'a>(
     base: &[Token],
     side: &'a [Token],
-    known: u32,
+    known: usize,
     blank: &impl Fn(Token) -> bool,
 ) -> Vec<Hunk<'a>> {
     let algorithm = if base.len().max(side.len()) > MANY {
@@ -34,6 +34,7 @@ pub(super) fn hunks<'a>(
         Algorithm::Histogram
     };
     let mut diff = Diff::default();
+    let known = u32::try_from(known).unwrap_or(u32::MAX);
     diff.compute_with(algorithm, base, side, known);
     // Without this, equal units removed on both sides are not found at the same place, and a merge
     // removes two of them.

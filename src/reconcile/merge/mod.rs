@@ -1,6 +1,6 @@
 //! The three-way merge of bodies.
 //!
-//! A body is cut into units, lines *and* HTML blocks ([`crate::model::html::units`]), and each side's
+//! A body is cut into units, lines *and* HTML blocks ([`html::units()`]), and each side's
 //! changes are taken as hunks against the common ancestor (`hunks`). What is promised:
 //!
 //! - Never fuzzy: a clean result holds both sides' changes, each where it was made. When there is doubt
@@ -13,9 +13,11 @@
 //!
 //! Nothing here decides what becomes of a clash.
 
+mod doubt;
 mod hunks;
 
 use crate::model::html;
+use doubt::Counts;
 use hunks::{Hunk, hunks};
 use imara_diff::{Interner, Token};
 use std::fmt;
@@ -73,10 +75,13 @@ pub fn merge_text(base: &str, local: &str, remote: &str) -> TextMerge {
         return TextMerge::Merged(remote.to_owned());
     }
     match merge_units(base, local, remote) {
-        Ok(merged) => match broken(&merged, local, remote) {
-            Some(what) => TextMerge::Clash(ClashReason::Markup { what }),
-            None => TextMerge::Merged(merged.concat()),
-        },
+        Ok(merged) => {
+            let text = merged.concat();
+            match broken(&text, &merged, local, remote) {
+                Some(what) => TextMerge::Clash(ClashReason::Markup { what }),
+                None => TextMerge::Merged(text),
+            }
+        }
         Err(reason) => TextMerge::Clash(reason),
     }
 }
@@ -106,7 +111,7 @@ pub fn merge_with_fallback(ancestors: &[&str], local: &str, remote: &str) -> Tex
 /// Where units repeat, a change can be placed in more than one way: of two equal units, either may be
 /// the one that was removed. A diff settles on one place, and both sides' changes may then seem to be
 /// apart although they are not. So the merge is made twice, with every such change as far down and
-/// as far up as it goes, and counts only when it is the same.
+/// as far up as it goes, and counts only when it is the same. `doubt` looks at what is left.
 fn merge_units<'a>(
     base: &'a str,
     local: &'a str,
@@ -125,39 +130,51 @@ fn merge_units<'a>(
         .collect();
     let blank = |token: Token| blank[token.0 as usize];
 
-    let merged = merge_tokens(&texts, interner.num_tokens(), &blank);
+    let counts = Counts::of(&texts, interner.num_tokens());
+    let merge = |texts: &_| merge_tokens(texts, &blank, &counts);
+    let merged = match merge(&texts) {
+        Ok(merged) => merged,
+        Err(Clash::Doubt) => return Err(ClashReason::Ambiguous),
+        Err(Clash::Overlap(at)) => {
+            let before = texts[0].iter().take(at).map(|&token| interner[token]);
+            return Err(ClashReason::Overlap {
+                line: 1 + before.map(newlines).sum::<usize>(),
+            });
+        }
+    };
     for text in &mut texts {
         text.reverse();
     }
-    let mut upwards = merge_tokens(&texts, interner.num_tokens(), &blank);
-    if let Ok(upwards) = &mut upwards {
-        upwards.reverse();
-    }
-    match (merged, upwards) {
-        (Ok(merged), Ok(upwards)) if merged == upwards => {
+    match merge(&texts) {
+        Ok(upwards) if upwards.iter().rev().eq(&merged) => {
             Ok(merged.into_iter().map(|token| interner[token]).collect())
         }
-        (Err(at), _) => Err(ClashReason::Overlap {
-            line: line_of(texts[0].iter().rev().map(|&token| interner[token]), at),
-        }),
-        (Ok(_), Ok(_) | Err(_)) => Err(ClashReason::Ambiguous),
+        Ok(_) | Err(Clash::Overlap(_) | Clash::Doubt) => Err(ClashReason::Ambiguous),
     }
 }
 
-/// Gives the line in which the `at`th unit starts.
-fn line_of<'a>(units: impl Iterator<Item = &'a str>, at: usize) -> usize {
-    let newlines = |unit: &str| unit.bytes().filter(|&byte| byte == b'\n').count();
-    1 + units.take(at).map(newlines).sum::<usize>()
+fn newlines(unit: &str) -> usize {
+    unit.bytes().filter(|&byte| byte == b'\n').count()
 }
 
-/// Merges base, local and remote as sequences of units; the error is where in the base they clash.
+/// Why two sequences of units do not merge.
+enum Clash {
+    /// At this unit of the base both sides changed something.
+    Overlap(usize),
+    /// Changes that seem to be apart may be the same one.
+    Doubt,
+}
+
+/// Merges base, local and remote as sequences of units.
 fn merge_tokens(
     [base, local, remote]: &[Vec<Token>; 3],
-    known: u32,
     blank: &impl Fn(Token) -> bool,
-) -> Result<Vec<Token>, usize> {
-    let mut mine = hunks(base, local, known, blank).into_iter().peekable();
-    let mut theirs = hunks(base, remote, known, blank).into_iter().peekable();
+    counts: &Counts,
+) -> Result<Vec<Token>, Clash> {
+    let [mine, theirs] = [local, remote].map(|side| hunks(base, side, counts.known(), blank));
+    let doubt = doubt::exists(base, [&mine, &theirs], counts, blank);
+    let mut mine = mine.into_iter().peekable();
+    let mut theirs = theirs.into_iter().peekable();
     let mut merged = Merged {
         base,
         tokens: Vec::with_capacity(local.len().max(remote.len())),
@@ -187,13 +204,15 @@ fn merge_tokens(
             merged.apply(other);
             theirs.next();
         } else {
-            let shared = hunk
-                .split_shared(other)
-                .ok_or(hunk.start.max(other.start))?;
+            let at = hunk.start.max(other.start);
+            let shared = hunk.split_shared(other).ok_or(Clash::Overlap(at))?;
             merged.apply(&shared);
             mine.next_if(Hunk::is_spent);
             theirs.next_if(Hunk::is_spent);
         }
+    }
+    if doubt {
+        return Err(Clash::Doubt);
     }
     Ok(merged.finish())
 }
@@ -220,14 +239,13 @@ impl Merged<'_> {
 }
 
 /// Says what putting the units together broke; `None` when the markup is as sound as the sides' is.
-fn broken(merged: &[&str], local: &str, remote: &str) -> Option<String> {
-    let text = merged.concat();
+fn broken(text: &str, merged: &[&str], local: &str, remote: &str) -> Option<String> {
     // Read anew, the text has to fall into the same units: no two lines were glued together, and no
     // unit got into a comment or a script.
-    if html::units(&text) != merged {
+    if html::units(text) != merged {
         return Some("two pieces would run into one".to_owned());
     }
-    let balance = html::balance(&text);
+    let balance = html::balance(text);
     if balance.is_even() {
         return None;
     }

@@ -1,0 +1,81 @@
+//! Names of elements, and what HTML says of elements by name.
+
+use std::borrow::Cow;
+
+/// An element's name as it was written; names are equal whatever their case.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<'a>(&'a str);
+
+impl<'a> Name<'a> {
+    pub(super) const fn new(name: &'a str) -> Self {
+        Self(name)
+    }
+
+    /// Gives the name in the case in which it was written.
+    pub const fn as_written(self) -> &'a str {
+        self.0
+    }
+
+    /// Gives the name in lower case; borrowed when it was written so.
+    pub fn lower(self) -> Cow<'a, str> {
+        if self.0.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(self.0.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(self.0)
+        }
+    }
+
+    /// Compares with a name, whatever the case.
+    pub fn is(self, name: &str) -> bool {
+        self.0.eq_ignore_ascii_case(name)
+    }
+
+    /// Tells whether the element never has content or an end tag.
+    pub fn is_void(self) -> bool {
+        matches!(
+            &*self.lower(),
+            "br" | "img"
+                | "hr"
+                | "input"
+                | "area"
+                | "base"
+                | "col"
+                | "embed"
+                | "link"
+                | "meta"
+                | "param"
+                | "source"
+                | "track"
+                | "wbr"
+        )
+    }
+
+    /// Tells whether the element's content is text only, up to its own end tag.
+    pub(super) fn is_raw(self) -> bool {
+        (3..=8).contains(&self.0.len())
+            && matches!(
+                &*self.lower(),
+                "script"
+                    | "style"
+                    | "textarea"
+                    | "title"
+                    | "iframe"
+                    | "xmp"
+                    | "noembed"
+                    | "noframes"
+            )
+    }
+
+    /// Tells whether the element is a drawing or a formula, in which other rules hold.
+    pub fn is_foreign(self) -> bool {
+        self.is("svg") || self.is("math")
+    }
+}
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.is(other.0)
+    }
+}
+
+impl Eq for Name<'_> {}

@@ -1,0 +1,122 @@
+//! When units repeat: is it certain what each side did to which of them?
+//!
+//! Both sides may have removed the same one of several equal units, and a diff may have found it at one
+//! place here and at another there; the merge would then remove two. Or each replaced another one, and
+//! it looks like the same removal; the merge would then remove one. A unit that occurs once in every
+//! text is an anchor: its place is beyond doubt, and so is on which side of it a change lies. So, unless
+//! both sides did just the same between two anchors, they must not both have removed, or both have added,
+//! units there that repeat. White space does not count.
+
+use super::hunks::Hunk;
+use imara_diff::Token;
+use std::collections::{HashMap, HashSet};
+
+/// How often each unit occurs in the base, the local and the remote text.
+pub(super) struct Counts([Vec<u32>; 3]);
+
+impl Counts {
+    pub(super) fn of(texts: &[Vec<Token>; 3], known: u32) -> Self {
+        Self([0, 1, 2].map(|at: usize| {
+            let mut counts = vec![0; known as usize];
+            for token in &texts[at] {
+                counts[token.0 as usize] += 1;
+            }
+            counts
+        }))
+    }
+
+    /// How many different units there are.
+    pub(super) fn known(&self) -> usize {
+        self.0[0].len()
+    }
+
+    fn get(&self, token: Token) -> [u32; 3] {
+        [0, 1, 2].map(|at: usize| self.0[at][token.0 as usize])
+    }
+}
+
+/// What was done to a unit: between which anchors, to which unit, and whether it was added.
+type Deed = (usize, Token, bool);
+
+/// Tells whether the two sides' changes cannot be told apart for certain.
+pub(super) fn exists(
+    base: &[Token],
+    sides: [&[Hunk<'_>]; 2],
+    counts: &Counts,
+    blank: &impl Fn(Token) -> bool,
+) -> bool {
+    let anchors = anchors_before(base, sides, counts);
+    let [mine, theirs] = sides.map(|hunks| places(base, hunks, &anchors, blank));
+    if mine.is_empty() || theirs.is_empty() {
+        return false;
+    }
+    let different = different(sides, &anchors);
+    mine.iter().any(|(deed, place)| {
+        let &(between, token, added) = deed;
+        let certain = match counts.get(token) {
+            [0, 1, 1] => added,
+            [1, ..] => !added,
+            _ => false,
+        };
+        theirs
+            .get(deed)
+            .is_some_and(|other| place != other || (!certain && different.contains(&between)))
+    })
+}
+
+/// Counts, for every place in the base, the anchors before it: unchanged units that occur once.
+fn anchors_before(base: &[Token], sides: [&[Hunk<'_>]; 2], counts: &Counts) -> Vec<usize> {
+    let mut changed = vec![false; base.len()];
+    for hunk in sides.into_iter().flatten() {
+        changed[hunk.start..hunk.end].fill(true);
+    }
+    let mut count = 0;
+    let mut before = Vec::with_capacity(base.len() + 1);
+    before.push(count);
+    for (&token, changed) in base.iter().zip(changed) {
+        count += usize::from(!changed && counts.get(token) == [1, 1, 1]);
+        before.push(count);
+    }
+    before
+}
+
+/// Lists what one side did, and at which places of the base.
+fn places(
+    base: &[Token],
+    hunks: &[Hunk<'_>],
+    anchors: &[usize],
+    blank: &impl Fn(Token) -> bool,
+) -> HashMap<Deed, Vec<usize>> {
+    let mut places: HashMap<Deed, Vec<usize>> = HashMap::new();
+    for hunk in hunks {
+        let old = base[hunk.start..hunk.end]
+            .iter()
+            .map(|&token| (token, false));
+        let new = hunk.new.iter().map(|&token| (token, true));
+        for (offset, (token, added)) in old.enumerate().chain(new.enumerate()) {
+            if !blank(token) {
+                let deed = (anchors[hunk.start], token, added);
+                places.entry(deed).or_default().push(hunk.start + offset);
+            }
+        }
+    }
+    places
+}
+
+/// Finds the anchors between which one side changed something that the other did not, or not so.
+fn different([mine, theirs]: [&[Hunk<'_>]; 2], anchors: &[usize]) -> HashSet<usize> {
+    let alone = |ours: &[Hunk<'_>], others: &[Hunk<'_>]| -> Vec<usize> {
+        let same = |hunk: &Hunk<'_>| {
+            let at =
+                others.partition_point(|other| (other.start, other.end) < (hunk.start, hunk.end));
+            others.get(at) == Some(hunk)
+        };
+        ours.iter()
+            .filter(|hunk| !same(hunk))
+            .map(|hunk| anchors[hunk.start])
+            .collect()
+    };
+    let mut different: HashSet<_> = alone(mine, theirs).into_iter().collect();
+    different.extend(alone(theirs, mine));
+    different
+}
