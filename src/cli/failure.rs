@@ -6,6 +6,10 @@
 use super::exit::ExitCode;
 use crate::{
     config::ConfigError,
+    mirror::{
+        disk::{DiskError, DiskErrorKind},
+        lock::LockError,
+    },
     service::{self, ServiceError},
     state::{self, StateError},
 };
@@ -85,6 +89,47 @@ impl From<StateError> for Failure {
             // The remedy is part of the text.
             help: None,
             error: anyhow::Error::new(FailedTo(error)),
+        }
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        let (code, help) = match &error {
+            LockError::Taken(_) => (
+                ExitCode::Retry,
+                "wait for it to end, or end it; `kbsync doctor` names it",
+            ),
+            LockError::NotAFolder(_) | LockError::Io { .. } => (
+                ExitCode::Failed,
+                "the private folder `.kbsync` must be a folder that may be written to",
+            ),
+        };
+        Self {
+            code,
+            ..Self::failed(FailedTo(error)).help(help)
+        }
+    }
+}
+
+impl From<DiskError> for Failure {
+    fn from(error: DiskError) -> Self {
+        let code = match error.kind {
+            DiskErrorKind::Changed => ExitCode::Retry,
+            DiskErrorKind::NotFound
+            | DiskErrorKind::Exists
+            | DiskErrorKind::WrongKind
+            | DiskErrorKind::NotEmpty
+            | DiskErrorKind::BadName
+            | DiskErrorKind::Denied
+            | DiskErrorKind::Full
+            | DiskErrorKind::ReadOnly
+            | DiskErrorKind::Replaced
+            | DiskErrorKind::Other => ExitCode::Failed,
+        };
+        Self {
+            code,
+            ..Self::failed(FailedTo(error))
         }
     }
 }

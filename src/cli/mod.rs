@@ -17,6 +17,7 @@ mod doctor;
 mod init;
 mod logging;
 mod man;
+mod new;
 mod paths;
 mod sandbox;
 mod stats;
@@ -42,6 +43,7 @@ pub struct Cli {
 
 /// Flags that every command takes.
 #[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Global options")]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each one is a flag of the command line"
@@ -103,6 +105,10 @@ enum Command {
     Init(init::Args),
     /// List the workspaces that the token's owner created
     Workspaces,
+    /// Look for what is wrong in the files, without asking the service
+    Check(check::Args),
+    /// Write a file for a new article, and print its path
+    New(new::Args),
     /// Find out what is wrong here, and what to do about it
     Doctor,
     /// Show views and ratings, with bars
@@ -112,7 +118,7 @@ enum Command {
     /// Print completions for a shell
     Completions(completions::Args),
     /// Print the manual page
-    Man,
+    Man(man::Args),
 }
 
 /// The words of the command line, as they were parsed.
@@ -153,11 +159,13 @@ impl Command {
         match self {
             Self::Init(args) => init::run(args, context).await,
             Self::Workspaces => workspaces::run(context).await,
+            Self::Check(args) => check::run(&args, context),
+            Self::New(args) => new::run(&args, context),
             Self::Doctor => doctor::run(context).await,
             Self::Stats(args) => stats::run(&args, context),
             Self::Sandbox(args) => sandbox::run(args, context).await,
             Self::Completions(args) => completions::run(&args, context),
-            Self::Man => man::run(context),
+            Self::Man(args) => man::run(&args, context),
         }
     }
 }

@@ -75,6 +75,39 @@ impl Config {
     }
 }
 
+/// The mirror and the folders of its workspaces, for commands that ask nobody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Folders {
+    /// The mirror.
+    pub mirror: PathBuf,
+    /// Each workspace's folder below it: `""`, or a path with `/` at its end.
+    pub prefixes: Vec<String>,
+    /// Whether settings or variables say that this is a mirror at all.
+    pub is_mirror: bool,
+}
+
+/// Finds the mirror and its workspaces' folders; service, workspace and token may be missing.
+pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
+    let mirror = find_mirror(request)?;
+    let (file, mut given) = read_file(request, &mirror)?;
+    overlay(request, &mut given)?;
+    let is_mirror = file.is_some() || given.service.is_some();
+    let mut prefixes: Vec<String> = given
+        .workspaces
+        .iter()
+        .filter_map(|entry| entry.folder.as_ref())
+        .map(|folder| format!("{folder}/"))
+        .collect();
+    if prefixes.is_empty() {
+        prefixes.push(String::new());
+    }
+    Ok(Folders {
+        mirror,
+        prefixes,
+        is_mirror,
+    })
+}
+
 /// Finds the mirror: `-C`, else `KBSYNC_DIR`, else the nearest folder upwards that holds a
 /// `kbsync.yaml`, else the current one. The path is absolute.
 pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
@@ -234,7 +267,8 @@ fn lacks(file: &Path, key: &str, remedy: &str) -> ConfigError {
     }
 }
 
-fn no_settings(mirror: &Path) -> ConfigError {
+/// The error where settings are needed and there are none.
+pub fn no_settings(mirror: &Path) -> ConfigError {
     ConfigError::new(
         format!(
             "{} is not a mirror: it has no {SETTINGS_FILE}",

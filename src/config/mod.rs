@@ -24,7 +24,10 @@ mod tests;
 
 pub use create::{NewSettings, create, overlapping_mirror};
 pub use error::{ConfigError, Wrong};
-pub use load::{Need, Request, find_mirror, new_mirror, token_from_environment, user_state_dir};
+pub use load::{
+    Folders, Need, Request, find_mirror, folders, new_mirror, no_settings, token_from_environment,
+    user_state_dir,
+};
 pub use token::TokenSource;
 pub use values::{parse_poll, parse_service, parse_workspace};
 

@@ -70,7 +70,9 @@ fn doctor_finds_a_healthy_mirror_healthy() {
         .iter()
         .filter_map(|check| check["name"].as_str())
         .collect();
-    for name in ["settings", "token", "service", "budget", "state", "mirror"] {
+    for name in [
+        "settings", "token", "service", "budget", "state", "lock", "mirror",
+    ] {
         assert!(names.contains(&name), "{names:?}");
     }
     assert_eq!(kb.read("kbsync.yaml"), before);

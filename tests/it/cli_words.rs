@@ -29,7 +29,12 @@ fn completions_and_manual_name_every_command() {
     assert!(manual.contains(".TH kbsync 1"));
     for command in ["init", "workspaces", "completions"] {
         assert!(manual.contains(command), "{command}");
+        let page = kb.run(&["man", command]).exits(0).stdout;
+        assert!(page.contains(&format!(".TH kbsync-{command} 1")), "{page}");
     }
+    kb.run(&["man", "explode"])
+        .exits(2)
+        .complains("no command `explode`", "workspaces");
 }
 
 #[test]

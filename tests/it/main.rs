@@ -1,7 +1,9 @@
 //! The integration tests: one binary, a file per theme.
 
+mod cli_check;
 mod cli_config;
 mod cli_init;
+mod cli_new;
 mod cli_service;
 mod cli_words;
 mod kb;

@@ -46,6 +46,10 @@ pub(super) struct Files {
     pub(super) targets: BTreeSet<String>,
     /// Copies that wait for a conflict to be settled.
     pub(super) conflicts: Vec<Place>,
+    /// What lies where articles lie and is none, and why.
+    pub(super) strays: Vec<(String, String)>,
+    /// Files that could not be read, and why.
+    pub(super) unreadable: Vec<(String, String)>,
 }
 
 /// Checks all files together.
@@ -76,6 +80,26 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
         dead_links(place, document, &known, &mut findings);
     }
     findings.extend(files.conflicts.iter().map(conflict));
+    findings.extend(files.unreadable.iter().map(|(path, why)| {
+        let help = "check the file's rights, or try again when it is at rest";
+        whole_file(
+            path,
+            Level::Error,
+            "unreadable",
+            format!("failed to {why}"),
+            help,
+        )
+    }));
+    findings.extend(files.strays.iter().map(|(path, why)| {
+        let help = "if that is meant, name it in .kbsyncignore";
+        whole_file(
+            path,
+            Level::Warning,
+            "stray",
+            format!("not synced: {why}"),
+            help,
+        )
+    }));
     findings.sort();
     findings
 }
@@ -291,13 +315,29 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
 }
 
 fn conflict(place: &Place) -> Finding {
+    whole_file(
+        &place.to_string(),
+        Level::Warning,
+        "open-conflict",
+        "a conflict waits here: the article is held, both ways".to_owned(),
+        "take what you need from this copy into the article, then delete the copy",
+    )
+}
+
+fn whole_file(
+    path: &str,
+    level: Level,
+    rule: &'static str,
+    message: String,
+    help: &str,
+) -> Finding {
     Finding {
-        path: place.to_string(),
+        path: path.to_owned(),
         line: None,
-        level: Level::Warning,
-        rule: "open-conflict",
-        message: "a conflict waits here: the article is held, both ways".to_owned(),
-        help: "take what you need from this copy into the article, then delete the copy".to_owned(),
+        level,
+        rule,
+        message,
+        help: help.to_owned(),
     }
 }
 

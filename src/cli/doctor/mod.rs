@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
+    mirror::lock::Lock,
     service::{Service as _, ServiceRead as _, client::Client},
     state::{Binding, Store},
 };
@@ -127,6 +128,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     }
     for root in config.roots() {
         checks.push(state(config, &root));
+        checks.push(lock(&root));
     }
     checks.extend(machine::checks(&config.mirror));
 }
@@ -196,6 +198,14 @@ fn state(config: &Config, root: &Root) -> Check {
             (Err(error), _) | (_, Err(error)) => Check::failed("state", &error.into()),
         },
         Err(error) => Check::failed("state", &error.into()),
+    }
+}
+
+fn lock(root: &Root) -> Check {
+    match Lock::holder(&root.path) {
+        Ok(None) => Check::good("lock", "free"),
+        Ok(Some(owner)) => Check::good("lock", format!("{owner} has it")),
+        Err(error) => Check::failed("lock", &error.into()),
     }
 }
 
