@@ -5,6 +5,7 @@ mod cli_config;
 mod cli_init;
 mod cli_new;
 mod cli_service;
+mod cli_stats;
 mod cli_words;
 mod kb;
 mod merge;
