@@ -74,27 +74,27 @@ mod tests {
 
     #[test]
     fn paths_are_taken_from_the_current_folder() {
-        let mirror = Path::new("/work/help");
+        let mirror = Path::new("/srv/help");
         for (current, path, expected) in [
             (
-                "/work/help",
+                "/srv/help",
                 "billing/refunds.html",
                 Some("billing/refunds.html"),
             ),
             (
-                "/work/help/billing",
+                "/srv/help/billing",
                 "refunds.html",
                 Some("billing/refunds.html"),
             ),
             (
-                "/work/help/billing",
+                "/srv/help/billing",
                 "../start/./a.html",
                 Some("start/a.html"),
             ),
-            ("/work", "help", Some("")),
-            ("/work", "/work/help/a", Some("a")),
-            ("/work/help", "../other/a.html", None),
-            ("/work/help", "/etc/passwd", None),
+            ("/srv", "help", Some("")),
+            ("/srv", "/srv/help/a", Some("a")),
+            ("/srv/help", "../other/a.html", None),
+            ("/srv/help", "/etc/passwd", None),
         ] {
             let found = in_mirror(mirror, Path::new(current), Path::new(path)).ok();
             assert_eq!(found.as_deref(), expected, "{path} in {current}");
@@ -103,11 +103,11 @@ mod tests {
 
     #[test]
     fn near_paths_are_shown_short() {
-        let mirror = Path::new("/work/help");
+        let mirror = Path::new("/srv/help");
         for (current, expected) in [
-            ("/work", "help/a/b.html"),
-            ("/work/help", "a/b.html"),
-            ("/home", "/work/help/a/b.html"),
+            ("/srv", "help/a/b.html"),
+            ("/srv/help", "a/b.html"),
+            ("/home", "/srv/help/a/b.html"),
         ] {
             let shown = from_current(mirror, Path::new(current), "a/b.html");
             assert_eq!(shown, Path::new(expected));
