@@ -1,5 +1,7 @@
 //! kbsync keeps a folder of front-matter HTML files and a hosted knowledge base equal, in both directions.
 
+pub mod cli;
+pub mod config;
 pub mod engine;
 pub mod mirror;
 pub mod model;

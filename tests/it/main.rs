@@ -1,5 +1,15 @@
 //! The integration tests: one binary, a file per theme.
 
+mod cli_check;
+mod cli_config;
+mod cli_init;
+mod cli_new;
+mod cli_service;
+mod cli_stats;
+mod cli_words;
 mod first;
+mod kb;
 mod merge;
+mod schema;
+mod tidy;
 mod world;

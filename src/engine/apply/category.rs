@@ -344,7 +344,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     tx.event(&deed(
                         "update-category",
                         Side::Remote,
-                        &path,
+                        &folder,
                         None,
                         fields.join(", "),
                     ))

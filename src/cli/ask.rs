@@ -1,0 +1,101 @@
+//! Questions to a person at a terminal, on stderr.
+
+use super::{
+    connect::{Account, connect_to},
+    context::Context,
+    failure::Failure,
+    print::escape,
+};
+use crate::{
+    config::{self, parse_service, parse_workspace},
+    model::WorkspaceId,
+    service::{ServiceRead as _, Workspace},
+};
+use dialoguer::{Input, Select};
+use std::io::{self, IsTerminal as _};
+
+/// Tells whether somebody is there to answer.
+pub(super) fn possible() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks for the service's address.
+pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
+    let written: String = Input::new()
+        .with_prompt("Address of the service")
+        .validate_with(|text: &String| checked(parse_service(text, insecure_http)))
+        .interact_text()
+        .map_err(unanswered)?;
+    parse_service(&written, insecure_http).map_err(|wrong| wrong.given_by("the service").into())
+}
+
+/// Asks for the workspace and gives its id, with its name where that is known.
+///
+/// With a token there is a list to choose from; the service lists only what the caller created, so any
+/// other id may be pasted.
+pub(super) async fn workspace(
+    service: &str,
+    context: &Context,
+) -> Result<(WorkspaceId, Option<String>), Failure> {
+    let listed = match listed(service, context).await {
+        Ok(listed) => listed,
+        Err(failure) => {
+            context.out.failure(&failure);
+            context
+                .out
+                .note("the workspaces cannot be listed, so paste the id of one");
+            Vec::new()
+        }
+    };
+    if listed.is_empty() {
+        return pasted().map(|id| (id, None));
+    }
+    let mut choices: Vec<String> = listed
+        .iter()
+        .map(|one| format!("{} ({})", escape(&one.name), one.id))
+        .collect();
+    choices.push("another one: paste its id".to_owned());
+    let chosen = Select::new()
+        .with_prompt("Workspace")
+        .items(&choices)
+        .default(0)
+        .interact()
+        .map_err(unanswered)?;
+    match listed.into_iter().nth(chosen) {
+        Some(one) => Ok((one.id, Some(one.name))),
+        None => pasted().map(|id| (id, None)),
+    }
+}
+
+async fn listed(service: &str, context: &Context) -> Result<Vec<Workspace>, Failure> {
+    let request = context.request();
+    let token = config::token_from_environment(&request);
+    let account = Account {
+        service,
+        token: token.as_ref(),
+        user_state_dir: &config::user_state_dir(request.env)?,
+        budget: config::Options::standard().budget,
+    };
+    let client = connect_to(context, account)?;
+    Ok(client.workspaces().await?)
+}
+
+fn pasted() -> Result<WorkspaceId, Failure> {
+    let written: String = Input::new()
+        .with_prompt("Id of the workspace")
+        .validate_with(|text: &String| checked(parse_workspace(text)))
+        .interact_text()
+        .map_err(unanswered)?;
+    parse_workspace(&written).map_err(|wrong| wrong.given_by("the workspace").into())
+}
+
+fn checked<T>(parsed: Result<T, crate::config::Wrong>) -> Result<(), String> {
+    match parsed {
+        Ok(_) => Ok(()),
+        Err(wrong) => Err(format!("{}; {}", wrong.message, wrong.remedy)),
+    }
+}
+
+fn unanswered(error: dialoguer::Error) -> Failure {
+    Failure::failed(anyhow::Error::new(error).context("no answer could be read"))
+}

@@ -1,0 +1,207 @@
+//! `kbsync check`: looks through the files without asking anyone, for editors and CI.
+//!
+//! It needs no token, no network and no state, and changes nothing. `rules` says what is wrong; this
+//! file reads the mirror and prints.
+
+mod read;
+mod rules;
+
+use super::{
+    Outcome,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    paths,
+    print::{DIM, ERROR, HELP, WARNING, escape},
+};
+use crate::config::{self, Folders};
+use rules::{Finding, Level};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Looks for what is wrong in the files.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Files or folders to report on [default: all]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// How findings are written
+    #[arg(long, value_enum, default_value_t = Format::Text, value_name = "FORMAT")]
+    format: Format,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Format {
+    /// For people and editors
+    Text,
+    /// One JSON object
+    Json,
+    /// Annotations of GitHub
+    Github,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    files: usize,
+    errors: usize,
+    warnings: usize,
+    findings: &'a [Finding],
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let folders = config::folders(&context.request())?;
+    let wanted = wanted(args, context, &folders)?;
+    let (mut files, mut findings) = (0, Vec::new());
+    for prefix in &folders.prefixes {
+        let read = read::read(&folders.mirror.join(prefix))?;
+        files += read.articles.len();
+        findings.extend(rules::check(&read).into_iter().map(|found| Finding {
+            path: format!("{prefix}{}", found.path),
+            ..found
+        }));
+    }
+    findings
+        .retain(|found| wanted.is_empty() || wanted.iter().any(|path| lies_in(&found.path, path)));
+    let count = |level| findings.iter().filter(|one| one.level == level).count();
+    let report = Report {
+        version: 1,
+        files,
+        errors: count(Level::Error),
+        warnings: count(Level::Warning),
+        findings: &findings,
+    };
+    print(&report, args, context, &folders)?;
+    Ok(if report.errors > 0 {
+        ExitCode::Partial
+    } else {
+        ExitCode::Done
+    })
+}
+
+/// The paths to report on; each must be there.
+fn wanted(args: &Args, context: &Context, folders: &Folders) -> Result<Vec<String>, Failure> {
+    let mut wanted = Vec::new();
+    for path in &args.paths {
+        let below = paths::in_mirror(&folders.mirror, &context.current, path)?;
+        if !folders.mirror.join(&below).exists() {
+            return Err(Failure::usage(
+                format!("{} does not exist", path.display()),
+                "name files or folders of the mirror, or none for all",
+            ));
+        }
+        wanted.push(below);
+    }
+    Ok(wanted)
+}
+
+fn lies_in(path: &str, folder: &str) -> bool {
+    folder.is_empty()
+        || path
+            .strip_prefix(folder)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+fn print(
+    report: &Report<'_>,
+    args: &Args,
+    context: &Context,
+    folders: &Folders,
+) -> Result<(), Failure> {
+    let near = |path: &str| {
+        let path = paths::from_current(&folders.mirror, &context.current, path);
+        paths::slashed(&path)
+    };
+    if context.out.json || args.format == Format::Json {
+        return Ok(context.out.json(report)?);
+    }
+    for found in report.findings {
+        let path = near(&found.path);
+        context.out.line(match args.format {
+            Format::Github => for_github(found, &path),
+            Format::Text | Format::Json => for_people(found, &path),
+        })?;
+    }
+    let counted = |number: usize, word: &str| match number {
+        1 => format!("1 {word}"),
+        _ => format!("{number} {word}s"),
+    };
+    context.out.note(format!(
+        "{}, {}, {}",
+        counted(report.files, "file"),
+        counted(report.errors, "error"),
+        counted(report.warnings, "warning")
+    ));
+    Ok(())
+}
+
+fn for_people(found: &Finding, path: &str) -> String {
+    let (style, level) = match found.level {
+        Level::Error => (ERROR, "error"),
+        Level::Warning => (WARNING, "warning"),
+    };
+    let line = match found.line {
+        Some(line) => format!(":{line}"),
+        None => String::new(),
+    };
+    format!(
+        "{}{line}: {style}{level}:{style:#} {} {DIM}[{}]{DIM:#}\n  {HELP}help:{HELP:#} {}",
+        escape(path),
+        escape(&found.message),
+        found.rule,
+        escape(&found.help)
+    )
+}
+
+/// An annotation: `::error file=PATH,line=N,title=RULE::MESSAGE`, escaped as the runner reads it.
+fn for_github(found: &Finding, path: &str) -> String {
+    let text = |text: &str| {
+        text.replace('%', "%25")
+            .replace('\r', "%0D")
+            .replace('\n', "%0A")
+    };
+    let property = |value: &str| text(value).replace(':', "%3A").replace(',', "%2C");
+    let level = match found.level {
+        Level::Error => "error",
+        Level::Warning => "warning",
+    };
+    let line = match found.line {
+        Some(line) => format!(",line={line}"),
+        None => String::new(),
+    };
+    let message = text(&format!("{}; {}", found.message, found.help));
+    format!(
+        "::{level} file={}{line},title={}::{message}",
+        property(path),
+        found.rule
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn annotations_cannot_be_forged() {
+        let found = Finding {
+            path: String::new(),
+            line: Some(3),
+            level: Level::Error,
+            rule: "dead-link",
+            message: "a\n::error::b 100%".into(),
+            help: "c".into(),
+        };
+        assert_eq!(
+            for_github(&found, "a,b:c/d.html"),
+            "::error file=a%2Cb%3Ac/d.html,line=3,title=dead-link::a%0A::error::b 100%25; c"
+        );
+    }
+
+    #[test]
+    fn folders_hold_what_lies_in_them() {
+        assert!(lies_in("a/b.html", "a"));
+        assert!(lies_in("a/b.html", "a/b.html"));
+        assert!(lies_in("a/b.html", ""));
+        assert!(!lies_in("ab/b.html", "a"));
+    }
+}

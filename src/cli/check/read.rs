@@ -1,0 +1,88 @@
+//! Reads the folder of one workspace for `check`.
+
+use super::rules::Files;
+use crate::{
+    cli::failure::Failure,
+    mirror::{
+        disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
+        document::MAX_FILE,
+        layout::{IGNORE_FILE, Layout, RootVerdict, Verdict},
+    },
+    model::Place,
+};
+use std::path::Path;
+
+/// Reads every file that is or ought to be an article, and what links may lead to.
+pub(super) fn read(root: &Path) -> Result<Files, Failure> {
+    let disk = RealDisk::open(root)?;
+    let mut files = Files::default();
+    let layout = layout(&disk, &mut files)?;
+    for entry in disk.list(At::Root)?.entries {
+        files.targets.insert(entry.name.clone());
+        match layout.in_root(&entry.name, entry.kind) {
+            RootVerdict::Category => folder(&disk, &layout, &entry.name, &mut files)?,
+            RootVerdict::Stray(why) => files.strays.push((entry.name, why)),
+            RootVerdict::Aside | RootVerdict::Ignored(_) => {}
+        }
+    }
+    Ok(files)
+}
+
+fn layout(disk: &RealDisk, files: &mut Files) -> Result<Layout, Failure> {
+    let is_file = disk
+        .look(At::Root, IGNORE_FILE)?
+        .is_some_and(|entry| entry.kind == Kind::File);
+    if !is_file {
+        return Ok(Layout::default());
+    }
+    let content = disk.read(At::Root, IGNORE_FILE, MAX_FILE)?;
+    let (layout, problems) = Layout::new(&String::from_utf8_lossy(&content.bytes));
+    let told = problems
+        .into_iter()
+        .map(|why| (IGNORE_FILE.to_owned(), why));
+    files.strays.extend(told);
+    Ok(layout)
+}
+
+fn folder(disk: &RealDisk, layout: &Layout, name: &str, files: &mut Files) -> Result<(), Failure> {
+    for entry in disk.list(At::Folder(name))?.entries {
+        let place = Place::new(name, entry.name.as_str());
+        files.targets.insert(place.to_string());
+        match layout.in_folder(name, &entry.name, entry.kind) {
+            Verdict::Article => {
+                if let Some(bytes) = bytes(disk, &place, files) {
+                    files.articles.insert(place, bytes);
+                }
+            }
+            Verdict::CategoryFile => {
+                if let Some(bytes) = bytes(disk, &place, files) {
+                    files.categories.insert(name.to_owned(), bytes);
+                }
+            }
+            Verdict::ConflictCopy => files.conflicts.push(place),
+            // What is out of scope on purpose deserves no word.
+            Verdict::NoArticle(_) if layout.ignores(&place) => {}
+            Verdict::NoArticle(why) | Verdict::Stray(why) => {
+                files.strays.push((place.to_string(), why));
+            }
+            Verdict::Aside => {}
+        }
+    }
+    Ok(())
+}
+
+/// Reads a file; one that cannot be read is noted, and one that is gone by now is not.
+///
+/// A file over the limit comes cut off, and one byte too long: so it is found to be too large.
+fn bytes(disk: &RealDisk, place: &Place, files: &mut Files) -> Option<Vec<u8>> {
+    match disk.read(At::Folder(&place.folder), &place.file, MAX_FILE + 1) {
+        Ok(content) => Some(content.bytes),
+        Err(error) if error.kind == DiskErrorKind::NotFound => None,
+        Err(error) => {
+            files
+                .unreadable
+                .push((place.to_string(), error.to_string()));
+            None
+        }
+    }
+}

@@ -1,0 +1,512 @@
+//! What `kbsync check` finds wrong in the files of one workspace.
+//!
+//! Takes what was read and gives findings: no files are touched here. Findings come in the order of
+//! path and line, and each names its rule and its remedy.
+
+use crate::{
+    mirror::document::{CategoryDocument, Document, NotReady},
+    model::{
+        Place,
+        lint::{self, Severity},
+        path::{CATEGORY_FILE, EXTENSION, slug_of_stem},
+    },
+};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// How bad a finding is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Level {
+    /// Could be better.
+    Warning,
+    /// Is broken, or would not be pushed.
+    Error,
+}
+
+/// Something to look at.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub(super) struct Finding {
+    pub(super) path: String,
+    pub(super) line: Option<usize>,
+    pub(super) level: Level,
+    pub(super) rule: &'static str,
+    pub(super) message: String,
+    pub(super) help: String,
+}
+
+/// What lies in the folder of one workspace.
+#[derive(Debug, Default)]
+pub(super) struct Files {
+    /// Articles' files and their bytes.
+    pub(super) articles: BTreeMap<Place, Vec<u8>>,
+    /// The bytes of `_category.yaml`, by folder.
+    pub(super) categories: BTreeMap<String, Vec<u8>>,
+    /// Everything that a link may lead to: paths with `/`, folders among them.
+    pub(super) targets: BTreeSet<String>,
+    /// Copies that wait for a conflict to be settled.
+    pub(super) conflicts: Vec<Place>,
+    /// What lies where articles lie and is none, and why.
+    pub(super) strays: Vec<(String, String)>,
+    /// Files that could not be read, and why.
+    pub(super) unreadable: Vec<(String, String)>,
+}
+
+/// Checks all files together.
+pub(super) fn check(files: &Files) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut articles = Vec::new();
+    for (place, bytes) in &files.articles {
+        match Document::parse(bytes) {
+            Ok(document) => articles.push((place, document)),
+            Err(problem) => findings.push(not_ready(place.to_string(), "front-matter", problem)),
+        }
+    }
+    let mut slugs = Vec::new();
+    for (place, document) in &articles {
+        slugs.extend(slug(place, document, &mut findings));
+        body(place, document, &mut findings);
+    }
+    categories(files, &mut findings);
+    let titled = |name: &str| format!("choose another name for one of them, or set `{name}`");
+    doubles(slugs, "double-slug", &titled("slug:"), &mut findings);
+    let ids = articles
+        .iter()
+        .filter_map(|(place, document)| Some((document.id()?.to_string(), place.to_string())));
+    let remedy = "remove the `id:` line of the copy: it becomes a new article";
+    doubles(ids, "double-id", remedy, &mut findings);
+    let known = link_targets(files, &articles);
+    for (place, document) in &articles {
+        dead_links(place, document, &known, &mut findings);
+    }
+    findings.extend(files.conflicts.iter().map(conflict));
+    findings.extend(files.unreadable.iter().map(|(path, why)| {
+        let help = "check the file's rights, or try again when it is at rest";
+        whole_file(
+            path,
+            Level::Error,
+            "unreadable",
+            format!("failed to {why}"),
+            help,
+        )
+    }));
+    findings.extend(files.strays.iter().map(|(path, why)| {
+        let help = "if that is meant, name it in .kbsyncignore";
+        whole_file(
+            path,
+            Level::Warning,
+            "stray",
+            format!("not synced: {why}"),
+            help,
+        )
+    }));
+    findings.sort();
+    findings
+}
+
+fn not_ready(path: String, rule: &'static str, problem: NotReady) -> Finding {
+    Finding {
+        path,
+        line: problem.line,
+        level: Level::Error,
+        rule,
+        message: problem.message,
+        help: problem.remedy,
+    }
+}
+
+/// Finds the slug of a file, and the folder that it must be unique in.
+fn slug(
+    place: &Place,
+    document: &Document,
+    findings: &mut Vec<Finding>,
+) -> Option<(String, String)> {
+    let slug = match document.slug() {
+        Some(slug) => slug.to_owned(),
+        None => match slug_of_stem(place.stem()) {
+            Ok(slug) => slug,
+            Err(problem) => {
+                findings.push(Finding {
+                    path: place.to_string(),
+                    line: None,
+                    level: Level::Error,
+                    rule: "file-name",
+                    message: format!("the name {:?} cannot be part of an address", problem.stem),
+                    help: format!(
+                        "rename the file to `{}{EXTENSION}`, or add a line `slug:`",
+                        problem.proposal
+                    ),
+                });
+                return None;
+            }
+        },
+    };
+    Some((format!("{}/{slug}", place.folder), place.to_string()))
+}
+
+fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
+    let before = lines_before_body(document);
+    for found in lint::lint_html(document.text()) {
+        findings.push(Finding {
+            path: place.to_string(),
+            line: Some(before + found.line),
+            level: match found.severity {
+                Severity::Warning => Level::Warning,
+                Severity::Error => Level::Error,
+            },
+            rule: found.rule,
+            message: found.message,
+            help: found.remedy,
+        });
+    }
+}
+
+/// The lines of front matter: all of the file's but the body's and the newline that ends the file.
+fn lines_before_body(document: &Document) -> usize {
+    let source = document.source();
+    let all = source.matches('\n').count();
+    let end = usize::from(source.ends_with('\n'));
+    all.saturating_sub(document.text().matches('\n').count() + end)
+}
+
+fn categories(files: &Files, findings: &mut Vec<Finding>) {
+    let mut slugs = Vec::new();
+    let mut ids = Vec::new();
+    let folders: BTreeSet<&String> = files
+        .categories
+        .keys()
+        .chain(files.articles.keys().map(|place| &place.folder))
+        .collect();
+    for folder in folders {
+        let path = format!("{folder}/{CATEGORY_FILE}");
+        let words = match files
+            .categories
+            .get(folder)
+            .map(|bytes| CategoryDocument::parse(bytes))
+        {
+            Some(Ok(document)) => Some(document),
+            Some(Err(problem)) => {
+                findings.push(not_ready(path.clone(), "category-file", problem));
+                continue;
+            }
+            None => None,
+        };
+        if let Some(id) = words.as_ref().and_then(CategoryDocument::id) {
+            ids.push((id.to_string(), path.clone()));
+        }
+        match words.as_ref().and_then(CategoryDocument::slug) {
+            Some(slug) => slugs.push((slug.to_owned(), path)),
+            None => match slug_of_stem(folder) {
+                Ok(slug) => slugs.push((slug, folder.clone())),
+                Err(problem) => findings.push(Finding {
+                    path: folder.clone(),
+                    line: None,
+                    level: Level::Error,
+                    rule: "folder-name",
+                    message: format!("the name {:?} cannot be part of an address", problem.stem),
+                    help: format!(
+                        "rename the folder to `{}`, or add a line `slug:` to its {CATEGORY_FILE}",
+                        problem.proposal
+                    ),
+                }),
+            },
+        }
+    }
+    let remedy = "choose another name for one of the folders, or set `slug:`";
+    doubles(slugs, "double-slug", remedy, findings);
+    let remedy = "remove the `id:` line of the copy: it becomes a new category";
+    doubles(ids, "double-id", remedy, findings);
+}
+
+/// Reports every path whose key another one has too.
+fn doubles(
+    keyed: impl IntoIterator<Item = (String, String)>,
+    rule: &'static str,
+    help: &str,
+    findings: &mut Vec<Finding>,
+) {
+    let mut by_key: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for (key, path) in keyed {
+        by_key.entry(key).or_default().push(path);
+    }
+    for (key, paths) in by_key.into_iter().filter(|(_, paths)| paths.len() > 1) {
+        let what = match rule {
+            "double-id" => "the id",
+            _ => "the slug",
+        };
+        let word = key.rsplit('/').next().unwrap_or(&key);
+        for path in &paths {
+            let others: Vec<&str> = paths
+                .iter()
+                .filter(|other| *other != path)
+                .map(String::as_str)
+                .collect();
+            findings.push(Finding {
+                path: path.clone(),
+                line: None,
+                level: Level::Error,
+                rule,
+                message: format!("{what} `{word}` is also that of {}", others.join(", ")),
+                help: help.to_owned(),
+            });
+        }
+    }
+}
+
+/// Where links may lead: files and folders, and articles by the address that their slug gives them.
+fn link_targets(files: &Files, articles: &[(&Place, Document)]) -> BTreeSet<String> {
+    let folder_slugs: HashMap<&String, String> = files
+        .categories
+        .iter()
+        .filter_map(|(folder, bytes)| {
+            let slug = CategoryDocument::parse(bytes).ok()?.slug()?.to_owned();
+            Some((folder, slug))
+        })
+        .collect();
+    let mut known = files.targets.clone();
+    for (place, document) in articles {
+        let slug = document.slug().unwrap_or(place.stem());
+        known.insert(format!("{}/{slug}", place.folder));
+        if let Some(folder) = folder_slugs.get(&place.folder) {
+            known.insert(folder.clone());
+            known.insert(format!("{folder}/{slug}"));
+        }
+    }
+    known
+}
+
+fn dead_links(
+    place: &Place,
+    document: &Document,
+    known: &BTreeSet<String>,
+    findings: &mut Vec<Finding>,
+) {
+    let before = lines_before_body(document);
+    for (line, target) in lint::relative_links(document.text()) {
+        let leads = resolve(&place.folder, &target)
+            .is_some_and(|path| path.is_empty() || known.contains(&path));
+        if !leads {
+            findings.push(Finding {
+                path: place.to_string(),
+                line: Some(before + line),
+                level: Level::Error,
+                rule: "dead-link",
+                message: format!("the link to {target:?} leads nowhere"),
+                help: "correct the path, which counts from this file, or write the whole address"
+                    .to_owned(),
+            });
+        }
+    }
+}
+
+/// The path from the workspace's folder that a link in one of its folders leads to; `None`: out of it.
+fn resolve(folder: &str, target: &str) -> Option<String> {
+    let mut parts = vec![folder];
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+fn conflict(place: &Place) -> Finding {
+    whole_file(
+        &place.to_string(),
+        Level::Warning,
+        "open-conflict",
+        "a conflict waits here: the article is held, both ways".to_owned(),
+        "take what you need from this copy into the article, then delete the copy",
+    )
+}
+
+fn whole_file(
+    path: &str,
+    level: Level,
+    rule: &'static str,
+    message: String,
+    help: &str,
+) -> Finding {
+    Finding {
+        path: path.to_owned(),
+        line: None,
+        level,
+        rule,
+        message,
+        help: help.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+
+    fn files(articles: &[(&str, &str, &str)]) -> Files {
+        let mut files = Files::default();
+        for (folder, file, text) in articles {
+            files.targets.insert((*folder).to_owned());
+            files.targets.insert(format!("{folder}/{file}"));
+            files
+                .articles
+                .insert(Place::new(*folder, *file), text.as_bytes().to_vec());
+        }
+        files
+    }
+
+    fn article(more: &str, body: &str) -> String {
+        format!("---\ntitle: T\n{more}---\n{body}\n")
+    }
+
+    /// The rules found, with path and line.
+    #[track_caller]
+    fn expect(files: &Files, expected: &[(&str, Option<usize>, &str)]) {
+        let findings = check(files);
+        let found: Vec<_> = findings
+            .iter()
+            .map(|one| (one.path.as_str(), one.line, one.rule))
+            .collect();
+        assert_eq!(found, expected, "{findings:#?}");
+        assert!(findings.iter().all(|one| !one.help.is_empty()));
+    }
+
+    #[test]
+    fn good_files_have_no_findings() {
+        let text = article(
+            "",
+            "<p>See <a href=\"b\">b</a>, <a href=\"../x/b.html#top\">b</a>, <a href=\"..\">up</a></p>",
+        );
+        expect(
+            &files(&[
+                ("x", "a.html", &text),
+                ("x", "b.html", &article("", "<p>b</p>")),
+            ]),
+            &[],
+        );
+    }
+
+    #[test]
+    fn f122_broken_front_matter_has_a_line() {
+        expect(
+            &files(&[
+                ("x", "a.html", "---\ntitle: [a\n---\n"),
+                ("x", "b.html", "no front matter"),
+            ]),
+            &[
+                ("x/a.html", Some(2), "front-matter"),
+                ("x/b.html", Some(1), "front-matter"),
+            ],
+        );
+    }
+
+    #[test]
+    fn s8_a_title_over_255_characters_is_found() {
+        let text = format!("---\ntitle: {}\n---\nx\n", "ü".repeat(256));
+        expect(
+            &files(&[("x", "a.html", &text)]),
+            &[("x/a.html", Some(2), "front-matter")],
+        );
+    }
+
+    #[test]
+    fn lines_count_from_the_top_of_the_file() {
+        let body = "<p>one</p>\n<div>\n<p>two</p>";
+        let text = article("keywords: k\n", body);
+        expect(
+            &files(&[("x", "a.html", &text)]),
+            &[("x/a.html", Some(6), "unclosed-tag")],
+        );
+        let crlf = text.replace('\n', "\r\n");
+        expect(
+            &files(&[("x", "a.html", &crlf)]),
+            &[("x/a.html", Some(6), "unclosed-tag")],
+        );
+        let no_end = text.trim_end();
+        expect(
+            &files(&[("x", "a.html", no_end)]),
+            &[("x/a.html", Some(6), "unclosed-tag")],
+        );
+    }
+
+    #[test]
+    fn f054_doubles_name_each_other() {
+        let with_id = article(&format!("id: {ID}\n"), "x");
+        let slugged = article("slug: c\n", "x");
+        expect(
+            &files(&[
+                ("x", "a.html", &with_id),
+                ("y", "b.html", &with_id),
+                ("x", "c.html", &article("", "x")),
+                ("x", "d.html", &slugged),
+                ("y", "c.html", &article("", "x")),
+            ]),
+            &[
+                ("x/a.html", None, "double-id"),
+                ("x/c.html", None, "double-slug"),
+                ("x/d.html", None, "double-slug"),
+                ("y/b.html", None, "double-id"),
+            ],
+        );
+    }
+
+    #[test]
+    fn names_that_cannot_be_addresses_are_found() {
+        let mut some = files(&[("Über uns", "Was ist.html", &article("", "x"))]);
+        expect(
+            &some,
+            &[
+                ("Über uns", None, "folder-name"),
+                ("Über uns/Was ist.html", None, "file-name"),
+            ],
+        );
+        some.categories.insert(
+            "Über uns".into(),
+            b"name: \xc3\x9cber uns\nslug: about\n".to_vec(),
+        );
+        expect(&some, &[("Über uns/Was ist.html", None, "file-name")]);
+        some.categories
+            .insert("b".into(), b"slug: about\n".to_vec());
+        some.categories.insert("c".into(), b": [".to_vec());
+        let rules: Vec<_> = check(&some).iter().map(|one| one.rule).collect();
+        assert_eq!(
+            rules,
+            ["double-slug", "category-file", "file-name", "double-slug"]
+        );
+    }
+
+    #[test]
+    fn links_that_lead_nowhere_are_found() {
+        let body = "<a href=\"b.html\">b</a>\n<a href=\"../y/c\">c</a> <img src=\"../../x.png\" alt=\"\">\n\
+                    <a href=\"https://example.com/z\">z</a> <a href=\"#top\">t</a> <a href=\"../y/gone\">g</a>";
+        expect(
+            &files(&[
+                ("x", "a.html", &article("", body)),
+                ("x", "b.html", &article("", "x")),
+                ("y", "d.html", &article("slug: c\n", "x")),
+            ]),
+            &[
+                ("x/a.html", Some(5), "dead-link"),
+                ("x/a.html", Some(6), "dead-link"),
+            ],
+        );
+    }
+
+    #[test]
+    fn missing_alt_texts_and_open_conflicts_are_warnings() {
+        let mut some = files(&[("x", "a.html", &article("", "<img src=\"/i.png\">"))]);
+        some.conflicts.push(Place::new("x", "a.conflict.html"));
+        expect(
+            &some,
+            &[
+                ("x/a.conflict.html", None, "open-conflict"),
+                ("x/a.html", Some(4), "image-alt"),
+            ],
+        );
+        assert!(check(&some).iter().all(|one| one.level == Level::Warning));
+    }
+}

@@ -1,0 +1,20 @@
+//! `kbsync completions`: completions for a shell.
+
+use super::{Cli, Outcome, context::Context, exit::ExitCode};
+use clap::CommandFactory as _;
+
+/// Prints the completions for a shell.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// The shell
+    #[arg(value_enum)]
+    shell: clap_complete::Shell,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    // Rendered first: the generator itself cannot bear a closed pipe.
+    let mut text = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "kbsync", &mut text);
+    context.out.bytes(&text)?;
+    Ok(ExitCode::Done)
+}

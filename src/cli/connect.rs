@@ -1,0 +1,94 @@
+//! From settings to a client: the token, whom it belongs to, and the budget that pays.
+
+use super::{context::Context, exit::ExitCode, failure::Failure};
+use crate::{
+    config::{BudgetLimits, Config, TokenSource},
+    service::{
+        budget::{Budget, Limits},
+        client::{Client, ClientError, ClientOptions, WaitNote},
+        origin::{Origin, OriginError, check_origin},
+        token::Token,
+    },
+};
+use secrecy::ExposeSecret as _;
+use std::{path::Path, sync::Arc, time::Duration};
+
+const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYNC_USER_STATE_DIR";
+
+/// Makes a client for the service of the settings. Sends nothing.
+pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Failure> {
+    let account = Account {
+        service: &config.service,
+        token: config.token.as_ref(),
+        user_state_dir: &config.user_state_dir,
+        budget: config.options.budget,
+    };
+    connect_to(context, account)
+}
+
+/// A service, and who asks it.
+#[derive(Clone, Copy)]
+pub(super) struct Account<'a> {
+    pub(super) service: &'a str,
+    pub(super) token: Option<&'a TokenSource>,
+    pub(super) user_state_dir: &'a Path,
+    pub(super) budget: BudgetLimits,
+}
+
+/// Makes a client. The token goes only to the origin that it belongs to (failures row 133).
+pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Client, Failure> {
+    let source = account.token.ok_or_else(TokenSource::missing)?;
+    let secret = source.read(&*context.env)?;
+    let token = Token::new(secret.expose_secret())
+        .map_err(|error| Failure::usage(error.to_string(), "put the token there alone"))?;
+    let origin = Origin::of(account.service).map_err(|error| {
+        Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
+    })?;
+    let dir = account.user_state_dir;
+    check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?;
+    let budget = Budget::open(dir, &origin, &token, limits(account.budget)).map_err(|error| {
+        let message = format!("failed to open the request budget in {}", dir.display());
+        Failure::failed(anyhow::Error::new(error).context(message)).help(OTHER_DIR)
+    })?;
+    let mut options = ClientOptions::new(account.service, token, budget);
+    options.allow_insecure_http = context.global.insecure_http;
+    let out = context.out;
+    options.notify = Some(Arc::new(move |note: WaitNote| {
+        // In whole seconds: nobody waits by the millisecond.
+        let wait = Duration::from_secs(note.wait.as_secs().max(1));
+        let wait = humantime::format_duration(wait);
+        out.note(format!("{}: waiting {wait}", note.reason));
+    }));
+    Client::new(options).map_err(no_client)
+}
+
+fn limits(limits: BudgetLimits) -> Limits {
+    Limits {
+        per_minute: limits.per_minute,
+        per_day: limits.per_day,
+        reserve_for_pushes_percent: u8::try_from(limits.reserve_for_pushes).unwrap_or(u8::MAX),
+    }
+}
+
+fn not_trusted(error: OriginError) -> Failure {
+    match &error {
+        OriginError::Elsewhere { known, asked } => Failure::usage(
+            format!(
+                "this token belongs to {}, and was not sent to {asked}",
+                known.join(", ")
+            ),
+            format!("check `service:`; if {asked} is right, allow it with --trust-service"),
+        ),
+        OriginError::Unknown { .. } => Failure::failed(error).help(OTHER_DIR),
+    }
+}
+
+fn no_client(error: ClientError) -> Failure {
+    match &error {
+        ClientError::Address(_) | ClientError::Insecure { .. } => Failure {
+            code: ExitCode::Usage,
+            ..Failure::failed(error)
+        },
+        ClientError::Transport(_) => Failure::failed(error),
+    }
+}

@@ -1,0 +1,110 @@
+//! What the operating system says: rights, file system, limits on watches. Reads, never writes.
+
+use super::{Check, Verdict, writable};
+use std::path::Path;
+
+/// Fewer watches than this are soon used up by editors and other tools.
+#[cfg(target_os = "linux")]
+const FEW_WATCHES: u64 = 8192;
+
+/// Looks at the machine that the mirror is on.
+pub(super) fn checks(mirror: &Path) -> Vec<Check> {
+    let mut checks = vec![writable(mirror)];
+    #[cfg(target_os = "linux")]
+    {
+        checks.push(file_system(mirror));
+        checks.push(watches());
+    }
+    checks
+}
+
+#[cfg(target_os = "linux")]
+fn file_system(mirror: &Path) -> Check {
+    let found = match rustix::fs::statfs(mirror) {
+        Ok(found) => found,
+        Err(error) => {
+            let message = format!("the file system cannot be asked: {error}");
+            return Check::new("file-system", Verdict::Unknown, message);
+        }
+    };
+    // The field's width and sign differ by platform; the magic numbers have 32 bits.
+    let magic = u32::try_from(i128::from(found.f_type) & 0xffff_ffff).unwrap_or(0);
+    match known(magic) {
+        Some((name, false)) => Check::good("file-system", name),
+        Some((name, true)) => Check::new(
+            "file-system",
+            Verdict::Warning,
+            format!("{name}: a shared file system, which may tell of no changes made elsewhere"),
+        )
+        .help("kbsync looks through the files every `rescan` instead, and keeps its state without shared memory"),
+        None => Check::good("file-system", format!("of kind {magic:#x}")),
+    }
+}
+
+/// Names file systems by their magic numbers (`linux/magic.h`), and tells whether they are shared.
+#[cfg(target_os = "linux")]
+const fn known(magic: u32) -> Option<(&'static str, bool)> {
+    Some(match magic {
+        0xef53 => ("ext2, ext3 or ext4", false),
+        0x5846_5342 => ("xfs", false),
+        0x9123_683e => ("btrfs", false),
+        0xf2f5_2010 => ("f2fs", false),
+        0x2fc1_2fc1 => ("zfs", false),
+        0x0102_1994 => ("tmpfs: its files are gone after a restart", false),
+        0x794c_7630 => ("overlay: its files may go with the container", false),
+        0x6969 => ("NFS", true),
+        0x517b | 0xff53_4d42 | 0xfe53_4d42 => ("SMB", true),
+        0x6573_5546 => ("FUSE or virtiofs", true),
+        0x0102_1997 => ("9p", true),
+        0x00c3_6400 => ("Ceph", true),
+        0x786f_4256 => ("a VirtualBox folder", true),
+        _ => return None,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn watches() -> Check {
+    let read = |name: &str| {
+        std::fs::read_to_string(format!("/proc/sys/fs/inotify/{name}"))
+            .ok()
+            .and_then(|text| text.trim().parse::<u64>().ok())
+    };
+    let (Some(watches), Some(instances)) = (read("max_user_watches"), read("max_user_instances"))
+    else {
+        let message = "the limits on file watches cannot be read";
+        return Check::new("watches", Verdict::Unknown, message)
+            .help("`kbsync run` looks through the files every `rescan` where watching fails");
+    };
+    judge(watches, instances)
+}
+
+#[cfg(target_os = "linux")]
+fn judge(watches: u64, instances: u64) -> Check {
+    let message = format!("{watches} watches, {instances} instances allowed for this user");
+    if watches < FEW_WATCHES || instances < 16 {
+        return Check::new("watches", Verdict::Warning, message).help(
+            "raise fs.inotify.max_user_watches to 65536 and max_user_instances to 128 with sysctl",
+        );
+    }
+    Check::good("watches", message)
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f077_few_watches_are_worth_a_look() {
+        assert_eq!(judge(65_536, 128).result, Verdict::Good);
+        assert_eq!(judge(100, 128).result, Verdict::Warning);
+        assert_eq!(judge(65_536, 1).result, Verdict::Warning);
+    }
+
+    #[test]
+    fn f098_shared_file_systems_are_named() {
+        assert_eq!(known(0x6969), Some(("NFS", true)));
+        assert_eq!(known(0x6573_5546).map(|(_, shared)| shared), Some(true));
+        assert_eq!(known(0xef53).map(|(_, shared)| shared), Some(false));
+        assert_eq!(known(1), None);
+    }
+}

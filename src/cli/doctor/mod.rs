@@ -1,0 +1,238 @@
+//! `kbsync doctor`: what is wrong here, and what to do about it.
+//!
+//! It looks at everything even after the first fault, changes nothing, and makes one request per
+//! workspace. `machine` asks the operating system; the rest asks our own modules.
+
+mod machine;
+
+use super::{
+    Outcome,
+    connect::connect,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    print::{DIM, ERROR, GOOD, WARNING, escape_block},
+};
+use crate::{
+    config::{Config, Need, Root, TokenSource, find_mirror},
+    mirror::lock::Lock,
+    service::{Service as _, ServiceRead as _, client::Client},
+    state::{Binding, Store},
+};
+use serde::Serialize;
+use std::path::Path;
+
+/// How one look ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Good,
+    Warning,
+    Bad,
+    Unknown,
+}
+
+/// One look.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    result: Verdict,
+    message: String,
+    help: Option<String>,
+    #[serde(skip)]
+    code: ExitCode,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    healthy: bool,
+    checks: &'a [Check],
+}
+
+impl Check {
+    fn new(name: &'static str, result: Verdict, message: impl Into<String>) -> Self {
+        Self {
+            name,
+            result,
+            message: message.into(),
+            help: None,
+            code: match result {
+                Verdict::Good | Verdict::Warning | Verdict::Unknown => ExitCode::Done,
+                Verdict::Bad => ExitCode::Failed,
+            },
+        }
+    }
+
+    fn good(name: &'static str, message: impl Into<String>) -> Self {
+        Self::new(name, Verdict::Good, message)
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// A failure of a library call, with its code and remedy.
+    fn failed(name: &'static str, failure: &Failure) -> Self {
+        let causes: Vec<String> = failure.error.chain().map(ToString::to_string).collect();
+        Self {
+            help: failure.help.clone(),
+            code: failure.code,
+            ..Self::new(name, Verdict::Bad, causes.join(": "))
+        }
+    }
+}
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let mut checks = Vec::new();
+    match context.config(Need::Workspace) {
+        Ok(config) => look_around(&config, context, &mut checks).await,
+        Err(failure) => {
+            checks.push(Check::failed("settings", &failure));
+            if let Ok(mirror) = find_mirror(&context.request()) {
+                checks.extend(machine::checks(&mirror));
+            }
+        }
+    }
+    let code = ExitCode::worst(checks.iter().map(|check| check.code));
+    let healthy = checks.iter().all(|check| check.result != Verdict::Bad);
+    if context.out.json {
+        context.out.json(&Report {
+            version: 1,
+            healthy,
+            checks: &checks,
+        })?;
+    } else {
+        for check in &checks {
+            context.out.line(shown(check))?;
+        }
+    }
+    Ok(code)
+}
+
+async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>) {
+    checks.push(Check::good(
+        "settings",
+        match &config.file {
+            Some(file) => file.display().to_string(),
+            None => "from the environment".to_owned(),
+        },
+    ));
+    match connect(context, config) {
+        Ok(client) => {
+            checks.push(Check::good("token", source_of(config)));
+            ask(config, &client, checks).await;
+        }
+        Err(failure) => checks.push(Check::failed("token", &failure)),
+    }
+    for root in config.roots() {
+        checks.push(state(config, &root));
+        checks.push(lock(&root));
+    }
+    checks.extend(machine::checks(&config.mirror));
+}
+
+fn source_of(config: &Config) -> String {
+    match &config.token {
+        Some(TokenSource::Env(name)) => format!("from the variable {name}"),
+        Some(TokenSource::File(path)) => format!("from {}", path.display()),
+        Some(TokenSource::Command(_)) => "from a command".to_owned(),
+        None => "none".to_owned(),
+    }
+}
+
+/// Asks for each workspace: that shows address, token and rights at once.
+async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
+    for entry in &config.workspaces {
+        match client.workspace(entry.id).await {
+            Ok(workspace) => checks.push(Check::good(
+                "service",
+                format!("{} answers for {:?}", config.service, workspace.name),
+            )),
+            Err(error) => {
+                let stops_all = error.stops_all();
+                checks.push(Check::failed("service", &error.into()));
+                if stops_all {
+                    break;
+                }
+            }
+        }
+    }
+    checks.push(budget(config, client));
+}
+
+fn budget(config: &Config, client: &Client) -> Check {
+    let usage = client.usage();
+    let reserve = config.options.budget.per_day * config.options.budget.reserve_for_pushes / 100;
+    let message = format!(
+        "{} requests left in this minute, {} in this day",
+        usage.minute_left, usage.day_left
+    );
+    if usage.day_left <= reserve {
+        return Check::new("budget", Verdict::Warning, message)
+            .help("the rest is kept for pushes; polls go on when older requests are a day old");
+    }
+    Check::good("budget", message)
+}
+
+fn state(config: &Config, root: &Root) -> Check {
+    let binding = Binding {
+        service: config.service.clone(),
+        workspace: root.workspace,
+    };
+    let file = root.state.display();
+    match Store::open_read_only(&root.state, Some(&binding)) {
+        Ok(None) => Check::good("state", format!("none in {file} yet: nothing was synced")),
+        Ok(Some(store)) => match (store.articles(), store.conflicts()) {
+            (Ok(articles), Ok(conflicts)) => {
+                let message = format!("{} articles known in {file}", articles.len());
+                if conflicts.is_empty() {
+                    Check::good("state", message)
+                } else {
+                    let message = format!("{message}, {} conflicts", conflicts.len());
+                    Check::new("state", Verdict::Warning, message)
+                        .help("`kbsync status` lists them, `kbsync resolve` settles them")
+                }
+            }
+            (Err(error), _) | (_, Err(error)) => Check::failed("state", &error.into()),
+        },
+        Err(error) => Check::failed("state", &error.into()),
+    }
+}
+
+fn lock(root: &Root) -> Check {
+    match Lock::holder(&root.path) {
+        Ok(None) => Check::good("lock", "free"),
+        Ok(Some(owner)) => Check::good("lock", format!("{owner} has it")),
+        Err(error) => Check::failed("lock", &error.into()),
+    }
+}
+
+fn shown(check: &Check) -> String {
+    let (style, mark) = match check.result {
+        Verdict::Good => (GOOD, "ok"),
+        Verdict::Warning => (WARNING, "look"),
+        Verdict::Bad => (ERROR, "bad"),
+        Verdict::Unknown => (DIM, "?"),
+    };
+    let message = escape_block(&check.message);
+    let line = format!("{style}{mark:<5}{style:#}{:<12} {message}", check.name);
+    match &check.help {
+        Some(help) => format!("{line}\n{:18}{}", "", escape_block(help)),
+        None => line,
+    }
+}
+
+/// The mirror must be a folder that we may write to.
+fn writable(mirror: &Path) -> Check {
+    match rustix::fs::access(mirror, rustix::fs::Access::WRITE_OK) {
+        Ok(()) => Check::good("mirror", mirror.display().to_string()),
+        Err(error) => Check::new(
+            "mirror",
+            Verdict::Bad,
+            format!("{} cannot be written to: {error}", mirror.display()),
+        )
+        .help("give this user the right to write there; with a read-only mount only `check`, `status` and `diff` work"),
+    }
+}

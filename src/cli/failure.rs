@@ -1,0 +1,212 @@
+//! An error on its way to a person: what failed, why, what to do, and the exit code.
+//!
+//! Errors of the modules below are typed where somebody branches; here they become words. There is
+//! one `From` for each of them, so that one kind of error always has the same code and remedy.
+
+use super::exit::ExitCode;
+use crate::{
+    config::ConfigError,
+    mirror::{
+        disk::{DiskError, DiskErrorKind},
+        lock::LockError,
+    },
+    service::{self, ServiceError},
+    state::{self, StateError},
+};
+use std::{error::Error, fmt, io};
+
+/// Why a command could not do its work.
+#[derive(Debug)]
+pub struct Failure {
+    /// What the shell sees.
+    pub code: ExitCode,
+    /// What failed, with its causes below it.
+    pub error: anyhow::Error,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+impl Failure {
+    /// Wrong usage or settings: code 2.
+    pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            code: ExitCode::Usage,
+            error: anyhow::Error::msg(message.into()),
+            help: Some(help.into()),
+        }
+    }
+
+    /// A plain failure: code 1.
+    pub fn failed(error: impl Into<anyhow::Error>) -> Self {
+        Self {
+            code: ExitCode::Failed,
+            error: error.into(),
+            help: None,
+        }
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Tells whether the reader of our output went away (`kbsync … | head`): that is no error.
+    pub fn is_broken_pipe(&self) -> bool {
+        self.error
+            .chain()
+            .filter_map(|cause| cause.downcast_ref::<io::Error>())
+            .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self {
+            code: ExitCode::Usage,
+            help: error.remedy.clone(),
+            error: error.into(),
+        }
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Self {
+        let (code, help) = advice(&error.kind);
+        Self {
+            code,
+            help: Some(help),
+            error: anyhow::Error::new(FailedTo(error)),
+        }
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        Self {
+            code: code_of(&error.kind),
+            // The remedy is part of the text.
+            help: None,
+            error: anyhow::Error::new(FailedTo(error)),
+        }
+    }
+}
+
+impl From<LockError> for Failure {
+    fn from(error: LockError) -> Self {
+        let (code, help) = match &error {
+            LockError::Taken(_) => (
+                ExitCode::Retry,
+                "wait for it to end, or end it; `kbsync doctor` names it",
+            ),
+            LockError::NotAFolder(_) | LockError::Io { .. } => (
+                ExitCode::Failed,
+                "the private folder `.kbsync` must be a folder that may be written to",
+            ),
+        };
+        Self {
+            code,
+            ..Self::failed(FailedTo(error)).help(help)
+        }
+    }
+}
+
+impl From<DiskError> for Failure {
+    fn from(error: DiskError) -> Self {
+        let code = match error.kind {
+            DiskErrorKind::Changed => ExitCode::Retry,
+            DiskErrorKind::NotFound
+            | DiskErrorKind::Exists
+            | DiskErrorKind::WrongKind
+            | DiskErrorKind::NotEmpty
+            | DiskErrorKind::BadName
+            | DiskErrorKind::Denied
+            | DiskErrorKind::Full
+            | DiskErrorKind::ReadOnly
+            | DiskErrorKind::Replaced
+            | DiskErrorKind::Other => ExitCode::Failed,
+        };
+        Self {
+            code,
+            ..Self::failed(FailedTo(error))
+        }
+    }
+}
+
+/// Errors of the modules below are fragments that fit behind these words.
+#[derive(Debug)]
+struct FailedTo<E>(E);
+
+impl<E: fmt::Display> fmt::Display for FailedTo<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "failed to {}", self.0)
+    }
+}
+
+impl<E: Error> Error for FailedTo<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
+    }
+}
+
+/// Only the printing of results reports bare i/o errors.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::failed(anyhow::Error::new(error).context("the output cannot be written"))
+    }
+}
+
+fn code_of(kind: &state::ErrorKind) -> ExitCode {
+    match kind {
+        state::ErrorKind::ForeignBinding { .. } => ExitCode::Usage,
+        state::ErrorKind::Busy => ExitCode::Retry,
+        state::ErrorKind::Corrupt
+        | state::ErrorKind::Newer { .. }
+        | state::ErrorKind::Older { .. }
+        | state::ErrorKind::Full
+        | state::ErrorKind::Io => ExitCode::Failed,
+    }
+}
+
+fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
+    match kind {
+        service::ErrorKind::Unauthorized => (
+            ExitCode::Failed,
+            "the token was not accepted: check that it is current and belongs to this service".into(),
+        ),
+        service::ErrorKind::Forbidden => (
+            ExitCode::Failed,
+            "ask the workspace's owner for the right to do this, or use another token".into(),
+        ),
+        service::ErrorKind::NotFound | service::ErrorKind::NoEndpoint => (
+            ExitCode::Failed,
+            "check the service's address and the ids in kbsync.yaml".into(),
+        ),
+        service::ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
+        service::ErrorKind::RateLimited { .. } => (
+            ExitCode::Retry,
+            "the service allows 60 requests a minute and 1,440 a day; try again later".into(),
+        ),
+        service::ErrorKind::BudgetSpent { free_in } => {
+            let seconds = std::time::Duration::from_secs(free_in.as_secs());
+            let wait = humantime::format_duration(seconds);
+            (
+                ExitCode::Retry,
+                format!("the requests of this day are spent; try again in {wait}"),
+            )
+        }
+        service::ErrorKind::Unavailable => (
+            ExitCode::Retry,
+            "check the network and the service's address, then try again; `kbsync doctor` looks closer".into(),
+        ),
+        service::ErrorKind::Unreadable => (
+            ExitCode::Failed,
+            "check that the address is that of the service itself, not of a proxy or a login page".into(),
+        ),
+        service::ErrorKind::TooLarge => (
+            ExitCode::Failed,
+            "shorten the article in the dashboard".into(),
+        ),
+    }
+}

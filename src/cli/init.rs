@@ -1,0 +1,136 @@
+//! `kbsync init`: makes a folder a mirror.
+//!
+//! Everything is checked before the file is written, and a file that is there is never overwritten.
+
+use super::{Outcome, ask, context::Context, exit::ExitCode, failure::Failure};
+use crate::{
+    config::{self, NewSettings, parse_poll, parse_service, parse_workspace},
+    model::WorkspaceId,
+};
+use serde::Serialize;
+use std::path::Path;
+
+/// Makes a folder a mirror.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// The service's address [default: KBSYNC_SERVICE]
+    #[arg(long, value_name = "URL")]
+    service: Option<String>,
+    /// The workspace's id [default: KBSYNC_WORKSPACE]
+    #[arg(long, value_name = "ID")]
+    workspace: Option<String>,
+    /// When the service is asked for changes: 5m, or a cron line
+    #[arg(long, value_name = "WHEN")]
+    poll: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    path: &'a Path,
+    service: &'a str,
+    workspace: WorkspaceId,
+}
+
+pub(super) async fn run(args: Args, context: &Context) -> Outcome {
+    let folder = config::new_mirror(&context.request());
+    refuse_occupied(&folder)?;
+    if let Some(poll) = &args.poll {
+        parse_poll(poll).map_err(|wrong| wrong.given_by("--poll"))?;
+    }
+    let settings = chosen(args, context).await?;
+    let path = config::create(&folder, &settings)?;
+    if context.out.json {
+        context.out.json(&Report {
+            version: 1,
+            path: &path,
+            service: &settings.service,
+            workspace: settings.workspace,
+        })?;
+    } else {
+        context.out.line(path.display().to_string())?;
+        context
+            .out
+            .note("next: give the token in KBSYNC_TOKEN (or see `token:` in the file), then `kbsync doctor`");
+    }
+    Ok(ExitCode::Done)
+}
+
+/// Refuses a folder that is a mirror, lies in one, or holds one (failures row 120).
+fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
+    let own = folder.join(config::SETTINGS_FILE);
+    if own.exists() {
+        return Err(Failure::usage(
+            format!(
+                "{}: the settings exist already, and are not overwritten",
+                own.display()
+            ),
+            "edit the file, or remove it first",
+        ));
+    }
+    match config::overlapping_mirror(folder) {
+        None => Ok(()),
+        Some(other) => Err(Failure::usage(
+            format!(
+                "{} would overlap with the mirror of {}",
+                folder.display(),
+                other.display()
+            ),
+            "choose a folder outside of it with -C; several workspaces of one mirror are listed under `workspaces:`",
+        )),
+    }
+}
+
+async fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
+    let given = |flag: Option<String>, name: &'static str, variable: &'static str| match flag {
+        Some(value) => Some((value, name)),
+        None => (context.env)(variable)
+            .filter(|value| !value.trim().is_empty())
+            .map(|value| (value, variable)),
+    };
+    let insecure = context.global.insecure_http;
+    let service = match given(args.service, "--service", "KBSYNC_SERVICE") {
+        Some((text, from)) => {
+            Some(parse_service(&text, insecure).map_err(|wrong| wrong.given_by(from))?)
+        }
+        None => None,
+    };
+    let workspace = match given(args.workspace, "--workspace", "KBSYNC_WORKSPACE") {
+        Some((text, from)) => Some(parse_workspace(&text).map_err(|wrong| wrong.given_by(from))?),
+        None => None,
+    };
+    let asks = ask::possible() && !context.out.json;
+    let (service, (workspace, name)) = match (service, workspace) {
+        (Some(service), Some(workspace)) => (service, (workspace, None)),
+        (service, workspace) if asks => {
+            let service = match service {
+                Some(service) => service,
+                None => ask::service(insecure)?,
+            };
+            let workspace = match workspace {
+                Some(workspace) => (workspace, None),
+                None => ask::workspace(&service, context).await?,
+            };
+            (service, workspace)
+        }
+        (service, workspace) => return Err(missing(service.is_none(), workspace.is_none())),
+    };
+    Ok(NewSettings {
+        service,
+        workspace,
+        name,
+        poll: args.poll,
+    })
+}
+
+fn missing(service: bool, workspace: bool) -> Failure {
+    let flags = match (service, workspace) {
+        (true, true) => "--service and --workspace are",
+        (true, false) => "--service is",
+        (false, _) => "--workspace is",
+    };
+    Failure::usage(
+        format!("{flags} missing, and there is no terminal to ask on"),
+        "write `kbsync init --service URL --workspace ID`; `kbsync workspaces` lists the ids",
+    )
+}

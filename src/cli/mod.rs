@@ -1,0 +1,194 @@
+//! The commands: one file each, which parses, makes one library call and prints one value.
+//!
+//! A command is added by a file with `Args` and `run`, and an arm in [`Command`]. Results go to
+//! stdout, all else to stderr; the exit codes are those of [`exit::ExitCode`].
+
+pub mod context;
+pub mod exit;
+pub mod failure;
+pub mod print;
+pub mod progress;
+
+mod ask;
+mod check;
+mod completions;
+mod connect;
+mod doctor;
+mod init;
+mod logging;
+mod man;
+mod new;
+mod paths;
+mod sandbox;
+mod stats;
+mod workspaces;
+
+use context::Context;
+use exit::ExitCode;
+use failure::Failure;
+use std::path::PathBuf;
+
+/// How a command ended.
+pub type Outcome = Result<ExitCode, Failure>;
+
+/// Keeps a folder of HTML files and a hosted knowledge base equal, in both directions.
+#[derive(clap::Parser, Debug)]
+#[command(name = "kbsync", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+/// Flags that every command takes.
+#[derive(clap::Args, Clone, Debug)]
+#[command(next_help_heading = "Global options")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each one is a flag of the command line"
+)]
+pub struct Global {
+    /// The mirror's folder [default: KBSYNC_DIR, else the nearest folder upwards with a kbsync.yaml]
+    #[arg(short = 'C', value_name = "DIR", global = true)]
+    pub dir: Option<PathBuf>,
+    /// The settings file [default: kbsync.yaml in the mirror]
+    #[arg(long, value_name = "FILE", global = true)]
+    pub config: Option<PathBuf>,
+    /// Print one JSON object to stdout
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Say more: -v what is done, -vv why, -vvv everything
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    pub verbose: u8,
+    /// Say nothing but results and errors
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// When to colour
+    #[arg(long, value_enum, default_value_t = Color::Auto, value_name = "WHEN", global = true)]
+    pub color: Color,
+    /// How log lines are written to stderr
+    #[arg(long, value_enum, default_value_t = LogFormat::Text, value_name = "FORMAT", global = true)]
+    pub log_format: LogFormat,
+    /// Allow http:// to a host that is not this machine: the token can be read on the way
+    #[arg(long, global = true)]
+    pub insecure_http: bool,
+    /// Send the token to this service although it belongs to another one so far
+    #[arg(long, global = true)]
+    pub trust_service: bool,
+}
+
+/// When to colour.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// How log lines are written.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+/// The commands that work.
+#[derive(clap::Subcommand, Debug)]
+enum Command {
+    /// Make a folder a mirror: write its kbsync.yaml
+    Init(init::Args),
+    /// List the workspaces that the token's owner created
+    Workspaces,
+    /// Look for what is wrong in the files, without asking the service
+    Check(check::Args),
+    /// Write a file for a new article, and print its path
+    New(new::Args),
+    /// Find out what is wrong here, and what to do about it
+    Doctor,
+    /// Show views and ratings, with bars
+    Stats(stats::Args),
+    /// Run a local stand-in for the service
+    Sandbox(sandbox::Args),
+    /// Print completions for a shell
+    Completions(completions::Args),
+    /// Print the manual page
+    Man(man::Args),
+}
+
+/// The words of the command line, as they were parsed.
+impl Cli {
+    /// How this command talks.
+    pub fn output(&self) -> print::Output {
+        print::Output {
+            json: self.global.json,
+            quiet: self.global.quiet,
+            color: match self.global.color {
+                Color::Auto => anstream::ColorChoice::Auto,
+                Color::Always => anstream::ColorChoice::Always,
+                Color::Never => anstream::ColorChoice::Never,
+            },
+        }
+    }
+
+    /// Starts the log and runs the command.
+    pub async fn run(
+        self,
+        current: PathBuf,
+        env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Outcome {
+        let out = self.output();
+        logging::start(&self.global, out, env("KBSYNC_LOG"))?;
+        let context = Context {
+            global: self.global,
+            out,
+            current,
+            env: Box::new(env),
+        };
+        self.command.run(&context).await
+    }
+}
+
+impl Command {
+    async fn run(self, context: &Context) -> Outcome {
+        match self {
+            Self::Init(args) => init::run(args, context).await,
+            Self::Workspaces => workspaces::run(context).await,
+            Self::Check(args) => check::run(&args, context),
+            Self::New(args) => new::run(&args, context),
+            Self::Doctor => doctor::run(context).await,
+            Self::Stats(args) => stats::run(&args, context),
+            Self::Sandbox(args) => sandbox::run(args, context).await,
+            Self::Completions(args) => completions::run(&args, context),
+            Self::Man(args) => man::run(&args, context),
+        }
+    }
+}
+
+/// Tells a person how a command ended, and the shell its code.
+pub fn report(outcome: Outcome, out: print::Output) -> ExitCode {
+    match outcome {
+        Ok(code) => code,
+        Err(failure) if failure.is_broken_pipe() => ExitCode::Done,
+        Err(failure) => {
+            out.failure(&failure);
+            failure.code
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,208 @@
+//! `kbsync new`: a file for a new article, hidden until its writer says otherwise.
+
+use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, paths};
+use crate::{
+    config::{self, Folders},
+    mirror::{
+        disk::{At, Disk as _, DiskErrorKind, Durability, Expect, Kind, RealDisk},
+        document::{CategoryChanges, CategoryDocument, Changes, Document, MAX_FILE},
+    },
+    model::{
+        Field,
+        article::{MAX_CHARS, over_limit},
+        path::{CATEGORY_FILE, EXTENSION, ignored_name, readable, safe_stem, slugify},
+    },
+};
+use serde::Serialize;
+
+/// Writes a file for a new article.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// The category: its folder's or its own name; a new one is made
+    #[arg(value_name = "CATEGORY")]
+    category: String,
+    /// The article's title
+    #[arg(value_name = "TITLE")]
+    title: String,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    path: &'a str,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let folders = config::folders(&context.request())?;
+    if !folders.is_mirror {
+        return Err(config::no_settings(&folders.mirror).into());
+    }
+    check_words(args)?;
+    let (prefix, category) = split(&folders, &args.category)?;
+    let disk = RealDisk::open(&folders.mirror.join(prefix))?;
+    let folder = match existing(&disk, category)? {
+        Some(folder) => folder,
+        None => create_folder(&disk, category)?,
+    };
+    let file = format!("{}{EXTENSION}", slugify(&args.title));
+    let path = format!("{prefix}{folder}/{file}");
+    let text = Document::compose(&Changes {
+        title: Some(args.title.trim().to_owned()),
+        enabled: Some(Some(false)),
+        text: Some("<p></p>".to_owned()),
+        ..Changes::default()
+    });
+    write(&disk, &folder, &file, text.as_bytes()).map_err(|failure| match failure {
+        NotWritten::Exists => Failure::usage(
+            format!("{path} exists already, and is not overwritten"),
+            "choose another title, or edit that file",
+        ),
+        NotWritten::Failed(failure) => failure,
+    })?;
+    if context.out.json {
+        context.out.json(&Report {
+            version: 1,
+            path: &path,
+        })?;
+    } else {
+        let near = paths::from_current(&folders.mirror, &context.current, &path);
+        context.out.line(near.display().to_string())?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn check_words(args: &Args) -> Result<(), Failure> {
+    let (title, category) = (args.title.trim(), args.category.trim());
+    if title.is_empty() || category.is_empty() {
+        return Err(Failure::usage(
+            "the category or the title is empty",
+            "write `kbsync new CATEGORY TITLE`, with quotes around words with spaces",
+        ));
+    }
+    match over_limit([(Field::Title, title), (Field::Name, category)]) {
+        None => Ok(()),
+        Some((field, count)) => Err(Failure::usage(
+            format!("the {field} has {count} characters; the service takes {MAX_CHARS}"),
+            "shorten it",
+        )),
+    }
+}
+
+/// With several workspaces, the category is written behind the workspace's folder and a `/`.
+fn split<'a>(folders: &'a Folders, category: &'a str) -> Result<(&'a str, &'a str), Failure> {
+    let category = category.trim().trim_end_matches('/');
+    if let [only] = folders.prefixes.as_slice() {
+        return Ok((
+            only,
+            category.strip_prefix(only.as_str()).unwrap_or(category),
+        ));
+    }
+    folders
+        .prefixes
+        .iter()
+        .find_map(|prefix| Some((prefix.as_str(), category.strip_prefix(prefix.as_str())?)))
+        .filter(|(_, rest)| !rest.is_empty())
+        .ok_or_else(|| {
+            Failure::usage(
+                "this mirror holds several workspaces, and the category names none of them",
+                format!(
+                    "write it like `{}{category}`",
+                    folders.prefixes.join("…` or `")
+                ),
+            )
+        })
+}
+
+/// Finds a category by its folder's name, else by its own.
+fn existing(disk: &RealDisk, category: &str) -> Result<Option<String>, Failure> {
+    let folders: Vec<String> = disk
+        .list(At::Root)?
+        .entries
+        .into_iter()
+        .filter(|entry| entry.kind == Kind::Folder && ignored_name(&entry.name).is_none())
+        .map(|entry| entry.name)
+        .collect();
+    if folders.iter().any(|folder| folder == category) {
+        return Ok(Some(category.to_owned()));
+    }
+    let wanted = category.to_lowercase();
+    for folder in folders {
+        if name_of(disk, &folder)?.to_lowercase() == wanted {
+            return Ok(Some(folder));
+        }
+    }
+    Ok(None)
+}
+
+/// A category's name: what its file says, else its folder's name made readable.
+fn name_of(disk: &RealDisk, folder: &str) -> Result<String, Failure> {
+    let at = At::Folder(folder);
+    if disk
+        .look(at, CATEGORY_FILE)?
+        .is_some_and(|entry| entry.kind == Kind::File)
+    {
+        let content = disk.read(at, CATEGORY_FILE, MAX_FILE + 1)?;
+        // A broken file is for `check` to tell of; its folder still has a name.
+        if let Ok(document) = CategoryDocument::parse(&content.bytes)
+            && let Some(name) = document.name()
+        {
+            return Ok(name.to_owned());
+        }
+    }
+    Ok(readable(folder))
+}
+
+/// Makes a category's folder, with a `_category.yaml` where the folder's name does not say it all.
+fn create_folder(disk: &RealDisk, category: &str) -> Result<String, Failure> {
+    let folder = if safe_stem(category) {
+        category.to_owned()
+    } else {
+        slugify(category)
+    };
+    if disk.look(At::Root, &folder)?.is_some() {
+        return Err(Failure::usage(
+            format!("the folder `{folder}` is there and belongs to another category"),
+            format!("write `kbsync new {folder} TITLE` if that is meant, or choose another name"),
+        ));
+    }
+    disk.create_folder(&folder)?;
+    if folder != category && readable(&folder) != category {
+        let text = CategoryDocument::compose(&CategoryChanges {
+            name: Some(category.to_owned()),
+            ..CategoryChanges::default()
+        });
+        match write(disk, &folder, CATEGORY_FILE, text.as_bytes()) {
+            // Somebody was quicker, in a folder that we just made: their words hold.
+            Ok(()) | Err(NotWritten::Exists) => {}
+            Err(NotWritten::Failed(failure)) => return Err(failure),
+        }
+    }
+    disk.sync_folder(At::Root)?;
+    Ok(folder)
+}
+
+enum NotWritten {
+    Exists,
+    Failed(Failure),
+}
+
+impl<E: Into<Failure>> From<E> for NotWritten {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+fn write(disk: &RealDisk, folder: &str, file: &str, bytes: &[u8]) -> Result<(), NotWritten> {
+    let at = At::Folder(folder);
+    if disk.look(at, file)?.is_some() {
+        return Err(NotWritten::Exists);
+    }
+    let staged = disk.stage(at, bytes, Durability::Now)?;
+    match disk.publish(staged, file, Expect::Absent) {
+        Ok(_) => Ok(disk.sync_folder(at)?),
+        Err(error) if matches!(error.kind, DiskErrorKind::Exists | DiskErrorKind::Changed) => {
+            Err(NotWritten::Exists)
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,130 @@
+//! Paths as people write them, and as the mirror names them.
+
+use super::failure::Failure;
+use std::path::{Component, Path, PathBuf};
+
+/// Gives the path that a person means, relative to the mirror and with `/`; the mirror itself is `""`.
+///
+/// The file need not exist: a removed one can be named too.
+pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<String, Failure> {
+    let full = plain(&current.join(path));
+    let below = match full.strip_prefix(plain(mirror)) {
+        Ok(below) => Some(below.to_owned()),
+        // The two may be the same folder by way of a link.
+        Err(_) => real(&full)
+            .zip(real(mirror))
+            .and_then(|(full, mirror)| full.strip_prefix(mirror).ok().map(Path::to_owned)),
+    };
+    below.as_deref().map(slashed).ok_or_else(|| {
+        Failure::usage(
+            format!(
+                "{} is not in the mirror {}",
+                path.display(),
+                mirror.display()
+            ),
+            "name a file or folder in it, or the mirror with -C",
+        )
+    })
+}
+
+/// Gives the words for a path below the mirror that fit the current folder: relative when it is near.
+pub(super) fn from_current(mirror: &Path, current: &Path, below: &str) -> PathBuf {
+    let full = plain(&mirror.join(below));
+    match full.strip_prefix(plain(current)) {
+        Ok(near) => near.to_owned(),
+        Err(_) => full,
+    }
+}
+
+/// Joins a relative path's names with `/`.
+pub(super) fn slashed(path: &Path) -> String {
+    let names: Vec<_> = path
+        .components()
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
+    names.join("/")
+}
+
+/// Takes `.` and `..` out without asking the disk.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => plain.push(part),
+        }
+    }
+    plain
+}
+
+/// Resolves links in the part of a path that exists.
+fn real(path: &Path) -> Option<PathBuf> {
+    path.ancestors().find_map(|known| {
+        let rest = path.strip_prefix(known).ok()?;
+        Some(known.canonicalize().ok()?.join(rest))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_taken_from_the_current_folder() {
+        let mirror = Path::new("/srv/help");
+        for (current, path, expected) in [
+            (
+                "/srv/help",
+                "billing/refunds.html",
+                Some("billing/refunds.html"),
+            ),
+            (
+                "/srv/help/billing",
+                "refunds.html",
+                Some("billing/refunds.html"),
+            ),
+            (
+                "/srv/help/billing",
+                "../start/./a.html",
+                Some("start/a.html"),
+            ),
+            ("/srv", "help", Some("")),
+            ("/srv", "/srv/help/a", Some("a")),
+            ("/srv/help", "../other/a.html", None),
+            ("/srv/help", "/etc/passwd", None),
+        ] {
+            let found = in_mirror(mirror, Path::new(current), Path::new(path)).ok();
+            assert_eq!(found.as_deref(), expected, "{path} in {current}");
+        }
+    }
+
+    #[test]
+    fn near_paths_are_shown_short() {
+        let mirror = Path::new("/srv/help");
+        for (current, expected) in [
+            ("/srv", "help/a/b.html"),
+            ("/srv/help", "a/b.html"),
+            ("/home", "/srv/help/a/b.html"),
+        ] {
+            let shown = from_current(mirror, Path::new(current), "a/b.html");
+            assert_eq!(shown, Path::new(expected));
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_linked_mirror_is_the_same_mirror() {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(dir.path().join("real")).expect("a folder");
+        std::os::unix::fs::symlink("real", dir.path().join("link")).expect("a link");
+        let found = in_mirror(
+            &dir.path().join("link"),
+            &dir.path().join("real"),
+            Path::new("gone/a.html"),
+        );
+        assert_eq!(found.expect("below"), "gone/a.html");
+    }
+}

@@ -1,0 +1,223 @@
+//! Words on their way to a person: stdout for results, stderr for all else.
+//!
+//! What came from the service or from a file is escaped, so that a title cannot steer the terminal
+//! or forge a line (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
+
+use super::failure::Failure;
+use anstream::AutoStream;
+use anstyle::{AnsiColor, Style};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
+use std::{
+    borrow::Cow,
+    fmt::Write as _,
+    io::{self, IsTerminal as _, Write as _},
+};
+
+/// For what went wrong.
+pub const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// For what deserves a look.
+pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+/// For what is well.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// For what to do.
+pub const HELP: Style = AnsiColor::Cyan.on_default().bold();
+/// For what stands in the background.
+pub const DIM: Style = Style::new().dimmed();
+
+/// How a command talks.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// One JSON value instead of words.
+    pub json: bool,
+    /// No notes on stderr, only errors.
+    pub quiet: bool,
+    /// When to colour.
+    pub color: anstream::ColorChoice,
+}
+
+impl Output {
+    /// Writes a line of results to stdout.
+    pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
+        let mut stream = AutoStream::new(io::stdout(), self.choice(&io::stdout()));
+        writeln!(stream, "{}", text.as_ref())
+    }
+
+    /// Writes the one JSON value of a command to stdout.
+    pub fn json(self, value: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_vec(value)?;
+        text.push(b'\n');
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(&text)?;
+        stdout.flush()
+    }
+
+    /// Writes bytes to stdout as they are.
+    pub fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(bytes)?;
+        stdout.flush()
+    }
+
+    /// Writes a line to stderr, unless `-q` was given.
+    pub fn note(self, text: impl AsRef<str>) {
+        if !self.quiet {
+            self.stderr(text.as_ref());
+        }
+    }
+
+    /// Writes what failed, its causes and the remedy to stderr.
+    pub fn failure(self, failure: &Failure) {
+        let mut text = format!(
+            "{ERROR}error:{ERROR:#} {}",
+            escape_block(&failure.error.to_string())
+        );
+        for cause in failure.error.chain().skip(1) {
+            // Writing into a string cannot fail.
+            write!(text, "\n  caused by: {}", escape_block(&cause.to_string())).ok();
+        }
+        if let Some(help) = &failure.help {
+            write!(text, "\n{HELP}help:{HELP:#} {}", escape_block(help)).ok();
+        }
+        self.stderr(&text);
+    }
+
+    /// Tells whether progress may be drawn: on a terminal, for a person.
+    pub fn shows_progress(self) -> bool {
+        !self.quiet && !self.json && io::stderr().is_terminal()
+    }
+
+    /// Tells whether stderr is coloured.
+    pub fn colors_stderr(self) -> bool {
+        self.choice(&io::stderr()) != anstream::ColorChoice::Never
+    }
+
+    fn stderr(self, text: &str) {
+        let mut stream = AutoStream::new(io::stderr(), self.choice(&io::stderr()));
+        // Nobody is left to be told that stderr is gone.
+        writeln!(stream, "{text}").ok();
+    }
+
+    fn choice(self, stream: &impl anstream::stream::RawStream) -> anstream::ColorChoice {
+        match self.color {
+            anstream::ColorChoice::Auto => AutoStream::choice(stream),
+            anstream::ColorChoice::Always
+            | anstream::ColorChoice::AlwaysAnsi
+            | anstream::ColorChoice::Never => self.color,
+        }
+    }
+}
+
+/// Shows control characters, and those that reverse the direction of text, as `\u{…}`.
+pub fn escape(text: &str) -> Cow<'_, str> {
+    escape_where(text, is_steering)
+}
+
+/// Like [`escape`], but keeps line breaks: for messages of several lines.
+pub fn escape_block(text: &str) -> Cow<'_, str> {
+    escape_where(text, |c| c != '\n' && is_steering(c))
+}
+
+fn escape_where(text: &str, steering: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&steering) {
+        return Cow::Borrowed(text);
+    }
+    let mut plain = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        if steering(c) {
+            plain.extend(c.escape_default());
+        } else {
+            plain.push(c);
+        }
+    }
+    Cow::Owned(plain)
+}
+
+fn is_steering(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Column {
+    /// Its heading.
+    pub name: &'static str,
+    /// Whether it holds numbers, which stand to the right.
+    pub numbers: bool,
+}
+
+impl Column {
+    /// A column of words.
+    pub const fn words(name: &'static str) -> Self {
+        Self {
+            name,
+            numbers: false,
+        }
+    }
+
+    /// A column of numbers.
+    pub const fn numbers(name: &'static str) -> Self {
+        Self {
+            name,
+            numbers: true,
+        }
+    }
+}
+
+/// Lays rows out in columns, without lines around them. Cells are escaped; on a terminal, long ones
+/// are broken to its width.
+pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    table
+        .load_style(presets::NOTHING)
+        .set_header(columns.iter().map(|column| column.name));
+    for row in rows {
+        table.add_row(row.iter().map(|cell| escape(cell).into_owned()));
+    }
+    for (shown, column) in table.column_iter_mut().zip(columns) {
+        shown.set_padding((0, 2));
+        if column.numbers {
+            shown.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    if io::stdout().is_terminal() {
+        let (_, width) = dialoguer::console::Term::stdout().size();
+        table
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(width);
+    }
+    table.trim_fmt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f140_titles_cannot_steer_the_terminal() {
+        for (title, shown) in [
+            ("plain – ü 漢 🦀", "plain – ü 漢 🦀"),
+            ("a\u{1b}[2Jb", "a\\u{1b}[2Jb"),
+            ("a\r\nerror: b", "a\\r\\nerror: b"),
+            ("a\u{9b}31mb", "a\\u{9b}31mb"),
+            ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
+        ] {
+            assert_eq!(escape(title), shown);
+        }
+        assert_eq!(escape_block("a\nb\u{7}"), "a\nb\\u{7}");
+    }
+
+    #[test]
+    fn tables_are_aligned_and_escaped() {
+        let columns = [Column::words("title"), Column::numbers("views")];
+        let rows = [
+            vec!["One\u{1b}".to_owned(), "7".to_owned()],
+            vec!["Two".to_owned(), "1200".to_owned()],
+        ];
+        assert_eq!(
+            table(&columns, rows),
+            "title      views\nOne\\u{1b}      7\nTwo         1200"
+        );
+    }
+}

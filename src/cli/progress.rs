@@ -1,0 +1,181 @@
+//! Progress of long work, with an estimate that knows the rate limit.
+//!
+//! Fed by plain steps and drawn only for a person at a terminal. What limits long work is nearly
+//! always the budget of requests, so the estimate counts requests against the minute, not bytes.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::Duration;
+
+/// One step of long work.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// A phase begins, with so many units where that is known.
+    Phase {
+        /// Its name, such as `pushing`.
+        name: String,
+        /// Its units: articles, files or requests.
+        total: Option<u64>,
+    },
+    /// So many units of the phase are done.
+    Done(u64),
+    /// Nothing goes on until the budget has room again.
+    Waiting(Duration),
+}
+
+/// How fast requests may go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Requests in any minute.
+    pub per_minute: u32,
+    /// Requests that may be made at once, now.
+    pub minute_left: u32,
+    /// Requests that one unit costs; zero for work without requests.
+    pub per_unit: u32,
+}
+
+/// A bar on stderr, or nothing.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+    phase: String,
+}
+
+impl Progress {
+    /// Prepares the bar; an invisible one takes the same steps and draws nothing.
+    pub fn new(visible: bool) -> Self {
+        let target = if visible {
+            ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
+        };
+        Self {
+            bar: ProgressBar::with_draw_target(None, target),
+            phase: String::new(),
+        }
+    }
+
+    /// Shows a step.
+    pub fn step(&mut self, step: Step, pace: Pace) {
+        match step {
+            Step::Phase { name, total } => {
+                self.bar.set_style(style(total.is_some()));
+                self.bar.set_position(0);
+                match total {
+                    Some(total) => self.bar.set_length(total),
+                    None => self.bar.unset_length(),
+                }
+                self.phase = name;
+                self.say(pace);
+            }
+            Step::Done(units) => {
+                self.bar.set_position(units);
+                self.say(pace);
+            }
+            Step::Waiting(time) => {
+                let wait = humantime::format_duration(whole_seconds(time));
+                let phase = &self.phase;
+                self.bar
+                    .set_message(format!("{phase}: waiting {wait} for the request budget"));
+            }
+        }
+    }
+
+    /// Takes the bar away.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say(&self, pace: Pace) {
+        let left = match self.bar.length() {
+            Some(total) => total.saturating_sub(self.bar.position()),
+            None => 0,
+        };
+        let time = estimate(left, pace);
+        let message = if time.is_zero() {
+            self.phase.clone()
+        } else {
+            let time = humantime::format_duration(time);
+            format!("{}: about {time} left at this rate limit", self.phase)
+        };
+        self.bar.set_message(message);
+    }
+}
+
+/// How long the budget makes so many units take: nothing while they fit into this minute.
+pub fn estimate(units: u64, pace: Pace) -> Duration {
+    let requests = units.saturating_mul(u64::from(pace.per_unit));
+    let over = requests.saturating_sub(u64::from(pace.minute_left));
+    let seconds = over.saturating_mul(60) / u64::from(pace.per_minute.max(1));
+    // Nobody waits to the second for what takes minutes.
+    let rounded = if seconds > 120 {
+        seconds.div_ceil(60) * 60
+    } else {
+        seconds
+    };
+    Duration::from_secs(rounded)
+}
+
+fn whole_seconds(time: Duration) -> Duration {
+    Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
+}
+
+fn style(with_total: bool) -> ProgressStyle {
+    let template = if with_total {
+        "{bar:24} {pos}/{len} {wide_msg}"
+    } else {
+        "{spinner} {pos} {wide_msg}"
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_estimate_counts_requests_against_the_minute() {
+        let pace = |per_unit, minute_left| Pace {
+            per_minute: 60,
+            minute_left,
+            per_unit,
+        };
+        for (units, pace, seconds) in [
+            (40, pace(1, 60), 0),
+            (100, pace(1, 60), 40),
+            (100, pace(2, 20), 180),
+            (1000, pace(1, 0), 17 * 60),
+            (1000, pace(0, 0), 0),
+        ] {
+            assert_eq!(estimate(units, pace).as_secs(), seconds, "{units} {pace:?}");
+        }
+    }
+
+    #[test]
+    fn an_invisible_bar_takes_every_step() {
+        let pace = Pace {
+            per_minute: 60,
+            minute_left: 0,
+            per_unit: 1,
+        };
+        let mut progress = Progress::new(false);
+        let name = "pushing".to_owned();
+        progress.step(
+            Step::Phase {
+                name,
+                total: Some(90),
+            },
+            pace,
+        );
+        progress.step(Step::Done(30), pace);
+        assert_eq!(
+            progress.bar.message(),
+            "pushing: about 1m left at this rate limit"
+        );
+        progress.step(Step::Waiting(Duration::from_millis(4200)), pace);
+        assert_eq!(
+            progress.bar.message(),
+            "pushing: waiting 5s for the request budget"
+        );
+        progress.finish();
+    }
+}

@@ -1,0 +1,81 @@
+//! `kbsync workspaces`: the workspaces that the token's owner created.
+
+use super::{
+    Outcome,
+    connect::connect,
+    context::Context,
+    exit::ExitCode,
+    print::{Column, table},
+};
+use crate::{
+    config::Need,
+    model::WorkspaceId,
+    service::{ServiceRead as _, Workspace},
+};
+use serde::Serialize;
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    workspaces: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    id: WorkspaceId,
+    name: String,
+    public: bool,
+    custom_domain: Option<String>,
+}
+
+impl From<Workspace> for Line {
+    fn from(workspace: Workspace) -> Self {
+        Self {
+            id: workspace.id,
+            name: workspace.name,
+            public: workspace.public,
+            custom_domain: workspace.custom_domain,
+        }
+    }
+}
+
+pub(super) async fn run(context: &Context) -> Outcome {
+    let config = context.config(Need::Service)?;
+    let client = connect(context, &config)?;
+    let found = client.workspaces().await?;
+    let workspaces: Vec<Line> = found.into_iter().map(Line::from).collect();
+    if context.out.json {
+        context.out.json(&Report {
+            version: 1,
+            workspaces,
+        })?;
+        return Ok(ExitCode::Done);
+    }
+    if workspaces.is_empty() {
+        context
+            .out
+            .note("the token's owner created no workspace; one of a colleague works by its id");
+        return Ok(ExitCode::Done);
+    }
+    let columns = [
+        Column::words("id"),
+        Column::words("name"),
+        Column::words("readers"),
+        Column::words("domain"),
+    ];
+    let rows = workspaces.into_iter().map(|workspace| {
+        vec![
+            workspace.id.to_string(),
+            workspace.name,
+            if workspace.public {
+                "everyone"
+            } else {
+                "signed in"
+            }
+            .to_owned(),
+            workspace.custom_domain.unwrap_or_default(),
+        ]
+    });
+    context.out.line(table(&columns, rows))?;
+    Ok(ExitCode::Done)
+}

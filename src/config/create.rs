@@ -1,0 +1,152 @@
+//! A new `kbsync.yaml`: its text, and writing it without ever overwriting one.
+
+use super::{ConfigError, SETTINGS_FILE};
+use crate::model::WorkspaceId;
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+/// What goes into a new settings file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewSettings {
+    /// The service's address, as checked by `parse_service`.
+    pub service: String,
+    /// The workspace.
+    pub workspace: WorkspaceId,
+    /// The workspace's name, for the comment beside its id.
+    pub name: Option<String>,
+    /// The poll interval as it was written, if it was.
+    pub poll: Option<String>,
+}
+
+impl NewSettings {
+    /// The file's text: what was chosen, and every other setting as a comment with its default.
+    pub fn text(&self) -> String {
+        let name = match &self.name {
+            // A name with a line break must not become a line of settings.
+            Some(name) => format!("  # {}", name.replace(|c: char| c.is_control(), " ")),
+            None => String::new(),
+        };
+        let poll = match &self.poll {
+            // Quotes, since a cron line may begin with `*`.
+            Some(poll) if poll.contains(['*', ' ', '#']) => format!("poll: \"{poll}\""),
+            Some(poll) => format!("poll: {poll}"),
+            None => "# poll: 5m".to_owned(),
+        };
+        format!(
+            r#"# Settings of kbsync. This folder mirrors a workspace of the service below.
+# This file holds no secrets and may be committed. Lines after `#` show the defaults.
+
+service: {service}
+workspace: {workspace}{name}
+
+# The token is never written here. kbsync takes it from the variable KBSYNC_TOKEN, from the file
+# that KBSYNC_TOKEN_FILE names, or from one of these:
+# token: {{file: /run/secrets/kb}}
+# token: {{env: NAME}}
+# token: {{command: pass show kb}}
+
+# When the service is asked for changes: a duration, or a cron line such as "*/10 8-18 * * 1-5".
+{poll}
+# timezone: UTC              # of the cron line
+
+# Ids of categories that have no published article; the service does not list them by itself.
+# categories: []
+
+# How quickly edits are taken (kbsync run).
+# quiet_period: 200ms        # a file must have been left alone for so long
+# push_interval: 15s         # one article is pushed at most so often
+# delete_grace: 60s          # a removed file may come back within this time
+# rescan: 60s                # how often files are looked through where no events come
+
+# How carefully the service's articles are replaced and removed.
+# guard_window: 15s          # an article was read at most so long before it is replaced; 0s: right before
+# max_deletes: {{count: 10, percent: 25}}   # more deletions at once wait for `kbsync approve`
+# on_conflict: hold          # hold | local | remote
+# probe: true                # ask for vanished articles by an update that changes nothing
+
+# What a new file becomes on the service, when it does not say itself.
+# new_articles: {{enabled: true, draft: false}}
+
+# Sync only while this branch is checked out.
+# git: {{branch: main}}
+
+# Requests: the service allows 60 a minute and 1,440 a day. Percent kept for pushes.
+# budget: {{per_minute: 60, per_day: 1440, reserve_for_pushes: 20}}
+
+# How long old versions are kept.
+# history: {{keep_days: 90, keep_versions: 20}}
+"#,
+            service = self.service,
+            workspace = self.workspace,
+        )
+    }
+}
+
+/// Writes a new settings file into a folder and gives its path; one that is there is left alone.
+pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigError> {
+    let path = folder.join(SETTINGS_FILE);
+    let failed = |source: std::io::Error| {
+        let exists = source.kind() == std::io::ErrorKind::AlreadyExists;
+        let (message, remedy) = if exists {
+            (
+                "the settings exist already, and are not overwritten",
+                "edit the file, or remove it first",
+            )
+        } else {
+            (
+                "the settings cannot be written",
+                "check that the folder exists and may be written to",
+            )
+        };
+        ConfigError {
+            file: Some(path.clone()),
+            line: None,
+            message: message.to_owned(),
+            remedy: Some(remedy.to_owned()),
+            source: (!exists).then_some(source),
+        }
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let mut file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .map_err(failed)?;
+    file.write_all(settings.text().as_bytes())
+        .and_then(|()| file.sync_all())
+        .map_err(failed)?;
+    Ok(path)
+}
+
+/// Finds a settings file above a folder or in one of its subfolders: mirrors may not overlap
+/// (failures row 120).
+pub fn overlapping_mirror(folder: &Path) -> Option<PathBuf> {
+    let above = folder
+        .ancestors()
+        .skip(1)
+        .map(|dir| dir.join(SETTINGS_FILE))
+        .find(|path| path.is_file());
+    above.or_else(|| below(folder, 4))
+}
+
+/// Looks through subfolders. An unreadable one cannot be told; links are not followed.
+fn below(folder: &Path, depth: usize) -> Option<PathBuf> {
+    if depth == 0 {
+        return None;
+    }
+    std::fs::read_dir(folder)
+        .ok()?
+        .filter_map(Result::ok)
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .filter(|entry| entry.file_name() != ".git" && entry.file_name() != "node_modules")
+        .find_map(|entry| {
+            let path = entry.path().join(SETTINGS_FILE);
+            if path.is_file() {
+                Some(path)
+            } else {
+                below(&entry.path(), depth - 1)
+            }
+        })
+}

@@ -1,0 +1,342 @@
+//! The keys of `kbsync.yaml`.
+//!
+//! Every key is read here and nowhere else; an unknown one is refused together with the known key
+//! that is nearest to it.
+
+use super::{
+    OnConflict, Options, TokenSource, WorkspaceFolder,
+    error::{Fault, Wrong},
+    values::{
+        boolean, duration, number, parse_id, parse_poll, parse_service, parse_workspace, text,
+    },
+    yaml::{self, Entry, Node, Value},
+};
+use crate::model::CategoryId;
+use std::path::{Component, Path, PathBuf};
+
+/// What a settings file says, over the defaults.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Given {
+    pub(super) service: Option<String>,
+    pub(super) workspaces: Vec<WorkspaceFolder>,
+    pub(super) categories: Vec<CategoryId>,
+    pub(super) token: Option<TokenSource>,
+    pub(super) options: Options,
+}
+
+impl Given {
+    /// What holds when there is no file.
+    pub(super) fn nothing() -> Self {
+        Self {
+            service: None,
+            workspaces: Vec::new(),
+            categories: Vec::new(),
+            token: None,
+            options: Options::standard(),
+        }
+    }
+}
+
+const KEYS: [&str; 19] = [
+    "service",
+    "workspace",
+    "workspaces",
+    "categories",
+    "token",
+    "poll",
+    "timezone",
+    "quiet_period",
+    "push_interval",
+    "delete_grace",
+    "rescan",
+    "guard_window",
+    "max_deletes",
+    "on_conflict",
+    "probe",
+    "new_articles",
+    "git",
+    "budget",
+    "history",
+];
+
+/// Reads a settings file's text. Relative paths in it are meant from `folder`.
+pub(super) fn read(text: &str, folder: &Path, insecure_http: bool) -> Result<Given, Fault> {
+    let root = yaml::read(text)?;
+    let mut given = Given::nothing();
+    let (mut one, mut several) = (None, None);
+    for entry in map(&root, "the settings")? {
+        let Entry { line, key, node } = entry;
+        let at = |wrong: Wrong| wrong.at(*line);
+        match key.as_str() {
+            "service" => {
+                let address = self::text(node, key).map_err(at)?;
+                given.service = Some(parse_service(address, insecure_http).map_err(at)?);
+            }
+            "workspace" => {
+                let id = self::text(node, key).and_then(parse_workspace);
+                one = Some((*line, id.map_err(at)?));
+            }
+            "workspaces" => several = Some(workspaces(node)?),
+            "categories" => given.categories = categories(node)?,
+            "token" => given.token = Some(token(node, folder)?),
+            _ => option(entry, &mut given.options)?,
+        }
+    }
+    given.workspaces = match (one, several) {
+        (Some((line, _)), Some(_)) => return Err(both_workspaces(line)),
+        (Some((_, id)), None) => vec![WorkspaceFolder { id, folder: None }],
+        (None, Some(several)) => several,
+        (None, None) => Vec::new(),
+    };
+    Ok(given)
+}
+
+fn option(entry: &Entry, options: &mut Options) -> Result<(), Fault> {
+    let Entry { line, key, node } = entry;
+    let at = |wrong: Wrong| wrong.at(*line);
+    match key.as_str() {
+        "poll" => options.poll = text(node, key).and_then(parse_poll).map_err(at)?,
+        "timezone" => options.timezone = timezone(node).map_err(at)?,
+        "quiet_period" => options.quiet_period = duration(node, key).map_err(at)?,
+        "push_interval" => options.push_interval = duration(node, key).map_err(at)?,
+        "delete_grace" => options.delete_grace = duration(node, key).map_err(at)?,
+        "rescan" => options.rescan = duration(node, key).map_err(at)?,
+        "guard_window" => options.guard_window = duration(node, key).map_err(at)?,
+        "on_conflict" => options.on_conflict = on_conflict(node).map_err(at)?,
+        "probe" => options.probe = boolean(node, key).map_err(at)?,
+        "max_deletes" | "new_articles" | "git" | "budget" | "history" => {
+            for inner in map(node, key)? {
+                nested(key, inner, options)?;
+            }
+        }
+        _ => return Err(unknown(entry, "", &KEYS)),
+    }
+    Ok(())
+}
+
+fn nested(outer: &str, entry: &Entry, options: &mut Options) -> Result<(), Fault> {
+    let Entry { line, key, node } = entry;
+    let at = |wrong: Wrong| wrong.at(*line);
+    let most = u32::MAX;
+    match (outer, key.as_str()) {
+        ("max_deletes", "count") => {
+            options.max_deletes.count = number(node, key, 0, most).map_err(at)?;
+        }
+        ("max_deletes", "percent") => {
+            options.max_deletes.percent = number(node, key, 0, 100).map_err(at)?;
+        }
+        ("max_deletes", _) => return Err(unknown(entry, outer, &["count", "percent"])),
+        ("new_articles", "enabled") => {
+            options.new_articles.enabled = boolean(node, key).map_err(at)?;
+        }
+        ("new_articles", "draft") => options.new_articles.draft = boolean(node, key).map_err(at)?,
+        ("new_articles", _) => return Err(unknown(entry, outer, &["enabled", "draft"])),
+        ("git", "branch") => options.git_branch = branch(node).map_err(at)?,
+        ("git", _) => return Err(unknown(entry, outer, &["branch"])),
+        ("budget", "per_minute") => {
+            options.budget.per_minute = number(node, key, 1, most).map_err(at)?;
+        }
+        ("budget", "per_day") => options.budget.per_day = number(node, key, 1, most).map_err(at)?,
+        ("budget", "reserve_for_pushes") => {
+            options.budget.reserve_for_pushes = number(node, key, 0, 90).map_err(at)?;
+        }
+        ("budget", _) => {
+            let known = ["per_minute", "per_day", "reserve_for_pushes"];
+            return Err(unknown(entry, outer, &known));
+        }
+        ("history", "keep_days") => {
+            options.history.keep_days = number(node, key, 1, 36_500).map_err(at)?;
+        }
+        ("history", "keep_versions") => {
+            options.history.keep_versions = number(node, key, 1, most).map_err(at)?;
+        }
+        (_, _) => return Err(unknown(entry, outer, &["keep_days", "keep_versions"])),
+    }
+    Ok(())
+}
+
+fn workspaces(node: &Node) -> Result<Vec<WorkspaceFolder>, Fault> {
+    let example = "write `- {id: UUID, folder: NAME}` for each workspace";
+    let mut found: Vec<WorkspaceFolder> = Vec::new();
+    for one in list(node, "workspaces", example)? {
+        let (mut id, mut folder) = (None, None);
+        for entry in map(one, "an entry of `workspaces`")? {
+            let at = |wrong: Wrong| wrong.at(entry.line);
+            match entry.key.as_str() {
+                "id" => {
+                    let written = text(&entry.node, "id").and_then(parse_workspace);
+                    id = Some(written.map_err(at)?);
+                }
+                "folder" => folder = Some(subfolder(&entry.node).map_err(at)?),
+                _ => return Err(unknown(entry, "workspaces", &["id", "folder"])),
+            }
+        }
+        let (Some(id), Some(folder)) = (id, folder) else {
+            let message = "an entry of `workspaces` lacks its `id` or its `folder`";
+            return Err(Wrong::new(message, example).at(one.line));
+        };
+        let clash = |other: &WorkspaceFolder| {
+            other.id == id
+                || other.folder.as_ref().is_some_and(|taken| {
+                    Path::new(taken).starts_with(&folder) || Path::new(&folder).starts_with(taken)
+                })
+        };
+        if found.iter().any(clash) {
+            let message = format!("`{folder}` shares its workspace or its folder with another one");
+            let remedy = "give every workspace a folder of its own, none inside another";
+            return Err(Wrong::new(message, remedy).at(one.line));
+        }
+        let folder = Some(folder);
+        found.push(WorkspaceFolder { id, folder });
+    }
+    if found.is_empty() {
+        return Err(Wrong::new("`workspaces` is empty", example).at(node.line));
+    }
+    Ok(found)
+}
+
+fn subfolder(node: &Node) -> Result<String, Wrong> {
+    let written = text(node, "folder")?;
+    let visible = |part: Component<'_>| match part {
+        Component::Normal(name) => !name.to_string_lossy().starts_with(['.', '_']),
+        Component::Prefix(_) | Component::RootDir | Component::CurDir | Component::ParentDir => {
+            false
+        }
+    };
+    if written.contains('\\') || !Path::new(written).components().all(visible) {
+        return Err(Wrong::new(
+            format!("`folder: {written}` is not a folder inside the mirror"),
+            "write a name such as `help-en`, without `..`, and not beginning with `/`, `.` or `_`",
+        ));
+    }
+    Ok(written.trim_end_matches('/').to_owned())
+}
+
+fn categories(node: &Node) -> Result<Vec<CategoryId>, Fault> {
+    let example = "write the ids in brackets: `categories: [UUID, UUID]`";
+    list(node, "categories", example)?
+        .iter()
+        .map(|one| {
+            text(one, "categories")
+                .and_then(|id| parse_id(id, "category", example))
+                .map_err(|wrong| wrong.at(one.line))
+        })
+        .collect()
+}
+
+/// Reads where the token is. What stands there is never repeated: it may be the token itself.
+fn token(node: &Node, folder: &Path) -> Result<TokenSource, Fault> {
+    let ways = "put it into a file of your own and write `token: {file: PATH}`, or use \
+                `{env: NAME}`, `{command: pass show kb}` or the variable KBSYNC_TOKEN; \
+                a token that was committed should be revoked";
+    let literal = Wrong::new("a token does not belong into the settings", ways).at(node.line);
+    let Value::Map(entries) = &node.value else {
+        return Err(literal);
+    };
+    let [entry] = entries.as_slice() else {
+        let message = "`token` names none or several sources";
+        return Err(Wrong::new(message, "keep one of `file`, `env` and `command`").at(node.line));
+    };
+    let at = |wrong: Wrong| wrong.at(entry.line);
+    match entry.key.as_str() {
+        "file" => {
+            let path = PathBuf::from(text(&entry.node, "file").map_err(at)?);
+            Ok(TokenSource::File(folder.join(path)))
+        }
+        "env" => {
+            let name = text(&entry.node, "env").map_err(at)?;
+            let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if is_name && !name.starts_with(|c: char| c.is_ascii_digit()) {
+                Ok(TokenSource::Env(name.to_owned()))
+            } else {
+                let message = "`env` must be the name of an environment variable";
+                Err(at(Wrong::new(message, "write `token: {env: NAME}`")))
+            }
+        }
+        "command" => {
+            let command = text(&entry.node, "command").map_err(at)?;
+            Ok(TokenSource::Command(command.to_owned()))
+        }
+        "value" | "literal" | "token" | "text" => Err(literal),
+        _ => Err(unknown(entry, "token", &["file", "env", "command"])),
+    }
+}
+
+fn on_conflict(node: &Node) -> Result<OnConflict, Wrong> {
+    match text(node, "on_conflict")? {
+        "hold" => Ok(OnConflict::Hold),
+        "local" => Ok(OnConflict::Local),
+        "remote" => Ok(OnConflict::Remote),
+        other => Err(Wrong::new(
+            format!("`on_conflict: {other}` is unknown"),
+            "write `hold`, `local` or `remote`",
+        )),
+    }
+}
+
+fn timezone(node: &Node) -> Result<String, Wrong> {
+    let name = text(node, "timezone")?;
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "/_+-".contains(c);
+    if name.chars().all(allowed) {
+        Ok(name.to_owned())
+    } else {
+        Err(Wrong::new(
+            format!("`timezone: {name}` is not the name of a time zone"),
+            "write it like UTC or Europe/Berlin",
+        ))
+    }
+}
+
+fn branch(node: &Node) -> Result<Option<String>, Wrong> {
+    match &node.value {
+        Value::Null => Ok(None),
+        Value::Text(_) | Value::List(_) | Value::Map(_) => {
+            text(node, "branch").map(|name| Some(name.to_owned()))
+        }
+    }
+}
+
+fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], Fault> {
+    match &node.value {
+        Value::Map(entries) => Ok(entries),
+        Value::Null | Value::Text(_) | Value::List(_) => {
+            let message = format!("{what} must be written as `key: value`");
+            Err(Wrong::new(message, "see `kbsync init` for an example").at(node.line))
+        }
+    }
+}
+
+fn list<'a>(node: &'a Node, key: &str, example: &str) -> Result<&'a [Node], Fault> {
+    match &node.value {
+        Value::List(nodes) => Ok(nodes),
+        Value::Null => Ok(&[]),
+        Value::Text(_) | Value::Map(_) => {
+            Err(Wrong::new(format!("`{key}` must be a list"), example).at(node.line))
+        }
+    }
+}
+
+fn both_workspaces(line: usize) -> Fault {
+    Wrong::new(
+        "`workspace` and `workspaces` exclude each other",
+        "keep `workspace` for one, `workspaces` for several",
+    )
+    .at(line)
+}
+
+fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> Fault {
+    let nearest = known
+        .iter()
+        .map(|name| (strsim::jaro_winkler(&entry.key.to_lowercase(), name), name))
+        .max_by(|one, other| one.0.total_cmp(&other.0));
+    let remedy = match nearest {
+        Some((likeness, name)) if likeness > 0.75 => format!("did you mean `{name}`?"),
+        Some(_) | None => format!("known keys: {}", known.join(", ")),
+    };
+    let place = if outer.is_empty() {
+        String::new()
+    } else {
+        format!(" in `{outer}`")
+    };
+    Wrong::new(format!("unknown key `{}`{place}", entry.key), remedy).at(entry.line)
+}

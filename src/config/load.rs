@@ -1,0 +1,280 @@
+//! Finding the mirror, and laying flags, environment, file and defaults over each other.
+
+use super::{
+    Config, ConfigError, Env, SETTINGS_FILE, TokenSource, WorkspaceFolder,
+    error::Wrong,
+    file::{self, Given},
+    values::{parse_poll, parse_service, parse_workspace},
+};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+/// Settings are small; what is larger is another file (failures row 137).
+const MAX_FILE: u64 = 64 * 1024;
+
+/// What the command line and the process give to the settings.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    /// The environment.
+    pub env: Env<'a>,
+    /// The current folder.
+    pub current: &'a Path,
+    /// `-C`.
+    pub dir: Option<&'a Path>,
+    /// `--config`.
+    pub file: Option<&'a Path>,
+    /// `--insecure-http`.
+    pub insecure_http: bool,
+}
+
+/// What a command cannot do without.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Need {
+    /// The service's address.
+    Service,
+    /// The address and a workspace.
+    Workspace,
+}
+
+impl Config {
+    /// Reads and checks the settings.
+    pub fn load(request: &Request<'_>, need: Need) -> Result<Self, ConfigError> {
+        let mirror = find_mirror(request)?;
+        let (file, mut given) = read_file(request, &mirror)?;
+        let environment = overlay(request, &mut given)?;
+        let Some(service) = given.service else {
+            return Err(match &file {
+                Some(file) => lacks(file, "service", "write `service: https://…` into it"),
+                None => no_settings(&mirror),
+            });
+        };
+        if need == Need::Workspace && given.workspaces.is_empty() {
+            return Err(match &file {
+                Some(file) => lacks(
+                    file,
+                    "workspace",
+                    "write `workspace: UUID` into it; `kbsync workspaces` lists them",
+                ),
+                None => no_settings(&mirror),
+            });
+        }
+        Ok(Self {
+            mirror,
+            file,
+            service,
+            workspaces: given.workspaces,
+            categories: given.categories,
+            token: given.token,
+            state_dir: environment.state_dir,
+            user_state_dir: user_state_dir(request.env)?,
+            listen: environment.listen,
+            options: given.options,
+        })
+    }
+}
+
+/// The mirror and the folders of its workspaces, for commands that ask nobody.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Folders {
+    /// The mirror.
+    pub mirror: PathBuf,
+    /// Each workspace's folder below it: `""`, or a path with `/` at its end.
+    pub prefixes: Vec<String>,
+    /// Whether settings or variables say that this is a mirror at all.
+    pub is_mirror: bool,
+}
+
+/// Finds the mirror and its workspaces' folders; service, workspace and token may be missing.
+pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
+    let mirror = find_mirror(request)?;
+    let (file, mut given) = read_file(request, &mirror)?;
+    overlay(request, &mut given)?;
+    let is_mirror = file.is_some() || given.service.is_some();
+    let mut prefixes: Vec<String> = given
+        .workspaces
+        .iter()
+        .filter_map(|entry| entry.folder.as_ref())
+        .map(|folder| format!("{folder}/"))
+        .collect();
+    if prefixes.is_empty() {
+        prefixes.push(String::new());
+    }
+    Ok(Folders {
+        mirror,
+        prefixes,
+        is_mirror,
+    })
+}
+
+/// Finds the mirror: `-C`, else `KBSYNC_DIR`, else the nearest folder upwards that holds a
+/// `kbsync.yaml`, else the current one. The path is absolute.
+pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
+    let named = match request.dir {
+        Some(dir) => Some((dir.to_owned(), "-C")),
+        None => variable(request.env, "KBSYNC_DIR").map(|dir| (PathBuf::from(dir), "KBSYNC_DIR")),
+    };
+    if let Some((dir, by)) = named {
+        let dir = request.current.join(dir);
+        if !dir.is_dir() {
+            return Err(ConfigError::new(
+                format!("{} is not a folder", dir.display()),
+                format!("create it, or name another one with {by}"),
+            ));
+        }
+        return Ok(dir);
+    }
+    let holds_settings = |dir: &&Path| dir.join(SETTINGS_FILE).is_file();
+    let nearest = request.current.ancestors().find(holds_settings);
+    Ok(nearest.unwrap_or(request.current).to_owned())
+}
+
+/// The folder that is to become a mirror: `-C`, else `KBSYNC_DIR`, else the current one.
+pub fn new_mirror(request: &Request<'_>) -> PathBuf {
+    match request.dir {
+        Some(dir) => request.current.join(dir),
+        None => match variable(request.env, "KBSYNC_DIR") {
+            Some(dir) => request.current.join(dir),
+            None => request.current.to_owned(),
+        },
+    }
+}
+
+/// The folder of the user's own state: `KBSYNC_USER_STATE_DIR`, else `kbsync` below XDG's state folder.
+pub fn user_state_dir(env: Env<'_>) -> Result<PathBuf, ConfigError> {
+    if let Some(dir) = variable(env, "KBSYNC_USER_STATE_DIR") {
+        return Ok(PathBuf::from(dir));
+    }
+    let absolute = |dir: &PathBuf| dir.is_absolute();
+    let state = variable(env, "XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(absolute);
+    let home = || {
+        variable(env, "HOME")
+            .map(PathBuf::from)
+            .or_else(|| etcetera::home_dir().ok())
+            .filter(absolute)
+            .map(|home| home.join(".local/state"))
+    };
+    state.or_else(home).map_or_else(
+        || {
+            Err(ConfigError::new(
+                "there is no home folder to keep the request budget in",
+                "set KBSYNC_USER_STATE_DIR to a folder that outlives this process",
+            ))
+        },
+        |dir| Ok(dir.join("kbsync")),
+    )
+}
+
+fn read_file(
+    request: &Request<'_>,
+    mirror: &Path,
+) -> Result<(Option<PathBuf>, Given), ConfigError> {
+    let path = match request.file {
+        Some(file) => request.current.join(file),
+        None => mirror.join(SETTINGS_FILE),
+    };
+    let unreadable = |message: String| ConfigError {
+        file: Some(path.clone()),
+        line: None,
+        message,
+        remedy: Some("check the path and the file's rights".to_owned()),
+        source: None,
+    };
+    let file = match std::fs::File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return if request.file.is_some() {
+                Err(unreadable("the settings file does not exist".to_owned()))
+            } else {
+                Ok((None, Given::nothing()))
+            };
+        }
+        Err(error) => return Err(unreadable(format!("the settings cannot be read: {error}"))),
+    };
+    let mut text = String::new();
+    let size = file
+        .take(MAX_FILE + 1)
+        .read_to_string(&mut text)
+        .map_err(|error| unreadable(format!("the settings cannot be read: {error}")))?;
+    if size as u64 > MAX_FILE {
+        return Err(unreadable("the settings are larger than 64 KiB".to_owned()));
+    }
+    let folder = path.parent().unwrap_or(mirror);
+    match file::read(&text, folder, request.insecure_http) {
+        Ok(given) => Ok((Some(path), given)),
+        Err(fault) => Err(fault.in_file(path)),
+    }
+}
+
+/// What only the environment can say.
+struct Environment {
+    state_dir: Option<PathBuf>,
+    listen: Option<std::net::SocketAddr>,
+}
+
+fn overlay(request: &Request<'_>, given: &mut Given) -> Result<Environment, ConfigError> {
+    let get = |name: &str| variable(request.env, name);
+    if let Some(service) = get("KBSYNC_SERVICE") {
+        let parsed = parse_service(&service, request.insecure_http);
+        given.service = Some(parsed.map_err(|wrong| wrong.given_by("KBSYNC_SERVICE"))?);
+    }
+    if let Some(workspace) = get("KBSYNC_WORKSPACE") {
+        let id = parse_workspace(&workspace).map_err(|wrong| wrong.given_by("KBSYNC_WORKSPACE"))?;
+        given.workspaces = vec![WorkspaceFolder { id, folder: None }];
+    }
+    if let Some(poll) = get("KBSYNC_POLL") {
+        given.options.poll = parse_poll(&poll).map_err(|wrong| wrong.given_by("KBSYNC_POLL"))?;
+    }
+    if let Some(token) = token_from_environment(request) {
+        given.token = Some(token);
+    }
+    let listen = match get("KBSYNC_LISTEN") {
+        Some(address) => Some(address.parse().map_err(|_| {
+            let message = format!("`{address}` is not an address to listen on");
+            Wrong::new(message, "write it like 127.0.0.1:7575").given_by("KBSYNC_LISTEN")
+        })?),
+        None => None,
+    };
+    Ok(Environment {
+        state_dir: get("KBSYNC_STATE_DIR").map(|dir| request.current.join(dir)),
+        listen,
+    })
+}
+
+/// Where the environment says that the token is: `KBSYNC_TOKEN`, else `KBSYNC_TOKEN_FILE`.
+pub fn token_from_environment(request: &Request<'_>) -> Option<TokenSource> {
+    if variable(request.env, "KBSYNC_TOKEN").is_some() {
+        return Some(TokenSource::Env("KBSYNC_TOKEN".to_owned()));
+    }
+    variable(request.env, "KBSYNC_TOKEN_FILE")
+        .map(|path| TokenSource::File(request.current.join(path)))
+}
+
+fn variable(env: Env<'_>, name: &str) -> Option<String> {
+    env(name).filter(|value| !value.trim().is_empty())
+}
+
+fn lacks(file: &Path, key: &str, remedy: &str) -> ConfigError {
+    ConfigError {
+        file: Some(file.to_owned()),
+        line: None,
+        message: format!("the key `{key}` is missing"),
+        remedy: Some(remedy.to_owned()),
+        source: None,
+    }
+}
+
+/// The error where settings are needed and there are none.
+pub fn no_settings(mirror: &Path) -> ConfigError {
+    ConfigError::new(
+        format!(
+            "{} is not a mirror: it has no {SETTINGS_FILE}",
+            mirror.display()
+        ),
+        "run `kbsync init` there, or name the mirror with -C; \
+         in a container set KBSYNC_SERVICE and KBSYNC_WORKSPACE",
+    )
+}

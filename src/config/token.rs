@@ -1,0 +1,243 @@
+//! Where the token is, and how it is fetched.
+//!
+//! The token is never part of a message: not the file's content, not the variable's value, not what
+//! the command printed. Only what a failed command wrote to stderr is shown, since that says why.
+
+use super::{ConfigError, Env};
+use secrecy::SecretString;
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::mpsc,
+    time::Duration,
+};
+
+/// How long a token command may take: long enough to type a passphrase.
+const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The longest token that makes sense, in bytes.
+const MAX_TOKEN: u64 = 64 * 1024;
+
+const WAYS: &str = "set KBSYNC_TOKEN, or KBSYNC_TOKEN_FILE, or write `token: {file: PATH}`, \
+                    `{env: NAME}` or `{command: …}` into kbsync.yaml";
+
+/// A place that holds the token.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TokenSource {
+    /// A file that holds it alone.
+    File(PathBuf),
+    /// An environment variable.
+    Env(String),
+    /// A shell command that prints it.
+    Command(String),
+}
+
+impl TokenSource {
+    /// Fetches the token. A file that others may read is used, with a warning in the log.
+    pub fn read(&self, env: Env<'_>) -> Result<SecretString, ConfigError> {
+        match self {
+            Self::File(path) => from_file(path),
+            Self::Env(name) => match env(name) {
+                Some(value) => checked(&value, &format!("the variable {name}")),
+                None => Err(ConfigError::new(
+                    format!("there is no token: the variable {name} is not set"),
+                    format!("set {name}, or change `token:` in kbsync.yaml"),
+                )),
+            },
+            Self::Command(command) => from_command(command, COMMAND_TIMEOUT),
+        }
+    }
+
+    /// The error when nobody said where the token is.
+    pub fn missing() -> ConfigError {
+        ConfigError::new("there is no token", WAYS)
+    }
+}
+
+/// Takes white space off the ends and refuses what no header can carry.
+fn checked(text: &str, from: &str) -> Result<SecretString, ConfigError> {
+    let token = text.trim();
+    if token.is_empty() {
+        return Err(ConfigError::new(format!("{from} holds no token"), WAYS));
+    }
+    if !token.chars().all(|c| c.is_ascii_graphic()) {
+        return Err(ConfigError::new(
+            format!(
+                "{from} holds no usable token: it has spaces, line breaks or special characters inside"
+            ),
+            "put the token there alone, without quotes and without `Bearer`",
+        ));
+    }
+    Ok(SecretString::from(token.to_owned()))
+}
+
+fn from_file(path: &Path) -> Result<SecretString, ConfigError> {
+    let unreadable = |source: std::io::Error| ConfigError {
+        file: Some(path.to_owned()),
+        line: None,
+        message: format!("the token file cannot be read: {}", reason(&source)),
+        remedy: Some(
+            "check the path in `token: {file: …}` or KBSYNC_TOKEN_FILE, and the file's rights"
+                .to_owned(),
+        ),
+        source: None,
+    };
+    let file = std::fs::File::open(path).map_err(unreadable)?;
+    warn_if_open_to_others(path, &file.metadata().map_err(unreadable)?);
+    let mut text = String::new();
+    file.take(MAX_TOKEN)
+        .read_to_string(&mut text)
+        .map_err(unreadable)?;
+    checked(&text, &format!("the token file {}", path.display()))
+}
+
+fn reason(error: &std::io::Error) -> String {
+    let kind = error.kind();
+    if kind == std::io::ErrorKind::NotFound {
+        "it does not exist".to_owned()
+    } else if kind == std::io::ErrorKind::InvalidData {
+        "it is not text".to_owned()
+    } else {
+        error.to_string()
+    }
+}
+
+#[cfg(unix)]
+fn warn_if_open_to_others(path: &Path, metadata: &std::fs::Metadata) {
+    use std::os::unix::fs::PermissionsExt as _;
+    if metadata.permissions().mode() & 0o077 != 0 {
+        tracing::warn!(
+            path = %path.display(),
+            "others on this machine may read the token file; `chmod 600` closes it"
+        );
+    }
+}
+
+#[cfg(not(unix))]
+fn warn_if_open_to_others(_path: &Path, _metadata: &std::fs::Metadata) {}
+
+fn from_command(command: &str, timeout: Duration) -> Result<SecretString, ConfigError> {
+    let failed = |why: String| {
+        ConfigError::new(
+            format!("the token command `{command}` {why}"),
+            "run it by hand; it must print the token, and nothing else, to stdout",
+        )
+    };
+    let mut child = Command::new("sh")
+        .args(["-c", command])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(format!("could not be started: {error}")))?;
+    let Some((out, err, status)) =
+        finish(&mut child, timeout).map_err(|error| failed(format!("failed: {error}")))?
+    else {
+        return Err(failed(format!(
+            "did not end within {}",
+            humantime::format_duration(timeout)
+        )));
+    };
+    if !status.success() {
+        let said = String::from_utf8_lossy(&err).trim().to_owned();
+        let said = if said.is_empty() {
+            String::new()
+        } else {
+            format!(": {said}")
+        };
+        return Err(failed(format!("failed ({status}){said}")));
+    }
+    let text = String::from_utf8(out).map_err(|_| failed("printed no text".to_owned()))?;
+    checked(&text, &format!("the output of `{command}`"))
+}
+
+type Outcome = (Vec<u8>, Vec<u8>, ExitStatus);
+
+/// Waits for a command and what it printed; `None` when it took too long and was killed.
+///
+/// The threads that read are left behind in that case: a grandchild may hold the pipe open for ever.
+fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcome>> {
+    let (send, receive) = mpsc::channel();
+    let out = child.stdout.take();
+    let err = child.stderr.take();
+    std::thread::spawn(move || {
+        let err = std::thread::spawn(move || read_all(err));
+        let out = read_all(out);
+        // The receiver is gone when the time was up: then nobody wants the output.
+        send.send((out, err.join().unwrap_or_default())).ok();
+    });
+    if let Ok((out, err)) = receive.recv_timeout(timeout) {
+        let status = child.wait()?;
+        return Ok(Some((out, err, status)));
+    }
+    child.kill()?;
+    child.wait()?;
+    Ok(None)
+}
+
+fn read_all(pipe: Option<impl std::io::Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(pipe) = pipe {
+        // What was read before a broken pipe is judged like any other output.
+        pipe.take(MAX_TOKEN).read_to_end(&mut bytes).ok();
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use secrecy::ExposeSecret as _;
+
+    fn no_env(_: &str) -> Option<String> {
+        None
+    }
+
+    #[test]
+    fn tokens_come_from_files_variables_and_commands() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("token");
+        std::fs::write(&file, "  abc123\n").expect("written");
+        let env = |name: &str| (name == "KB").then(|| "abc123".to_owned());
+        for source in [
+            TokenSource::File(file),
+            TokenSource::Env("KB".into()),
+            TokenSource::Command("echo abc123".into()),
+        ] {
+            let token = source.read(&env).expect("a token");
+            assert_eq!(token.expose_secret(), "abc123", "{source:?}");
+        }
+    }
+
+    #[test]
+    fn f131_a_failed_source_never_shows_the_token() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("token");
+        std::fs::write(&file, "CANARY in two words").expect("written");
+        for (source, says) in [
+            (TokenSource::File(file), "no usable token"),
+            (TokenSource::File(dir.path().join("none")), "does not exist"),
+            (TokenSource::Env("KB".into()), "KB is not set"),
+            (
+                TokenSource::Command("echo CAN''ARY; echo no key >&2; exit 3".into()),
+                "no key",
+            ),
+            (TokenSource::Command("true".into()), "holds no token"),
+            (
+                TokenSource::Command("echo CAN''ARY x".into()),
+                "no usable token",
+            ),
+        ] {
+            let error = source.read(&no_env).expect_err("no token");
+            assert!(error.message.contains(says), "{}", error.message);
+            assert!(error.remedy.is_some());
+            assert!(!format!("{error} {error:?}").contains("CANARY"));
+        }
+    }
+
+    #[test]
+    fn a_command_that_hangs_is_ended() {
+        let error = from_command("sleep 60", Duration::from_millis(20)).expect_err("too slow");
+        assert!(error.message.contains("did not end within 20ms"), "{error}");
+    }
+}

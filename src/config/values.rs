@@ -1,0 +1,192 @@
+//! What the values of settings mean: addresses, ids, durations, numbers.
+//!
+//! Each function takes the text as it was written and says what is wrong with it in words that fit
+//! a file, an environment variable and a flag alike.
+
+use super::{
+    Poll,
+    error::Wrong,
+    yaml::{Node, Value},
+};
+use crate::model::WorkspaceId;
+use std::{net::IpAddr, str::FromStr, time::Duration};
+
+/// Reads the service's base address: `https://host[:port][/path]`, given back without a slash at its end.
+///
+/// `http` is for loopback, unless `insecure_http` allows it (failures row 134). The form is narrow on
+/// purpose: what is accepted here must mean the same host to every other reader of addresses.
+pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, Wrong> {
+    let example = "write it like https://kb.example.com";
+    let wrong = |what: &str| Wrong::new(format!("the service's address {what}"), example);
+    let text = text.trim().trim_end_matches('/');
+    let lower = text.to_ascii_lowercase();
+    let (rest, secure) = if lower.starts_with("https://") {
+        (&text["https://".len()..], true)
+    } else if lower.starts_with("http://") {
+        (&text["http://".len()..], false)
+    } else {
+        return Err(wrong("does not begin with https:// or http://"));
+    };
+    let (authority, path) = match rest.split_once('/') {
+        Some((authority, path)) => (authority, Some(path)),
+        None => (rest, None),
+    };
+    if authority.contains('@') {
+        return Err(wrong("holds a user name or a password"));
+    }
+    let host = host_of(authority).ok_or_else(|| wrong("has no usable host name"))?;
+    let clean = |c: char| c.is_ascii_alphanumeric() || "-._~/%".contains(c);
+    if !path.unwrap_or("").chars().all(clean) {
+        return Err(wrong(
+            "holds a query or characters that do not belong there",
+        ));
+    }
+    if !secure && !insecure_http && !is_loopback(host) {
+        return Err(Wrong::new(
+            "the service's address is http://, which would show the token to the network",
+            "use https://, or allow it with --insecure-http",
+        ));
+    }
+    let scheme = if secure { "https" } else { "http" };
+    let path = path.map_or_else(String::new, |path| format!("/{path}"));
+    Ok(format!(
+        "{scheme}://{}{path}",
+        authority.to_ascii_lowercase()
+    ))
+}
+
+/// Gives the host of `host[:port]`, if both are well formed.
+fn host_of(authority: &str) -> Option<&str> {
+    let (host, port) = match authority.strip_prefix('[') {
+        Some(rest) => {
+            let (host, after) = rest.split_once(']')?;
+            host.parse::<std::net::Ipv6Addr>().ok()?;
+            (host, after)
+        }
+        None => match authority.find(':') {
+            Some(colon) => authority.split_at(colon),
+            None => (authority, ""),
+        },
+    };
+    let port_is_good = match port.strip_prefix(':') {
+        Some(digits) => {
+            digits.chars().all(|c| c.is_ascii_digit())
+                && digits.parse::<u16>().is_ok_and(|port| port > 0)
+        }
+        None => port.is_empty(),
+    };
+    let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    let host_is_good =
+        !host.is_empty() && (host.parse::<IpAddr>().is_ok() || host.chars().all(named));
+    (host_is_good && port_is_good).then_some(host)
+}
+
+fn is_loopback(host: &str) -> bool {
+    let host = host.to_ascii_lowercase();
+    host == "localhost"
+        || host.ends_with(".localhost")
+        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+/// Reads a workspace's id.
+pub fn parse_workspace(text: &str) -> Result<WorkspaceId, Wrong> {
+    parse_id(text, "workspace", "`kbsync workspaces` lists the ids")
+}
+
+/// Reads an id of the service.
+pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result<T, Wrong> {
+    text.parse().map_err(|_| {
+        Wrong::new(
+            format!("`{}` is not the id of a {of} (a UUID)", shown(text)),
+            remedy,
+        )
+    })
+}
+
+/// Reads `5m`, or a cron line of five or six fields.
+pub fn parse_poll(text: &str) -> Result<Poll, Wrong> {
+    let text = text.trim();
+    if let Ok(period) = humantime::parse_duration(text) {
+        if period < Duration::from_secs(1) {
+            return Err(Wrong::new(
+                "`poll` is shorter than a second",
+                "the service allows 1,440 requests a day: 1m is the least that makes sense",
+            ));
+        }
+        return Ok(Poll::Every(period));
+    }
+    let fields: Vec<&str> = text.split_ascii_whitespace().collect();
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "*,-/?#".contains(c);
+    if (fields.len() == 5 || fields.len() == 6)
+        && fields.iter().all(|field| field.chars().all(allowed))
+    {
+        return Ok(Poll::Cron(fields.join(" ")));
+    }
+    Err(Wrong::new(
+        format!("`{}` is neither a duration nor a cron line", shown(text)),
+        "write `5m`, `1h`, or a cron line such as `*/10 8-18 * * 1-5`",
+    ))
+}
+
+/// Reads a duration such as `200ms`.
+pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, Wrong> {
+    let text = text(node, key)?;
+    humantime::parse_duration(text).map_err(|error| {
+        Wrong::new(
+            format!("`{key}: {}` is not a duration: {error}", shown(text)),
+            "write it like 200ms, 15s, 5m or 0s",
+        )
+    })
+}
+
+/// Reads `true` or `false`.
+pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, Wrong> {
+    match text(node, key)? {
+        "true" => Ok(true),
+        "false" => Ok(false),
+        other => Err(Wrong::new(
+            format!("`{key}: {}` is neither true nor false", shown(other)),
+            format!("write `{key}: true` or `{key}: false`"),
+        )),
+    }
+}
+
+/// Reads a whole number within bounds.
+pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u32, Wrong> {
+    let text = text(node, key)?;
+    text.parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| {
+            Wrong::new(
+                format!("`{key}: {}` is not a whole number in range", shown(text)),
+                format!("write a number from {least} to {most}"),
+            )
+        })
+}
+
+/// Reads a text that is not empty.
+pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, Wrong> {
+    match &node.value {
+        Value::Text(text) if !text.trim().is_empty() => Ok(text.trim()),
+        Value::Text(_) | Value::Null => Err(Wrong::new(
+            format!("`{key}` is empty"),
+            format!("give it a value, or remove the line `{key}:`"),
+        )),
+        Value::List(_) | Value::Map(_) => Err(Wrong::new(
+            format!("`{key}` must be a single value"),
+            format!("write `{key}: VALUE` on one line"),
+        )),
+    }
+}
+
+/// Shortens what somebody wrote, for a message, and takes control characters out.
+fn shown(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let short: String = text.chars().take(60).map(plain).collect();
+    if short.len() < text.len() {
+        short + "…"
+    } else {
+        short
+    }
+}

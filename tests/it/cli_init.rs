@@ -1,0 +1,111 @@
+//! `kbsync init` without a terminal: what it writes, and what it refuses.
+
+use crate::{
+    kb::{Kb, WORKSPACE},
+    schema,
+};
+
+const SERVICE: &str = "https://kb.example.com/";
+
+#[test]
+fn it_writes_settings_that_are_good() {
+    let kb = Kb::new();
+    let ran = kb
+        .run(&[
+            "init",
+            "--service",
+            SERVICE,
+            "--workspace",
+            WORKSPACE,
+            "--poll",
+            "10m",
+        ])
+        .exits(0);
+    let path = kb.mirror().join("kbsync.yaml");
+    assert_eq!(ran.stdout, format!("{}\n", path.display()));
+    let text = kb.read("kbsync.yaml");
+    assert!(text.contains("service: https://kb.example.com\n"));
+    assert!(text.contains(&format!("workspace: {WORKSPACE}\n")));
+    assert!(text.contains("\npoll: 10m\n"));
+    // Good enough to get as far as the token.
+    kb.run(&["workspaces"])
+        .exits(2)
+        .complains("there is no token", "KBSYNC_TOKEN");
+}
+
+#[test]
+fn it_takes_the_environment_and_prints_json() {
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_SERVICE", SERVICE)
+        .set("KBSYNC_WORKSPACE", WORKSPACE)
+        .set("KBSYNC_DIR", "sub");
+    let ran = kb.run(&["init", "--json"]).exits(0);
+    schema::check("init", &ran.json());
+    assert!(kb.read("sub/kbsync.yaml").contains(WORKSPACE));
+}
+
+#[test]
+fn it_never_overwrites() {
+    let kb = Kb::with_settings("# mine\n");
+    let before = kb.files();
+    kb.run(&["init", "--service", SERVICE, "--workspace", WORKSPACE])
+        .exits(2)
+        .complains("not overwritten", "edit the file");
+    assert_eq!(kb.files(), before);
+}
+
+#[test]
+fn it_names_the_flags_that_are_missing() {
+    let kb = Kb::new();
+    for (arguments, error) in [
+        (&["init"][..], "--service and --workspace are missing"),
+        (&["init", "--service", SERVICE], "--workspace is missing"),
+        (&["init", "--workspace", WORKSPACE], "--service is missing"),
+    ] {
+        kb.run(arguments)
+            .exits(2)
+            .complains(error, "kbsync init --service URL");
+    }
+    for (flag, value, error) in [
+        ("--service", "nonsense", "--service: the service's address"),
+        (
+            "--workspace",
+            "nonsense",
+            "--workspace: `nonsense` is not the id",
+        ),
+        ("--poll", "nonsense", "--poll: `nonsense` is neither"),
+    ] {
+        kb.run(&["init", "--service", SERVICE, flag, value])
+            .exits(2);
+        let ran = kb.run(&["init", flag, value]).exits(2);
+        assert!(ran.stderr.contains(error), "{}", ran.stderr);
+    }
+    assert_eq!(kb.files(), []);
+}
+
+#[test]
+fn f120_it_refuses_mirrors_inside_each_other() {
+    let outer = Kb::with_settings("# a mirror\n");
+    outer.write("billing/refunds.html", "");
+    let before = outer.files();
+    outer
+        .run(&[
+            "-C",
+            "billing",
+            "init",
+            "--service",
+            SERVICE,
+            "--workspace",
+            WORKSPACE,
+        ])
+        .exits(2)
+        .complains("would overlap with the mirror", "outside");
+    assert_eq!(outer.files(), before);
+
+    let inner = Kb::new();
+    inner.write("help/en/kbsync.yaml", "# a mirror\n");
+    inner
+        .run(&["init", "--service", SERVICE, "--workspace", WORKSPACE])
+        .exits(2)
+        .complains("would overlap with the mirror", "outside");
+}

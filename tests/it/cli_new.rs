@@ -1,0 +1,96 @@
+//! `kbsync new`: files that are good, hidden, and never in the way of others.
+
+use crate::{
+    kb::{Kb, WORKSPACE},
+    schema,
+};
+
+fn mirror() -> Kb {
+    Kb::with_settings(&format!(
+        "service: https://kb.example.com\nworkspace: {WORKSPACE}\n"
+    ))
+}
+
+#[test]
+fn it_writes_a_hidden_article_that_is_good() {
+    let kb = mirror();
+    let ran = kb
+        .run(&["new", "getting-started", "Größe: 100 % & \"mehr\""])
+        .exits(0);
+    assert_eq!(ran.stdout, "getting-started/grosse-100-mehr.html\n");
+    let text = kb.read("getting-started/grosse-100-mehr.html");
+    assert!(text.contains("\nenabled: false\n"), "{text}");
+    kb.run(&["check"]).exits(0);
+    assert!(!kb.mirror().join("getting-started/_category.yaml").exists());
+}
+
+#[test]
+fn a_category_is_found_by_its_name_and_made_when_new() {
+    let kb = mirror();
+    kb.write("faq/_category.yaml", "name: Fragen & Antworten\n");
+    let json = kb
+        .run(&["new", "fragen & antworten", "One", "--json"])
+        .exits(0)
+        .json();
+    schema::check("new", &json);
+    assert_eq!(json["path"], "faq/one.html");
+    kb.run(&["new", "Tips & Tricks", "One"]).exits(0);
+    let words = kb.read("tips-tricks/_category.yaml");
+    assert!(words.contains("Tips & Tricks"), "{words}");
+    // The same words find the same folder again.
+    let ran = kb.run(&["new", "Tips & Tricks", "Two"]).exits(0);
+    assert_eq!(ran.stdout, "tips-tricks/two.html\n");
+    kb.run(&["new", "Tips, tricks", "Three"])
+        .exits(2)
+        .complains(
+            "`tips-tricks` is there and belongs to another category",
+            "kbsync new tips-tricks",
+        );
+}
+
+#[test]
+fn it_never_overwrites_and_never_leaves_the_mirror() {
+    let kb = mirror();
+    kb.write("a/one.html", "mine");
+    let before = kb.files();
+    kb.run(&["new", "a", "One"])
+        .exits(2)
+        .complains("a/one.html exists already", "another title");
+    kb.run(&["new", "a", " "])
+        .exits(2)
+        .complains("is empty", "kbsync new");
+    kb.run(&["new", "a", &"x".repeat(256)])
+        .exits(2)
+        .complains("256 characters", "shorten");
+    assert_eq!(kb.files(), before);
+    kb.run(&["new", "../../evil", "../../passwd"]).exits(0);
+    assert!(kb.files().iter().all(|(path, _)| {
+        path.starts_with(kb.mirror()) && !path.to_string_lossy().contains("..")
+    }));
+    let elsewhere = Kb::new();
+    elsewhere
+        .run(&["new", "a", "One"])
+        .exits(2)
+        .complains("is not a mirror", "kbsync init");
+    assert_eq!(elsewhere.files(), []);
+}
+
+#[test]
+fn with_several_workspaces_the_category_names_one() {
+    let kb = Kb::with_settings(&format!(
+        "workspaces: [{{id: {WORKSPACE}, folder: en}}]\nservice: https://kb.example.com\n"
+    ));
+    kb.write("en/.keep", "");
+    let ran = kb.run(&["new", "en/billing", "Refunds"]).exits(0);
+    assert_eq!(ran.stdout, "en/billing/refunds.html\n");
+    let two = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+    let kb = Kb::with_settings(&format!(
+        "service: https://kb.example.com\nworkspaces: [{{id: {WORKSPACE}, folder: en}}, {{id: {two}, folder: de}}]\n"
+    ));
+    kb.run(&["new", "billing", "Refunds"])
+        .exits(2)
+        .complains("several workspaces", "`en/");
+    kb.write("de/.keep", "");
+    kb.run(&["new", "de/billing", "Refunds"]).exits(0);
+    kb.read("de/billing/refunds.html");
+}

@@ -1,0 +1,173 @@
+//! Runs the real command in a folder and an environment of its own.
+
+use assert_cmd::Command;
+use kbsync::sandbox::{Options, Running, Sandbox};
+use std::path::{Path, PathBuf};
+
+/// A temporary folder with a `home` for the user and a `mirror` for the work.
+pub(crate) struct Kb {
+    dir: tempfile::TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+pub(crate) const WORKSPACE: &str = "3f2a0c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+
+impl Kb {
+    pub(crate) fn new() -> Self {
+        let dir = tempfile::tempdir().expect("a folder");
+        for name in ["home", "state", "mirror"] {
+            std::fs::create_dir(dir.path().join(name)).expect("a folder");
+        }
+        Self {
+            dir,
+            variables: Vec::new(),
+        }
+    }
+
+    /// A mirror whose settings are this text.
+    pub(crate) fn with_settings(text: &str) -> Self {
+        let kb = Self::new();
+        kb.write("kbsync.yaml", text);
+        kb
+    }
+
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> &mut Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    pub(crate) fn mirror(&self) -> PathBuf {
+        self.dir.path().join("mirror")
+    }
+
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.mirror().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(path, text).expect("written");
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.mirror().join(path)).expect(path)
+    }
+
+    /// The command, not yet run.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
+        command
+            .args(arguments)
+            .current_dir(self.mirror())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.dir.path().join("home"))
+            .env("KBSYNC_USER_STATE_DIR", self.dir.path().join("state"));
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        let output = self.command(arguments).output().expect("it runs");
+        Ran {
+            code: output.status.code().expect("an exit code"),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+
+    /// Every file below the temporary folder with its content.
+    pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        collect(self.dir.path(), &mut files);
+        files.sort();
+        files
+    }
+}
+
+fn collect(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in std::fs::read_dir(dir).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push((path.clone(), std::fs::read(&path).expect("bytes")));
+        }
+    }
+}
+
+impl Ran {
+    /// Checks the exit code.
+    #[track_caller]
+    pub(crate) fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "{self:#?}");
+        self
+    }
+
+    /// Checks that stderr has an error and a remedy with these words, and stdout is empty.
+    #[track_caller]
+    pub(crate) fn complains(self, error: &str, help: &str) -> Self {
+        let found = |start: &str, words: &str| {
+            self.stderr
+                .lines()
+                .any(|line| line.starts_with(start) && line.contains(words))
+        };
+        assert!(found("error: ", error), "no error `{error}` in {self:#?}");
+        assert!(found("help: ", help), "no help `{help}` in {self:#?}");
+        assert_eq!(self.stdout, "");
+        assert!(!self.stderr.contains("panicked"), "{self:#?}");
+        self
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:#?}"))
+    }
+}
+
+/// A stand-in service that runs until it is dropped.
+pub(crate) struct Service {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) url: String,
+    pub(crate) workspace: String,
+    _running: Running,
+    _runtime: tokio::runtime::Runtime,
+}
+
+pub(crate) const TOKEN: &str = "CANARY-token";
+
+impl Service {
+    pub(crate) fn start() -> Self {
+        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+        let options = Options {
+            token: TOKEN.into(),
+            ..Options::default()
+        };
+        let sandbox = Sandbox::new(options);
+        let workspace = sandbox.seed(3, 2).to_string();
+        let running = runtime.block_on(sandbox.run()).expect("it runs");
+        Self {
+            url: running.url.clone(),
+            workspace,
+            sandbox,
+            _running: running,
+            _runtime: runtime,
+        }
+    }
+
+    /// A mirror of it, with the token at hand and nothing synced yet.
+    pub(crate) fn mirror(&self) -> Kb {
+        let mut kb = Kb::with_settings(&format!(
+            "service: {}\nworkspace: {}\n",
+            self.url, self.workspace
+        ));
+        kb.set("KBSYNC_TOKEN", TOKEN);
+        kb
+    }
+}
