@@ -256,7 +256,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let prefix = &self.settings.prefix;
         let paths = report.actions.iter_mut().map(|line| &mut line.path);
         for path in paths.chain(report.problems.iter_mut().map(|problem| &mut problem.path)) {
-            format!("{prefix}/{path}").trim_end_matches('/').clone_into(path);
+            format!("{prefix}/{path}")
+                .trim_end_matches('/')
+                .clone_into(path);
         }
     }
 

@@ -79,75 +79,8 @@ fn write<S: Service, D: Disk>(
 
 fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     match intent {
-        Intent::WriteFile {
-            id,
-            to,
-            version,
-            flags,
-            remote,
-            revision,
-            remote_flags,
-            ..
-        } => {
-            let Some(file) =
-                file_of(sight, *id, to).filter(|file| same_words(&file.version, version))
-            else {
-                return Verdict::Void;
-            };
-            let old = base.articles.get(id);
-            Verdict::Article(Box::new(ArticleRow {
-                id: *id,
-                place: file.place.clone(),
-                local: remote_words(version, old, remote),
-                local_text_lf: None,
-                remote: remote.clone(),
-                revision: revision.clone(),
-                file_flags: *flags,
-                remote_flags: *remote_flags,
-                visibility: if remote_flags.hides() {
-                    Visibility::Unpublished
-                } else {
-                    Visibility::Published
-                },
-                stamp: None,
-                replaced: old.and_then(|row| row.replaced.clone()),
-                written: old.and_then(|row| row.written.clone()),
-                asked: old.and_then(|row| row.asked),
-            }))
-        }
-        Intent::UpdateArticle {
-            id,
-            version,
-            fields,
-            over_revision,
-            enabled,
-            ..
-        } => {
-            let (Some(row), Some(Remote::Present(seen))) =
-                (base.articles.get(id), sight.remote.articles.get(id))
-            else {
-                // An unlisted article is asked for later in this cycle; then the sides tell.
-                return Verdict::Void;
-            };
-            let arrived = seen.revision != *over_revision
-                && fields
-                    .iter()
-                    .all(|field| seen.version.agrees(version, *field));
-            if !arrived {
-                return Verdict::Void;
-            }
-            let mut row = row.clone();
-            for field in fields {
-                row.local.take(*field, version);
-                row.remote.take(*field, version);
-            }
-            if let Some(enabled) = enabled {
-                row.file_flags.enabled = Some(*enabled);
-                row.remote_flags.enabled = Some(*enabled);
-            }
-            row.stamp = None;
-            Verdict::Article(Box::new(row))
-        }
+        Intent::WriteFile { .. } => file_written(base, sight, intent),
+        Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
         Intent::CreateArticle {
             place,
             version,
@@ -172,40 +105,128 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
                 .any(|category| category.folder == *folder && category.id.is_none());
             if waits { Verdict::Open } else { Verdict::Void }
         }
-        Intent::WriteCategory {
-            id,
-            folder,
-            version,
-            remote,
-            revision,
-            ..
-        } => {
-            let found = sight.local.categories.iter().any(|category| {
-                category.folder == *folder
-                    && category.id == Some(*id)
-                    && category.version.as_ref() == Some(version)
-            });
-            if !found {
-                return Verdict::Void;
-            }
-            Verdict::Category(Box::new(CategoryRow {
-                id: *id,
-                folder: Some(folder.clone()),
-                local: version.clone(),
-                remote: remote.clone(),
-                revision: revision.clone(),
-                read_at: base
-                    .categories
-                    .get(id)
-                    .map_or_else(Default::default, |row| row.read_at),
-                stamp: None,
-            }))
-        }
+        Intent::WriteCategory { .. } => folder_written(base, sight, intent),
         // What became of these is seen on the two sides.
         Intent::DeleteArticle { .. }
         | Intent::RemoveFile { .. }
         | Intent::UpdateCategory { .. } => Verdict::Void,
     }
+}
+
+/// A file found with the values of the intent has the service's version of the intent as its base.
+fn file_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+    let Intent::WriteFile {
+        id,
+        to,
+        version,
+        flags,
+        remote,
+        revision,
+        remote_flags,
+        ..
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let Some(file) = file_of(sight, *id, to).filter(|file| same_words(&file.version, version))
+    else {
+        return Verdict::Void;
+    };
+    let old = base.articles.get(id);
+    let visibility = if remote_flags.hides() {
+        Visibility::Unpublished
+    } else {
+        Visibility::Published
+    };
+    Verdict::Article(Box::new(ArticleRow {
+        id: *id,
+        place: file.place.clone(),
+        local: remote_words(version, old, remote),
+        local_text_lf: None,
+        remote: remote.clone(),
+        revision: revision.clone(),
+        file_flags: *flags,
+        remote_flags: *remote_flags,
+        visibility,
+        stamp: None,
+        replaced: old.and_then(|row| row.replaced.clone()),
+        written: old.and_then(|row| row.written.clone()),
+        asked: old.and_then(|row| row.asked),
+    }))
+}
+
+/// A PUT found as it was sent is the base for its fields.
+fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+    let Intent::UpdateArticle {
+        id,
+        version,
+        fields,
+        over_revision,
+        enabled,
+        ..
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let (Some(row), Some(Remote::Present(seen))) =
+        (base.articles.get(id), sight.remote.articles.get(id))
+    else {
+        // An unlisted article is asked for later in this cycle; then the sides tell.
+        return Verdict::Void;
+    };
+    let arrived = seen.revision != *over_revision
+        && fields
+            .iter()
+            .all(|field| seen.version.agrees(version, *field));
+    if !arrived {
+        return Verdict::Void;
+    }
+    let mut row = row.clone();
+    for field in fields {
+        row.local.take(*field, version);
+        row.remote.take(*field, version);
+    }
+    if let Some(enabled) = enabled {
+        row.file_flags.enabled = Some(*enabled);
+        row.remote_flags.enabled = Some(*enabled);
+    }
+    row.stamp = None;
+    Verdict::Article(Box::new(row))
+}
+
+/// A folder found with the values of the intent has the service's version of the intent as its base.
+fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+    let Intent::WriteCategory {
+        id,
+        folder,
+        version,
+        remote,
+        revision,
+        ..
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let found = sight.local.categories.iter().any(|category| {
+        category.folder == *folder
+            && category.id == Some(*id)
+            && category.version.as_ref() == Some(version)
+    });
+    if !found {
+        return Verdict::Void;
+    }
+    Verdict::Category(Box::new(CategoryRow {
+        id: *id,
+        folder: Some(folder.clone()),
+        local: version.clone(),
+        remote: remote.clone(),
+        revision: revision.clone(),
+        read_at: base
+            .categories
+            .get(id)
+            .map_or_else(Default::default, |row| row.read_at),
+        stamp: None,
+    }))
 }
 
 /// What the file was written from: fields that were merged stay edits of the writer.

@@ -4,8 +4,7 @@ use super::names::Names;
 use super::pairing::Paired;
 use super::plan::{Action, Conflict, HoldRule, Key, Kind, Outcome, Plan, Problem, Settle, Step};
 use super::snapshot::{
-    Base, Bodies, Keep, LocalFile, LocalSnapshot, Policy, Remote,
-    RemoteSnapshot, Seen,
+    Base, Bodies, Keep, LocalFile, LocalSnapshot, Policy, Remote, RemoteSnapshot, Seen,
 };
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side};

@@ -58,7 +58,7 @@ impl Planner<'_> {
             match self.choice(keep) {
                 None => return self.clash(id, file, seen, &way),
                 Some(choice) => {
-                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies)
+                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies);
                 }
             }
         }

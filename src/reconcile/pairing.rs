@@ -226,12 +226,13 @@ fn claim_by_id(
         paired.files.insert(id, file);
         for mut copy in claimants {
             // A copy over another article's file: whether that one was meant to go is for a person to say.
-            match owner(&copy).filter(|other| *other != id && base.articles.contains_key(other)) {
-                Some(other) => report_overwritten(id, other, &copy, paired),
-                None => {
-                    copy.id = None;
-                    left.push(copy);
-                }
+            let over =
+                owner(&copy).filter(|other| *other != id && base.articles.contains_key(other));
+            if let Some(other) = over {
+                report_overwritten(id, other, &copy, paired);
+            } else {
+                copy.id = None;
+                left.push(copy);
             }
         }
     }

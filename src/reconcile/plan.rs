@@ -322,7 +322,7 @@ impl Action {
         let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];
         match &self.step {
             Step::CreateCategory { version, .. } => {
-                parts.push(version.digest().as_bytes().to_vec())
+                parts.push(version.digest().as_bytes().to_vec());
             }
             Step::SettleCategory(settle) => {
                 parts.push(settle.file.digest().as_bytes().to_vec());

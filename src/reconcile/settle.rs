@@ -60,14 +60,14 @@ impl Planner<'_> {
         if let Some((digest, body)) = way.body {
             self.plan.bodies.insert(digest, body);
         }
-        self.file_settle(row, settle, way.pulled, !way.agreed.is_empty(), needs_id)
+        self.file_settle(row, settle, &way.pulled, !way.agreed.is_empty(), needs_id)
     }
 
     fn file_settle(
         &mut self,
         row: Option<&ArticleRow>,
         settle: Settle,
-        pulled: Vec<Field>,
+        pulled: &[Field],
         agreed: bool,
         needs_id: bool,
     ) -> Outcome {

@@ -66,3 +66,26 @@ async fn an_edit_on_either_side_reaches_the_other() {
     let report = world.sync().await;
     assert_eq!((lines(&report).len(), report.requests.total), (0, 1));
 }
+
+#[tokio::test]
+async fn pull_and_push_go_one_way_and_a_rename_or_removal_reaches_the_service() {
+    let world = World::new().await;
+    let start = world.category("start");
+    let one = world.article(start, "one", "<p>One.</p>");
+    let two = world.article(start, "two", "<p>Two.</p>");
+    world.pull().await;
+    world.rename("start/one.html", "start/uno.html");
+    world.remove("start/two.html");
+    world.clock.advance(std::time::Duration::from_mins(1));
+    assert_eq!(lines(&world.pull().await), Vec::<String>::new());
+    assert_eq!(
+        lines(&world.push().await),
+        [
+            "move remote start/uno.html done",
+            "delete remote start/two.html done"
+        ]
+    );
+    assert_eq!(world.sandbox().article(one).expect("there").slug, "uno");
+    assert!(world.sandbox().article(two).is_none());
+    assert!(!world.exists("start/two.html"));
+}

@@ -86,7 +86,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let answer = self.put(settle.id, &patch, settle, run).await?;
         match answer {
             Ok(article) => {
-                let note = self.record_sent(action, settle, article, run)?;
+                let note = self.record_sent(action, settle, &article, run)?;
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
                 Ok(Done::Yes(note.or_else(|| action.note.clone())))
@@ -132,9 +132,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tries += 1;
             tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
             tokio::time::sleep(pause(tries)).await;
-            let found = match self.read_one(id, settle.seen.visibility).await {
-                Ok(found) => found,
-                Err(_) => return Ok(Err(error)),
+            let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
+                return Ok(Err(error));
             };
             let version = version_of(&found, &settle.seen.version);
             let arrived = settle
@@ -184,7 +183,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         action: &Action,
         settle: &Settle,
-        article: RemoteArticle,
+        article: &RemoteArticle,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<String>> {
         let mut expected = settle.seen.version.clone();
@@ -192,7 +191,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .send
             .iter()
             .for_each(|field| expected.take(*field, &settle.file));
-        let version = version_of(&article, &expected);
+        let version = version_of(article, &expected);
         let warning = match &article.text {
             Some(after)
                 if settle.send.contains(&Field::Text) && version.text != settle.file.text =>

@@ -30,6 +30,7 @@ fn articles(listed: &[Listed]) -> Vec<String> {
         .iter()
         .map(|entry| match entry {
             Listed::Article(article) => article.title.clone(),
+            Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
         })
         .collect()
@@ -201,6 +202,7 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
         .map(|entry| match entry {
             Listed::Unreadable { id, .. } => *id,
             Listed::Article(article) => panic!("readable: {}", article.id),
+            Listed::Category(category) => panic!("a category: {}", category.id),
         })
         .collect();
     assert_eq!(ids, [Some(id), None, None, None]);
@@ -544,6 +546,10 @@ async fn without_the_endpoint_the_known_categories_are_read() {
                     by_category: true
                 }
             );
+            let (categories, listed): (Vec<_>, Vec<_>) = listed
+                .into_iter()
+                .partition(|entry| matches!(entry, Listed::Category(_)));
+            assert_eq!(categories.len(), 2, "their words are read on the way");
             assert_eq!(articles(&listed), ["Title 1", "Title 2"]);
             assert_eq!(service.count(), requests, "the endpoint is asked for once");
         }

@@ -259,7 +259,6 @@ impl Last {
 /// a conflict, and it is the last of its side. An agreement of both sides is told once.
 fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
     match last {
-        [] => false,
         [newest, ..] if seen.side == Side::Both => {
             newest.side == Side::Both && newest.says(seen, digest)
         }
@@ -270,7 +269,7 @@ fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
                 && before.side == seen.side
                 && before.says(seen, digest)
         }
-        [..] => false,
+        [] | [_] | [_, _, ..] => false,
     }
 }
 

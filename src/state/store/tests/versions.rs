@@ -220,6 +220,21 @@ fn f085_an_older_version_is_recognised() {
 }
 
 #[test]
+fn two_versions_that_stand_against_each_other_are_recorded_once() {
+    let mut store = memory();
+    let subject = Subject::Article(id(1));
+    for seconds in 0..4 {
+        record(&mut store, 2 * seconds, &seen(&subject, Side::Local, "a"));
+        record(
+            &mut store,
+            2 * seconds + 1,
+            &seen(&subject, Side::Remote, "b"),
+        );
+    }
+    assert_eq!(store.versions(&subject).expect("read").len(), 2);
+}
+
+#[test]
 fn a_foreign_writers_exchange_is_told_newest_first() {
     let mut store = memory();
     let subject = Subject::Article(id(1));
@@ -231,7 +246,13 @@ fn a_foreign_writers_exchange_is_told_newest_first() {
         } else {
             Side::Remote
         };
-        record(&mut store, seconds, &seen(&subject, side, text));
+        record(&mut store, 2 * seconds, &seen(&subject, side, text));
+        // Each is taken over by the other side before the next one comes.
+        record(
+            &mut store,
+            2 * seconds + 1,
+            &seen(&subject, Side::Both, text),
+        );
     }
     let (a, b) = (
         (Side::Local, version("a").digest()),
