@@ -16,6 +16,7 @@
 mod error;
 mod place;
 mod real;
+mod rename;
 mod rescue;
 
 pub use error::{DiskError, DiskErrorKind};

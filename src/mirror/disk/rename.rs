@@ -1,0 +1,130 @@
+//! Renaming files and folders, never onto something else.
+//!
+//! Where the file system cannot refuse to replace, a second name and the removal of the first do the
+//! same for a file. A name that differs from the old one only in case goes by way of a reserved name.
+
+use super::{
+    At, DiskError, Kind,
+    place::{Failure, expect_file, lacks_flag},
+    real::{RealDisk, look_in, single},
+    rescue,
+};
+use crate::model::{Place, Stamp, path::fold};
+use rustix::{
+    fs::{self, AtFlags, RenameFlags},
+    io::Errno,
+};
+use std::os::fd::OwnedFd;
+
+impl RealDisk {
+    pub(super) fn rename_file(
+        &self,
+        from: &Place,
+        to: &Place,
+        expected: Stamp,
+    ) -> Result<Stamp, DiskError> {
+        let source = self.folder(At::Folder(&from.folder), "rename")?;
+        let target = self.folder(At::Folder(&to.folder), "rename")?;
+        let (old, new) = (single(&from.file, "rename")?, single(&to.file, "rename")?);
+        let renamed = || -> Result<Stamp, Failure> {
+            expect_file(look_in(&source, old)?.as_ref(), expected)?;
+            self.step("rename");
+            match self.rename_free(&source, old, &target, new) {
+                Err(Errno::EXIST) if from.folder == to.folder && fold(old) == fold(new) => {
+                    self.rename_case(&source, old, new, expected)?;
+                }
+                Err(Errno::NOENT) => return Err(Failure::Changed),
+                other => other?,
+            }
+            match look_in(&target, new)? {
+                Some(moved) if moved.kind == Kind::File && moved.stamp.same_content(&expected) => {
+                    Ok(moved.stamp)
+                }
+                Some(_) => {
+                    match self.rename_free(&target, new, &source, old) {
+                        Ok(()) => {}
+                        Err(Errno::EXIST) => self.set_beside(&target, new, old)?,
+                        Err(errno) => return Err(errno.into()),
+                    }
+                    Err(Failure::Changed)
+                }
+                None => Err(Failure::Changed),
+            }
+        };
+        renamed().map_err(|failure| failure.at("rename", At::Folder(&from.folder), old))
+    }
+
+    /// Renames a file on a file system where the new name is the old one in another case.
+    fn rename_case(
+        &self,
+        folder: &OwnedFd,
+        old: &str,
+        new: &str,
+        expected: Stamp,
+    ) -> Result<(), Failure> {
+        if look_in(folder, new)?.is_none_or(|found| found.stamp.inode != expected.inode) {
+            return Err(Errno::EXIST.into());
+        }
+        let away = self.move_away(folder, old, expected)?;
+        match self.rename_free(folder, &away, folder, new) {
+            Ok(()) => Ok(()),
+            Err(errno) => {
+                self.put_back(folder, &away, old)?;
+                Err(errno.into())
+            }
+        }
+    }
+
+    pub(super) fn rename_whole_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        let (from, to) = (single(from, "rename")?, single(to, "rename")?);
+        // Opening the folder refuses links and files.
+        drop(self.folder(At::Folder(from), "rename")?);
+        let renamed = || -> Result<(), Errno> {
+            match self.rename_free(&self.root, from, &self.root, to) {
+                Err(Errno::EXIST) if fold(from) == fold(to) => {
+                    let inode =
+                        |name| Ok(look_in(&self.root, name)?.map(|found| found.stamp.inode));
+                    if inode(from)? != inode(to)? {
+                        return Err(Errno::EXIST);
+                    }
+                    let away = rescue::removal_name(&self.reserve(""), from);
+                    self.rename_free(&self.root, from, &self.root, &away)?;
+                    self.rename_free(&self.root, &away, &self.root, to)
+                        .inspect_err(|_first| {
+                            let _swept_later =
+                                self.rename_free(&self.root, &away, &self.root, from);
+                        })
+                }
+                other => other,
+            }
+        };
+        renamed().map_err(|errno| DiskError::from_errno(errno, "rename", from))
+    }
+
+    /// Renames to a name where nothing may lie.
+    pub(super) fn rename_free(
+        &self,
+        from: &OwnedFd,
+        old: &str,
+        to: &OwnedFd,
+        new: &str,
+    ) -> Result<(), Errno> {
+        if !self.plain {
+            match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
+                Err(errno) if lacks_flag(errno) => {}
+                done => return done,
+            }
+        }
+        // A second name cannot replace anything either.
+        match fs::linkat(from, old, to, new, AtFlags::empty()) {
+            Ok(()) => return fs::unlinkat(from, old, AtFlags::empty()),
+            Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {}
+            Err(errno) => return Err(errno),
+        }
+        // A folder, or a file system without links: look, then rename. Of all ways the one with a gap.
+        match look_in(to, new)? {
+            Some(_) => Err(Errno::EXIST),
+            None => fs::renameat(from, old, to, new),
+        }
+    }
+}
