@@ -29,47 +29,66 @@ impl RealDisk {
         let renamed = || -> Result<Stamp, Failure> {
             expect_file(look_in(&source, old)?.as_ref(), expected)?;
             self.step("rename");
-            match self.rename_free(&source, old, &target, new) {
+            match self.rename_at_once(&source, old, &target, new) {
+                Ok(()) => self.check_renamed((&source, old), (&target, new), expected),
+                Err(Errno::NOENT) => Err(Failure::Changed),
                 Err(Errno::EXIST) if from.folder == to.folder && fold(old) == fold(new) => {
-                    self.rename_case(&source, old, new, expected)?;
-                }
-                Err(Errno::NOENT) => return Err(Failure::Changed),
-                other => other?,
-            }
-            match look_in(&target, new)? {
-                Some(moved) if moved.kind == Kind::File && moved.stamp.same_content(&expected) => {
-                    Ok(moved.stamp)
-                }
-                Some(_) => {
-                    match self.rename_free(&target, new, &source, old) {
-                        Ok(()) => {}
-                        Err(Errno::EXIST) => self.set_beside(&target, new, old)?,
-                        Err(errno) => return Err(errno.into()),
+                    // On some file systems the new name is the old one in another case.
+                    let same = look_in(&source, new)?
+                        .is_some_and(|found| found.stamp.inode == expected.inode);
+                    if !same {
+                        return Err(Errno::EXIST.into());
                     }
-                    Err(Failure::Changed)
+                    self.rename_by_moving((&source, old), (&target, new), expected)
                 }
-                None => Err(Failure::Changed),
+                Err(errno) if lacks_flag(errno) => {
+                    self.rename_by_moving((&source, old), (&target, new), expected)
+                }
+                Err(errno) => Err(errno.into()),
             }
         };
         renamed().map_err(|failure| failure.at("rename", At::Folder(&from.folder), old))
     }
 
-    /// Renames a file on a file system where the new name is the old one in another case.
-    fn rename_case(
+    /// Compares what was renamed with what was expected, and gives it its old name back if need be.
+    fn check_renamed(
         &self,
-        folder: &OwnedFd,
-        old: &str,
-        new: &str,
+        (source, old): (&OwnedFd, &str),
+        (target, new): (&OwnedFd, &str),
         expected: Stamp,
-    ) -> Result<(), Failure> {
-        if look_in(folder, new)?.is_none_or(|found| found.stamp.inode != expected.inode) {
-            return Err(Errno::EXIST.into());
+    ) -> Result<Stamp, Failure> {
+        match look_in(target, new)? {
+            Some(moved) if moved.kind == Kind::File && moved.stamp.same_content(&expected) => {
+                Ok(moved.stamp)
+            }
+            Some(_) => {
+                match self.rename_at_once(target, new, source, old) {
+                    Ok(()) => {}
+                    Err(Errno::EXIST) => self.set_beside(target, new, old)?,
+                    Err(errno) => return Err(errno.into()),
+                }
+                Err(Failure::Changed)
+            }
+            None => Err(Failure::Changed),
         }
-        let away = self.move_away(folder, old, expected)?;
-        match self.rename_free(folder, &away, folder, new) {
-            Ok(()) => Ok(()),
+    }
+
+    /// Renames by way of a reserved name, where the file is compared.
+    fn rename_by_moving(
+        &self,
+        (source, old): (&OwnedFd, &str),
+        (target, new): (&OwnedFd, &str),
+        expected: Stamp,
+    ) -> Result<Stamp, Failure> {
+        let away = self.move_away(source, old, expected)?;
+        match self.rename_free(source, &away, target, new) {
+            Ok(()) => match look_in(target, new)? {
+                Some(moved) if moved.stamp.same_content(&expected) => Ok(moved.stamp),
+                // Edited again already: a stamp that is not of that file, so that it is read.
+                Some(_) | None => Ok(expected),
+            },
             Err(errno) => {
-                self.put_back(folder, &away, old)?;
+                self.put_back(source, &away, old)?;
                 Err(errno.into())
             }
         }
@@ -101,7 +120,8 @@ impl RealDisk {
         renamed().map_err(|errno| DiskError::from_errno(errno, "rename", from))
     }
 
-    /// Renames to a name where nothing may lie.
+    /// Renames to a name where nothing may lie. The old name must be a reserved one: what lies at any
+    /// other could be replaced between the two steps that some file systems need.
     pub(super) fn rename_free(
         &self,
         from: &OwnedFd,
@@ -109,11 +129,9 @@ impl RealDisk {
         to: &OwnedFd,
         new: &str,
     ) -> Result<(), Errno> {
-        if !self.plain {
-            match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-                Err(errno) if lacks_flag(errno) => {}
-                done => return done,
-            }
+        match self.rename_at_once(from, old, to, new) {
+            Err(errno) if lacks_flag(errno) => {}
+            done => return done,
         }
         // A second name cannot replace anything either.
         match fs::linkat(from, old, to, new, AtFlags::empty()) {
@@ -126,5 +144,19 @@ impl RealDisk {
             Some(_) => Err(Errno::EXIST),
             None => fs::renameat(from, old, to, new),
         }
+    }
+
+    /// Renames to a name where nothing lies, in one step; an error where the file system has none.
+    fn rename_at_once(
+        &self,
+        from: &OwnedFd,
+        old: &str,
+        to: &OwnedFd,
+        new: &str,
+    ) -> Result<(), Errno> {
+        if self.plain {
+            return Err(Errno::INVAL);
+        }
+        fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
     }
 }
