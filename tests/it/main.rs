@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a file per theme.
 
+mod categories;
 mod cli_check;
 mod cli_config;
 mod cli_init;
@@ -9,6 +10,7 @@ mod cli_stats;
 mod cli_words;
 mod edits;
 mod first;
+mod identity;
 mod kb;
 mod merge;
 mod schema;
