@@ -34,6 +34,8 @@ pub(super) struct Run<'a> {
     pub(super) report: &'a mut Report,
     /// Real ids of categories that were created.
     pub(super) created: BTreeMap<CategoryId, CategoryId>,
+    /// Ids of articles that were created, by their paths.
+    pub(super) born: BTreeMap<String, ArticleId>,
     /// Folders whose category step failed: what depends on them waits.
     pub(super) blocked: BTreeSet<String>,
     /// Versions that were seen again.
@@ -93,6 +95,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             request,
             report,
             created: BTreeMap::new(),
+            born: BTreeMap::new(),
             blocked: BTreeSet::new(),
             latest: BTreeMap::new(),
             own: BTreeMap::new(),
@@ -234,7 +237,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 impl Run<'_> {
     pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
-        self.report.actions.push(Line::of(action, status, reason));
+        let mut line = Line::of(action, status, reason);
+        line.id = line.id.or_else(|| self.born.get(&action.path).copied());
+        self.report.actions.push(line);
     }
 
     /// Why a step cannot be tried: everything stopped, or its category failed.
