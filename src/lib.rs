@@ -1,4 +1,37 @@
 //! kbsync keeps a folder of front-matter HTML files and a hosted knowledge base equal, in both directions.
+//!
+//! ```text
+//!             main ──► cli ──► engine ──► reconcile (pure) ──► model (pure)
+//!                       │        ├──────► service ─────────────────┤      observe → reconcile → guard
+//!                       │        ├──────► mirror ──────────────────┤        → apply → record → report
+//!                       └► sandbox ─────► state ───────────────────┘
+//! ```
+//! Imports point down; neighbours in a row do not import each other. Async begins at `service`.
+//!
+//! # What holds throughout
+//!
+//! 1. No human edit is ever lost: every version that was seen on either side is in the state's history
+//!    before it is replaced anywhere.
+//! 2. Nobody is overwritten unseen: the version that a write replaces was read at most `guard_window` ago.
+//! 3. Absent is not deleted: only a complete look can prove absence, and only the service's own word ends
+//!    an article.
+//! 4. Nothing happens without a cause: two quiet sides cost one request and change nothing.
+//! 5. One bad article stops only itself.
+//! 6. The budget of requests holds, across restarts and commands.
+//! 7. A kill at any moment leaves both sides and the state usable.
+//!
+//! # In reading order
+//!
+//! - [`model`]: the domain's words, as plain values.
+//! - [`reconcile`]: the decision table; `(base, local, remote, policy) -> plan`. Its header is the table.
+//! - [`mirror`]: file text and articles, folders and snapshots, safe writes.
+//! - [`service`]: the port to the hosted service, and its HTTP side.
+//! - [`state`]: what is remembered, and what a row promises.
+//! - [`engine`]: one cycle, readable top to bottom like a recipe.
+//! - [`config`] and [`cli`]: settings and commands.
+//! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
+//!
+//! `examples/plan_only.rs` shows the pure part, `examples/sync_once.rs` a whole sync.
 
 pub mod cli;
 pub mod config;

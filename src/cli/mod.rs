@@ -1,6 +1,6 @@
 //! The commands: one file each, which parses, makes one library call and prints one value.
 //!
-//! A command is added by a file with `Args` and `run`, and an arm in [`Command`]. Results go to
+//! A command is added by a file with `Args` and `run`, and an arm in `Command`. Results go to
 //! stdout, all else to stderr; the exit codes are those of [`exit::ExitCode`].
 
 pub mod context;

@@ -35,6 +35,28 @@ pub struct Settings {
     pub keep_versions: u32,
 }
 
+impl Settings {
+    /// The defaults of design section 10, for a mirror of one workspace.
+    pub fn new(workspace: WorkspaceId) -> Self {
+        Self {
+            workspace,
+            prefix: String::new(),
+            categories: BTreeSet::new(),
+            guard_window: Duration::from_secs(15),
+            max_deletes: MaxDeletes {
+                count: 10,
+                percent: 25,
+            },
+            on_conflict: OnConflict::Hold,
+            probe: true,
+            new_enabled: true,
+            new_draft: false,
+            keep_days: 90,
+            keep_versions: 20,
+        }
+    }
+}
+
 /// What one command or trigger asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {

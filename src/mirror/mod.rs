@@ -1,7 +1,7 @@
 //! The mirror: the folder of files, the local side.
 //!
 //! Read in this order: [`document`] (what a file says, pure), [`layout`] (which names count), [`disk`] (the
-//! folder itself: the port and the real one), [`scan`] (folder → what is there) and [`lock`] (one process
+//! folder itself: the port and the real one), [`mod@scan`] (folder → what is there) and [`lock`] (one process
 //! per mirror). No symbolic link is followed, nothing unexpected is replaced, and what cannot be read is
 //! never absent. What to write is decided elsewhere.
 

@@ -7,8 +7,7 @@ use kbsync::engine::settings::{Request, Settings};
 use kbsync::engine::{Clock, Engine};
 use kbsync::mirror::RealDisk;
 use kbsync::model::{Timestamp, WorkspaceId};
-use kbsync::reconcile::guard::MaxDeletes;
-use kbsync::reconcile::snapshot::{Direction, OnConflict};
+use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};
@@ -63,22 +62,7 @@ impl World {
         let workspace = running.sandbox.add_workspace("Help");
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
-        let settings = Settings {
-            workspace: WorkspaceId::new(workspace),
-            prefix: String::new(),
-            categories: std::collections::BTreeSet::new(),
-            guard_window: Duration::from_secs(15),
-            max_deletes: MaxDeletes {
-                count: 10,
-                percent: 25,
-            },
-            on_conflict: OnConflict::Hold,
-            probe: true,
-            new_enabled: true,
-            new_draft: false,
-            keep_days: 90,
-            keep_versions: 20,
-        };
+        let settings = Settings::new(WorkspaceId::new(workspace));
         Self {
             running,
             workspace,

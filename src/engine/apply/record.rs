@@ -274,25 +274,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight: &Sight,
         now: Timestamp,
     ) -> anyhow::Result<Vec<CategoryRow>> {
-        let mut rows = Vec::new();
-        for (id, before) in &sight.base.categories {
-            let Some((version, _)) = sight.remote.categories.get(id) else {
-                continue;
-            };
-            let Some(row) = self
-                .store
-                .categories()?
-                .into_iter()
-                .find(|row| row.id == *id)
-            else {
-                continue;
-            };
-            if row.read_at == before.read_at && row.remote == *version {
-                rows.push(CategoryRow {
-                    read_at: now,
-                    ..row
-                });
-            }
+        if sight.remote.categories.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut rows = self.store.categories()?;
+        rows.retain(|row| {
+            let before = sight.base.categories.get(&row.id);
+            let read = sight.remote.categories.get(&row.id);
+            before.is_some_and(|before| before.read_at == row.read_at)
+                && read.is_some_and(|(version, _)| *version == row.remote)
+        });
+        for row in &mut rows {
+            row.read_at = now;
         }
         Ok(rows)
     }

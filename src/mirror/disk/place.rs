@@ -1,4 +1,4 @@
-//! Putting files in place: new ones, replaced ones, renamed ones, removed ones.
+//! Putting files in place: new ones, replaced ones, removed ones. Renaming is in `rename`.
 //!
 //! A file is replaced by exchanging names: then the old file, whatever it is by now, lies under the
 //! reserved name and can be compared with what was expected. If it is something else, the names are
@@ -12,7 +12,7 @@ use super::{
     real::{RealDisk, at, look_in, shown, single},
     rescue,
 };
-use crate::model::{Place, Stamp, path::fold};
+use crate::model::Stamp;
 use rustix::{
     fs::{self, AtFlags, Mode, OFlags, RenameFlags},
     io::Errno,
@@ -149,11 +149,18 @@ impl RealDisk {
     }
 
     /// Moves a file to a reserved name, if it is the expected one; gives that name.
-    fn move_away(&self, folder: &OwnedFd, name: &str, expected: Stamp) -> Result<String, Failure> {
+    pub(super) fn move_away(
+        &self,
+        folder: &OwnedFd,
+        name: &str,
+        expected: Stamp,
+    ) -> Result<String, Failure> {
         expect_file(look_in(folder, name)?.as_ref(), expected)?;
         let away = rescue::removal_name(&self.reserve(""), name);
         self.step("move away");
-        match self.rename_free(folder, name, folder, &away) {
+        // Nothing can lie at a reserved name, so a rename that would replace it is as good as one that
+        // would not; and unlike a second name it takes whatever lies at the old one at that moment.
+        match fs::renameat(folder, name, folder, &away) {
             Ok(()) => {}
             Err(Errno::NOENT) => return Err(Failure::Changed),
             Err(errno) => return Err(errno.into()),
@@ -167,7 +174,7 @@ impl RealDisk {
         }
     }
 
-    fn put_back(&self, folder: &OwnedFd, away: &str, name: &str) -> Result<(), Failure> {
+    pub(super) fn put_back(&self, folder: &OwnedFd, away: &str, name: &str) -> Result<(), Failure> {
         self.step("put back");
         match self.rename_free(folder, away, folder, name) {
             Ok(()) => Ok(()),
@@ -177,7 +184,12 @@ impl RealDisk {
     }
 
     /// Keeps a file whose name is taken, under a name that a person sees and no scan takes for an article.
-    fn set_beside(&self, folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Failure> {
+    pub(super) fn set_beside(
+        &self,
+        folder: &OwnedFd,
+        temporary: &str,
+        name: &str,
+    ) -> Result<(), Failure> {
         for number in 1..=1_000_u32 {
             match self.rename_free(
                 folder,
@@ -191,142 +203,6 @@ impl RealDisk {
             }
         }
         Err(Errno::EXIST.into())
-    }
-
-    pub(super) fn rename_file(
-        &self,
-        from: &Place,
-        to: &Place,
-        expected: Stamp,
-    ) -> Result<Stamp, DiskError> {
-        let source = self.folder(At::Folder(&from.folder), "rename")?;
-        let target = self.folder(At::Folder(&to.folder), "rename")?;
-        let (old, new) = (single(&from.file, "rename")?, single(&to.file, "rename")?);
-        let renamed = || -> Result<Stamp, Failure> {
-            expect_file(look_in(&source, old)?.as_ref(), expected)?;
-            self.step("rename");
-            match self.rename_free(&source, old, &target, new) {
-                Err(Errno::EXIST) if from.folder == to.folder && fold(old) == fold(new) => {
-                    self.rename_case(&source, old, new, expected)?;
-                }
-                Err(Errno::NOENT) => return Err(Failure::Changed),
-                other => other?,
-            }
-            match look_in(&target, new)? {
-                Some(moved) if moved.kind == Kind::File && moved.stamp.same_content(&expected) => {
-                    Ok(moved.stamp)
-                }
-                Some(_) => {
-                    match self.rename_free(&target, new, &source, old) {
-                        Ok(()) => {}
-                        Err(Errno::EXIST) => self.set_beside(&target, new, old)?,
-                        Err(errno) => return Err(errno.into()),
-                    }
-                    Err(Failure::Changed)
-                }
-                None => Err(Failure::Changed),
-            }
-        };
-        renamed().map_err(|failure| failure.at("rename", At::Folder(&from.folder), old))
-    }
-
-    /// Lets two files take each other's places. A file system that cannot do it in one step refuses.
-    pub(super) fn exchange_files(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
-        let here = self.folder(At::Folder(&one.folder), "exchange")?;
-        let there = self.folder(At::Folder(&other.folder), "exchange")?;
-        let names = (
-            single(&one.file, "exchange")?,
-            single(&other.file, "exchange")?,
-        );
-        let exchanged = || -> Result<(), Failure> {
-            for (folder, name) in [(&here, names.0), (&there, names.1)] {
-                match look_in(folder, name)? {
-                    Some(found) if found.kind == Kind::File => {}
-                    Some(_) => return Err(Failure::WrongKind),
-                    None => return Err(Failure::Changed),
-                }
-            }
-            if self.plain {
-                return Err(Errno::INVAL.into());
-            }
-            fs::renameat_with(&here, names.0, &there, names.1, RenameFlags::EXCHANGE)?;
-            Ok(())
-        };
-        exchanged().map_err(|failure| failure.at("exchange", At::Folder(&one.folder), names.0))
-    }
-
-    /// Renames a file on a file system where the new name is the old one in another case.
-    fn rename_case(
-        &self,
-        folder: &OwnedFd,
-        old: &str,
-        new: &str,
-        expected: Stamp,
-    ) -> Result<(), Failure> {
-        if look_in(folder, new)?.is_none_or(|found| found.stamp.inode != expected.inode) {
-            return Err(Errno::EXIST.into());
-        }
-        let away = self.move_away(folder, old, expected)?;
-        match self.rename_free(folder, &away, folder, new) {
-            Ok(()) => Ok(()),
-            Err(errno) => {
-                self.put_back(folder, &away, old)?;
-                Err(errno.into())
-            }
-        }
-    }
-
-    pub(super) fn rename_whole_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
-        let (from, to) = (single(from, "rename")?, single(to, "rename")?);
-        // Opening the folder refuses links and files.
-        drop(self.folder(At::Folder(from), "rename")?);
-        let renamed = || -> Result<(), Errno> {
-            match self.rename_free(&self.root, from, &self.root, to) {
-                Err(Errno::EXIST) if fold(from) == fold(to) => {
-                    let inode =
-                        |name| Ok(look_in(&self.root, name)?.map(|found| found.stamp.inode));
-                    if inode(from)? != inode(to)? {
-                        return Err(Errno::EXIST);
-                    }
-                    let away = rescue::removal_name(&self.reserve(""), from);
-                    self.rename_free(&self.root, from, &self.root, &away)?;
-                    self.rename_free(&self.root, &away, &self.root, to)
-                        .inspect_err(|_first| {
-                            let _swept_later =
-                                self.rename_free(&self.root, &away, &self.root, from);
-                        })
-                }
-                other => other,
-            }
-        };
-        renamed().map_err(|errno| DiskError::from_errno(errno, "rename", from))
-    }
-
-    /// Renames to a name where nothing may lie.
-    pub(super) fn rename_free(
-        &self,
-        from: &OwnedFd,
-        old: &str,
-        to: &OwnedFd,
-        new: &str,
-    ) -> Result<(), Errno> {
-        if !self.plain {
-            match fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE) {
-                Err(errno) if lacks_flag(errno) => {}
-                done => return done,
-            }
-        }
-        // A second name cannot replace anything either.
-        match fs::linkat(from, old, to, new, AtFlags::empty()) {
-            Ok(()) => return fs::unlinkat(from, old, AtFlags::empty()),
-            Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {}
-            Err(errno) => return Err(errno),
-        }
-        // A folder, or a file system without links: look, then rename. Of all ways the one with a gap.
-        match look_in(to, new)? {
-            Some(_) => Err(Errno::EXIST),
-            None => fs::renameat(from, old, to, new),
-        }
     }
 
     fn exchange(&self, folder: &OwnedFd, one: &str, other: &str) -> Result<(), Errno> {
@@ -348,10 +224,10 @@ impl RealDisk {
         clippy::unused_self,
         reason = "tests use it to act as an editor in that instant"
     )]
-    fn step(&self, _name: &str) {}
+    pub(super) fn step(&self, _name: &str) {}
 
     #[cfg(test)]
-    fn step(&self, name: &str) {
+    pub(super) fn step(&self, name: &str) {
         let mut meanwhile = self.meanwhile.lock().expect("no test panics in it");
         if let Some(act) = meanwhile.as_mut() {
             act(name);
@@ -360,7 +236,7 @@ impl RealDisk {
 }
 
 /// Why a step failed, before the path is known.
-enum Failure {
+pub(super) enum Failure {
     Changed,
     WrongKind,
     Errno(Errno),
@@ -373,7 +249,7 @@ impl From<Errno> for Failure {
 }
 
 impl Failure {
-    fn at(self, doing: &'static str, within: At<'_>, name: &str) -> DiskError {
+    pub(super) fn at(self, doing: &'static str, within: At<'_>, name: &str) -> DiskError {
         match self {
             Self::Changed => DiskError::new(DiskErrorKind::Changed, doing, shown(within, name)),
             Self::WrongKind => DiskError::new(DiskErrorKind::WrongKind, doing, shown(within, name)),
@@ -383,7 +259,7 @@ impl Failure {
 }
 
 /// Compares all of a stamp, before anything is moved.
-fn expect_file(found: Option<&Entry>, expected: Stamp) -> Result<(), Failure> {
+pub(super) fn expect_file(found: Option<&Entry>, expected: Stamp) -> Result<(), Failure> {
     match found {
         None => Err(Failure::Changed),
         Some(entry) if entry.kind != Kind::File => Err(Failure::WrongKind),
@@ -415,6 +291,6 @@ fn keep_mode(folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Errno>
 }
 
 /// Tells whether an error means that the file system or the kernel knows no such rename.
-fn lacks_flag(errno: Errno) -> bool {
+pub(super) fn lacks_flag(errno: Errno) -> bool {
     errno == Errno::INVAL || errno == Errno::NOSYS || errno == Errno::NOTSUP
 }

@@ -307,6 +307,40 @@ fn f080_a_save_in_the_instant_of_a_rename_goes_back_to_its_name() {
     assert_eq!(world.names(), ["a.html"]);
 }
 
+/// An editor and kbsync write the same file at once, without being told when: no save may be lost.
+/// (The editor saves by renaming. One that writes in place may still have the replaced file open.)
+#[test]
+fn f080_no_save_is_lost_in_a_race() {
+    for plain in [false, true] {
+        let world = World::with(plain);
+        let path = world.path("start/a.html");
+        for round in 0..200_usize {
+            let base = world.write("start/a.html", "base");
+            let token = format!("save {round} of the editor");
+            let start = std::sync::Barrier::new(2);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    fs::write(path.with_extension("new"), &token).expect("written");
+                    start.wait();
+                    fs::rename(path.with_extension("new"), &path).expect("renamed");
+                });
+                start.wait();
+                let _published = world.put("a.html", "ours", Expect::Stamp(base));
+            });
+            let names = world.names();
+            let text = |name: &String| world.text(&format!("start/{name}"));
+            assert!(
+                names.iter().any(|name| text(name) == token),
+                "plain: {plain}, {names:?}"
+            );
+            for name in names {
+                assert!(!name.starts_with(TEMPORARY), "{name}");
+                fs::remove_file(world.path("start").join(name)).expect("removed");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_replaced_file_keeps_its_mode_and_a_new_one_is_readable() {
     let world = World::new();

@@ -12,6 +12,7 @@ mod block;
 mod category;
 mod frame;
 mod problem;
+mod reader;
 mod scalar;
 mod splice;
 
