@@ -339,7 +339,7 @@ impl Planner<'_> {
             let to = self.names.folder(id).map(str::to_owned);
             match (to, row) {
                 (Some(folder), _) => self.create_folder(id, folder, version, revision),
-                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(row) => {
+                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(id, row) => {
                     self.folder_gone(id, row, version, revision);
                 }
                 (None, _) => {}
@@ -347,8 +347,12 @@ impl Planner<'_> {
         }
     }
 
-    fn may_be_gone(&self, row: &CategoryRow) -> bool {
+    fn may_be_gone(&self, id: CategoryId, row: &CategoryRow) -> bool {
+        let claimed = self.local.categories.iter();
         self.local.complete
+            && claimed
+                .map(|category| category.id)
+                .all(|claim| claim != Some(id))
             && row.folder.as_ref().is_some_and(|folder| {
                 !self.local.unreadable.contains(folder)
                     && !self.local.top.contains(&path::fold(folder))

@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a file per theme.
 
+mod categories;
 mod cli_check;
 mod cli_config;
 mod cli_init;
@@ -8,10 +9,15 @@ mod cli_service;
 mod cli_stats;
 mod cli_words;
 mod crash;
+mod edits;
 mod first;
 mod hostile;
+mod identity;
 mod kb;
+mod look;
 mod merge;
+mod remote;
 mod schema;
 mod tidy;
+mod wire;
 mod world;

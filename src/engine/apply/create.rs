@@ -250,6 +250,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             enabled: article.flags.enabled.or(birth.flags.enabled),
             draft: article.flags.draft.or(birth.flags.draft),
         };
+        let now = self.clock.now();
         let row = ArticleRow {
             id,
             place: birth.place.clone(),
@@ -263,9 +264,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stamp: None,
             replaced: None,
             written: Some(article.revision.clone()),
-            asked: None,
+            asked: Some(now),
         };
-        let now = self.clock.now();
         self.store.write(now, |tx| {
             if let Some(text) = article
                 .text
@@ -323,6 +323,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             run.sight.base.articles.remove(&old);
         }
         run.sight.base.articles.insert(id, row);
+        run.born.insert(birth.action.path.clone(), id);
         Ok(Done::Yes(None))
     }
 

@@ -216,6 +216,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settle.seen.visibility
         };
         let sent = Sent {
+            at: self.clock.now(),
             version,
             revision: article.revision.clone(),
             flags,

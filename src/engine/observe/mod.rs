@@ -101,7 +101,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        self.ask_absent(&base, request, &known, &mut sight).await?;
+        self.ask_absent(&mut base, request, &known, &mut sight)
+            .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         sight.base = base;
@@ -384,7 +385,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
     async fn ask_absent(
         &mut self,
-        base: &Base,
+        base: &mut Base,
         request: &Request,
         known: &Known<'_>,
         sight: &mut Sight,
@@ -456,17 +457,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// A confirmed 404 is remembered, and so is when an article was asked for.
     fn remember_answer(
         &mut self,
-        base: &Base,
+        base: &mut Base,
         id: ArticleId,
         answer: &Remote,
         request: &Request,
     ) -> anyhow::Result<()> {
-        let Some(row) = base.articles.get(&id).filter(|_| !request.dry_run) else {
+        let Some(row) = base.articles.get_mut(&id).filter(|_| !request.dry_run) else {
             return Ok(());
         };
         let now = self.clock.now();
-        let mut row = row.clone();
+        // What is recorded later in this cycle is made from this row: it must not forget the question.
         row.asked = Some(now);
+        let mut row = row.clone();
         match answer {
             Remote::Gone => row.visibility = Visibility::Gone,
             Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
