@@ -49,7 +49,10 @@ fn keep(store: &mut Store, leftover: &Leftover, now: Timestamp) -> Outcome<bool>
         return Ok(true);
     }
     let (seen, text) = match Document::parse_with_markers(&leftover.bytes) {
-        Ok(document) => (seen(store, leftover, &document)?, document.text().to_owned()),
+        Ok(document) => (
+            seen(store, leftover, &document)?,
+            document.text().to_owned(),
+        ),
         Err(_not_an_article) => (unread(leftover, source), source.to_owned()),
     };
     let whole = needs_whole(source, &seen.version, &seen.place);

@@ -3,12 +3,13 @@
 //! After each death a new process goes on. It must end as an undisturbed run does: no article twice, no
 //! text lost, and then quiet (design, section 1, promise 7; failures rows 1 to 8).
 
-use crate::hostile::{self, Meddler, calm, dies_at, engine};
-use crate::world::{World, lines};
+use crate::hostile::{self, Meddler, dies_at, engine};
+use crate::world::World;
 use futures_util::FutureExt as _;
-use kbsync::engine::report::Ending;
+use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::Request;
 use kbsync::model::TextDigest;
+use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -85,7 +86,9 @@ fn nothing_lost(world: &World, texts: &[String]) {
     let files = world.files();
     for text in texts {
         let kept = articles.contains(text)
-            || files.iter().any(|(_, content)| content.contains(text.as_str()))
+            || files
+                .iter()
+                .any(|(_, content)| content.contains(text.as_str()))
             || store.has_body(TextDigest::of(text)).expect("read");
         assert!(kept, "{text:?} is nowhere");
     }
@@ -96,7 +99,7 @@ fn ids_fit(world: &World) {
     let articles = world.sandbox().articles();
     for (path, content) in world.files() {
         assert!(!path.contains(".kbsync-tmp-"), "{path} was left behind");
-        if !path.ends_with(".html") {
+        if path.ends_with("_category.yaml") {
             continue;
         }
         let id = content
@@ -111,7 +114,7 @@ fn ids_fit(world: &World) {
 }
 
 async fn set_up(scenario: &Scenario) -> (World, Vec<String>) {
-    let world = World::new().await;
+    let world = hostile::world().await;
     let mut texts = Vec::new();
     (scenario.prepare)(&world, &mut texts);
     hostile::sync(&world).await;
@@ -135,27 +138,42 @@ async fn run(world: &World, meddle: &Meddler) -> bool {
 
 /// A new process goes on until nothing is left to do.
 async fn go_on(world: &World, texts: &[String], expected: &Outcome, died: &str) {
-    let mut quiet = false;
-    for round in 0..3 {
+    let mut rounds = 0;
+    loop {
         let report = hostile::sync(world).await;
-        let said = lines(&report);
-        assert_eq!(
-            report.outcome,
-            Ending::Done,
-            "{died}, round {round}: {:#?}",
-            report
-        );
-        if said.is_empty() && round > 0 {
-            quiet = true;
+        if rounds == 0 && names_category(world, &report) {
+            continue;
+        }
+        assert_eq!(report.outcome, Ending::Done, "{died}: {report:#?}");
+        if report.actions.is_empty() && report.requests.total == 1 {
             break;
         }
+        rounds += 1;
+        assert!(rounds < 4, "{died}: it does not come to rest: {report:#?}");
     }
-    assert!(quiet, "{died}: it does not come to rest");
     assert_eq!(outcome(world), *expected, "{died}");
     ids_fit(world);
     nothing_lost(world, texts);
-    let report = hostile::sync(world).await;
-    assert_eq!(report.requests.total, 1, "{died}: {:#?}", report);
+}
+
+/// A category whose creation was not answered cannot be found through the API: a person does what the
+/// report says.
+fn names_category(world: &World, report: &Report) -> bool {
+    let waits = report.actions.iter().find(|line| {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        line.action == Kind::CreateCategory
+            && reason.contains("put its id into new-one/_category.yaml")
+    });
+    let Some(line) = waits else { return false };
+    assert_eq!(report.outcome, Ending::Attention);
+    let categories = world.sandbox().categories();
+    let found = categories.iter().find(|one| one.slug == line.path);
+    let id = found.expect("it was created").id;
+    world.write(
+        "new-one/_category.yaml",
+        &format!("id: {id}\nname: New one\n"),
+    );
+    true
 }
 
 /// Dies at every moment that is a multiple of `stride` plus `offset`, and goes on each time.
@@ -175,7 +193,13 @@ async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
         let (meddle, _) = dies_at(n);
         assert!(!run(&world, &meddle).await, "moment {n} of {moments}");
         nothing_lost(&world, &texts);
-        go_on(&world, &texts, &expected, &format!("died at moment {n} of {moments}")).await;
+        go_on(
+            &world,
+            &texts,
+            &expected,
+            &format!("died at moment {n} of {moments}"),
+        )
+        .await;
     }
 }
 
@@ -254,19 +278,19 @@ const PULLS: Scenario = Scenario {
         web_edit(world, texts, "edited", "Middle", "Edited on the web");
         world.sandbox().remove(id_of(world, "gone"));
         let renamed = id_of(world, "renamed");
-        world
-            .sandbox()
-            .edit(renamed, |article| article.slug = "newly-named".to_owned());
+        world.sandbox().edit(renamed, |article| {
+            "newly-named".clone_into(&mut article.slug)
+        });
         let beta = world.sandbox().categories()[1].id;
         world.sandbox().move_article(id_of(world, "moved"), beta);
         web_edit(world, texts, "moved", "Middle", "Moved");
         let (a, b) = (id_of(world, "swap-a"), id_of(world, "swap-b"));
         world
             .sandbox()
-            .edit(a, |article| article.slug = "swap-b".to_owned());
+            .edit(a, |article| "swap-b".clone_into(&mut article.slug));
         world
             .sandbox()
-            .edit(b, |article| article.slug = "swap-a".to_owned());
+            .edit(b, |article| "swap-a".clone_into(&mut article.slug));
         world.sandbox().rename_category(beta, "Gamma", "gamma");
         article(world, texts, beta, "arrived");
     },
@@ -290,10 +314,16 @@ const PUSHES: Scenario = Scenario {
         world.rename("alpha/swap-b.html", "alpha/swap-a.html");
         world.rename("alpha/swap", "alpha/swap-b.html");
         let text = "<p>Written here.</p>".to_owned();
-        world.write("alpha/fresh.html", &format!("---\ntitle: Fresh\n---\n{text}\n"));
+        world.write(
+            "alpha/fresh.html",
+            &format!("---\ntitle: Fresh\n---\n{text}\n"),
+        );
         texts.push(text);
         let text = "<p>In a new category.</p>".to_owned();
-        world.write("new-one/start.html", &format!("---\ntitle: Start\n---\n{text}\n"));
+        world.write(
+            "new-one/start.html",
+            &format!("---\ntitle: Start\n---\n{text}\n"),
+        );
         texts.push(text);
     },
 };
@@ -312,7 +342,11 @@ const MERGES: Scenario = Scenario {
         web_edit(world, texts, "both-too", "First", "The first");
         world.edit("alpha/titled.html", "title: titled", "title: Titled here");
         web_edit(world, texts, "titled", "Middle", "Edited on the web");
-        world.edit("alpha/hidden.html", "title: hidden", "title: hidden\nenabled: false");
+        world.edit(
+            "alpha/hidden.html",
+            "title: hidden",
+            "title: hidden\nenabled: false",
+        );
         web_edit(world, texts, "hidden", "Middle", "Edited on the web");
     },
 };
@@ -335,9 +369,4 @@ async fn f005_f006_f007_a_crash_anywhere_in_a_push_is_finished_without_doubles()
 #[tokio::test]
 async fn f006_a_crash_anywhere_in_a_merge_is_finished_by_the_next_sync() {
     sweep(MERGES, 1, 0).await;
-}
-
-#[expect(unused, reason = "used by the nested sweep")]
-fn _unused() -> Meddler {
-    calm()
 }

@@ -5,11 +5,11 @@ use crate::world::World;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock, Engine, Pause};
+use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
     At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Leftover, Listing,
     Staged,
 };
-use kbsync::mirror::RealDisk;
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::service::budget::clock::SteppedClock;
@@ -261,7 +261,7 @@ impl Service for Watched {
     }
 }
 
-/// The world's clock, but long waits pass at once.
+/// The world's clock, but waits pass at once.
 pub(crate) struct Hurried(Arc<crate::world::Hand>);
 
 impl Clock for Hurried {
@@ -270,12 +270,24 @@ impl Clock for Hurried {
     }
 
     fn pause(&self, wait: Duration) -> Pause {
-        if wait < Duration::from_millis(50) {
-            return Box::pin(tokio::time::sleep(wait));
-        }
         self.0.advance(wait);
         Box::pin(tokio::task::yield_now())
     }
+}
+
+/// A world whose mirror and state are in memory, where that is to be had: nothing waits for a disk.
+pub(crate) async fn world() -> World {
+    world_with(kbsync::sandbox::Options::unlimited()).await
+}
+
+/// The same, with choices of one's own.
+pub(crate) async fn world_with(options: kbsync::sandbox::Options) -> World {
+    let mut world = World::with(options).await;
+    if let Ok(folder) = tempfile::tempdir_in("/dev/shm") {
+        std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
+        world.folder = folder;
+    }
+    world
 }
 
 /// A client whose waits pass at once.
