@@ -342,6 +342,20 @@ impl Planner<'_> {
                 (None, Some(row)) if row.folder.is_some() && self.may_be_gone(id, row) => {
                     self.folder_gone(id, row, version, revision);
                 }
+                // Its articles are not wanted here; it need not be read again for that.
+                (None, None) if !self.policy.wanted_categories.contains(&id) => {
+                    self.plan.category_records.push(SettleCategory {
+                        id,
+                        from: None,
+                        to: None,
+                        file: version.clone(),
+                        write: false,
+                        send: Vec::new(),
+                        unsent: version.clone(),
+                        seen: version,
+                        revision,
+                    });
+                }
                 (None, _) => {}
             }
         }

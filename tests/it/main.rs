@@ -14,6 +14,7 @@ mod identity;
 mod kb;
 mod look;
 mod merge;
+mod names;
 mod remote;
 mod schema;
 mod tidy;
