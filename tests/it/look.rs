@@ -20,10 +20,10 @@ pub(crate) fn paths(world: &World) -> Vec<String> {
     world.files().into_iter().map(|(path, _)| path).collect()
 }
 
-/// The paths of the articles' files.
+/// The same without the categories' own.
 pub(crate) fn articles(world: &World) -> Vec<String> {
     let mut paths = paths(world);
-    paths.retain(|path| path.ends_with(".html"));
+    paths.retain(|path| !path.ends_with("_category.yaml"));
     paths
 }
 
