@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a file per theme.
 
+mod adoption;
 mod cli_check;
 mod cli_config;
 mod cli_init;
@@ -7,10 +8,10 @@ mod cli_new;
 mod cli_service;
 mod cli_stats;
 mod cli_words;
+mod conflicts;
 mod edits;
 mod first;
 mod kb;
-#[expect(dead_code, reason = "tests are added step by step")]
 mod look;
 mod merge;
 mod remote;
