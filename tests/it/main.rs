@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a file per theme.
 
+mod adoption;
 mod categories;
 mod cli_check;
 mod cli_config;
@@ -8,6 +9,7 @@ mod cli_new;
 mod cli_service;
 mod cli_stats;
 mod cli_words;
+mod conflicts;
 mod edits;
 mod first;
 mod identity;
@@ -18,5 +20,6 @@ mod names;
 mod remote;
 mod schema;
 mod tidy;
+mod visibility;
 mod wire;
 mod world;

@@ -250,6 +250,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             enabled: article.flags.enabled.or(birth.flags.enabled),
             draft: article.flags.draft.or(birth.flags.draft),
         };
+        if let Some(old) = birth.instead_of {
+            self.clear_copy(old, run)?;
+        }
         let now = self.clock.now();
         let row = ArticleRow {
             id,
