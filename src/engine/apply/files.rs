@@ -67,8 +67,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Step::Settle(settle) = &action.step else {
                 continue;
             };
-            if let Some(reason) = run.obstacle(action) {
-                run.say(action, crate::engine::report::Status::Skipped, Some(reason));
+            if let Some((status, reason)) = run.obstacle(action) {
+                run.say(action, status, Some(reason));
                 continue;
             }
             jobs.push(self.prepare(action, settle, durability, run)?);
@@ -140,7 +140,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let text = self.text(settle.file.text, run)?;
             let lf = text_lf(&text);
             let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
-            return Ok(Ok(Rendered {
+            return Ok(representable(bytes).map(|bytes| Rendered {
                 bytes,
                 old: None,
                 lf,
@@ -178,7 +178,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let bytes = document
             .edit(&changes(settle, text, Some(&document)))
             .into_bytes();
-        Ok(Ok(Rendered {
+        Ok(representable(bytes).map(|bytes| Rendered {
             bytes,
             old: Some((content.stamp, content.bytes)),
             lf,
@@ -341,7 +341,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && matches!(&job.outcome, Some(Ok(stamp)) if self.trusted(*stamp).is_none())
         });
         if racy {
-            tokio::time::sleep(GRAIN).await;
+            self.clock.pause(GRAIN).await;
         }
     }
 
@@ -397,6 +397,17 @@ struct Rendered {
     bytes: Vec<u8>,
     old: Option<(Stamp, Vec<u8>)>,
     lf: Option<TextDigest>,
+}
+
+/// What cannot be read back is not written: an article with a blank title, say, or with a NUL in it.
+fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
+    match Document::parse_with_markers(&bytes) {
+        Ok(_) => Ok(bytes),
+        Err(problem) => Err(Done::Failed(format!(
+            "the article cannot be kept as a file: {}; change it in the dashboard",
+            problem.message
+        ))),
+    }
 }
 
 /// The name that a file leaves, if it moves.

@@ -18,6 +18,8 @@ use crate::state::{Deed, Seen as SeenVersion, Subject, history};
 
 /// What a PUT came to.
 pub(super) struct Sent {
+    /// When the service answered: an article that is unpublished by this needs no question today.
+    pub(super) at: Timestamp,
     pub(super) version: Version,
     pub(super) revision: Revision,
     pub(super) flags: Flags,
@@ -69,7 +71,9 @@ pub(super) fn row_after(
             Some(sent) => Some(sent.revision.clone()),
             None => old.and_then(|row| row.written.clone()),
         },
-        asked: old.and_then(|row| row.asked),
+        asked: sent
+            .map(|sent| sent.at)
+            .or_else(|| old.and_then(|row| row.asked)),
     }
 }
 
