@@ -1,13 +1,14 @@
 //! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
 //! deletions last, but for those whose slug somebody else waits for (design, sections 3 and 6).
 //!
+//! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
 //! A slug belongs to one article of a category at a time, and to one category of the workspace. Who wants a
 //! slug that another one leaves in the same plan comes after it; a circle is opened by a temporary slug; who
 //! wants one that nobody leaves has to wait.
 
 use super::plan::{Action, HoldRule, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
-use crate::model::{ArticleId, CategoryId, Digest, Field, Side};
+use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use uuid::Uuid;
@@ -34,15 +35,17 @@ impl fmt::Display for Holder {
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(base, remote);
+    wait_for_names(plan);
     wait_for_addresses(plan, &holders);
     let mut actions = std::mem::take(&mut plan.actions);
-    actions.sort_by_key(|action| (phase(action), action.path.clone()));
+    let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
+    actions.sort_by_key(|action| (phase(action, &wanted), action.path.clone()));
     let (categories, actions): (Vec<_>, Vec<_>) = actions
         .into_iter()
-        .partition(|action| phase(action) == PHASE_CATEGORIES);
+        .partition(|action| phase(action, &wanted) == PHASE_CATEGORIES);
     let (local, sending): (Vec<_>, Vec<_>) = actions
         .into_iter()
-        .partition(|action| phase(action) < PHASE_SEND);
+        .partition(|action| phase(action, &wanted) < PHASE_SEND);
     let mut ordered = by_address(categories, &holders);
     ordered.extend(local);
     ordered.extend(by_address(sending, &holders));
@@ -54,15 +57,69 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
 const PHASE_CATEGORIES: u8 = 0;
 const PHASE_SEND: u8 = 4;
 
-fn phase(action: &Action) -> u8 {
+fn phase(action: &Action, wanted: &BTreeSet<Name>) -> u8 {
     match (&action.step, action.side) {
         (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => PHASE_CATEGORIES,
         (Step::Forget { .. }, _) => 1,
+        (Step::RemoveFile { place, .. }, _) if wanted.contains(&name(place)) => 1,
         (Step::Settle(settle), _) if !settle.sends() => 2,
         (Step::Conflict(_) | Step::Wait, _) => 3,
         (Step::CreateArticle { .. } | Step::Settle(_) | Step::ParkSlug { .. }, _) => PHASE_SEND,
         (Step::DeleteArticle { .. }, _) => 5,
         (Step::RemoveFile { .. }, _) => 6,
+    }
+}
+
+/// A name in a folder, folded: one file has it at a time.
+type Name = (String, String);
+
+fn name(place: &Place) -> Name {
+    (place.folder.clone(), path::fold(&place.file))
+}
+
+/// The name that an action takes in the mirror, if it takes one.
+fn takes_name(action: &Action) -> Option<Name> {
+    match &action.step {
+        Step::Settle(settle) if settle.from.as_ref() != Some(&settle.to) => Some(name(&settle.to)),
+        Step::Settle(_)
+        | Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+/// Holds what takes the name of a file whose removal is held.
+fn wait_for_names(plan: &mut Plan) {
+    let kept: BTreeSet<Name> = plan
+        .actions
+        .iter()
+        .filter(|action| action.held.is_some())
+        .filter_map(|action| match &action.step {
+            Step::RemoveFile { place, .. } => Some(name(place)),
+            Step::Settle(_)
+            | Step::CreateArticle { .. }
+            | Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => None,
+        })
+        .collect();
+    for action in &mut plan.actions {
+        if takes_name(action).is_some_and(|name| kept.contains(&name)) {
+            action.hold(
+                HoldRule::Waits,
+                "its name is free only when the file that has it is removed, which is held",
+            );
+        }
     }
 }
 

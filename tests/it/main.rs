@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a file per theme.
 
+mod adoption;
 mod categories;
 mod cli_check;
 mod cli_config;
@@ -8,10 +9,13 @@ mod cli_new;
 mod cli_service;
 mod cli_stats;
 mod cli_words;
+mod conflicts;
+mod crash;
 mod echo;
 mod edits;
 mod first;
 mod guards;
+mod hostile;
 mod identity;
 mod kb;
 mod look;
@@ -20,5 +24,6 @@ mod names;
 mod remote;
 mod schema;
 mod tidy;
+mod visibility;
 mod wire;
 mod world;

@@ -42,7 +42,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             lost |= error.answer_lost;
             if error.kind == ErrorKind::Unavailable && tries < TRIES {
                 tries += 1;
-                tokio::time::sleep(pause(tries)).await;
+                self.clock.pause(pause(tries)).await;
                 continue;
             }
             run.blocked.insert(folder.to_owned());

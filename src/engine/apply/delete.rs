@@ -135,6 +135,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(not_written(error));
         }
         self.disk.sync_folder(at)?;
+        self.clear_copy(id, run)?;
         let approved = run.request.allow_deletes || self.was_approved(Side::Local)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
@@ -160,6 +161,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .row(id)
             .map(|row| row.place.to_string())
             .unwrap_or_default();
+        self.clear_copy(id, run)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;

@@ -397,16 +397,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
+        let approvals = self.store.approvals()?;
+        let approved = approvals.into_iter().map(|approval| approval.set).collect();
         let mut absent = questions::sort_absent(
             base,
             &sight.paired,
             &sight.remote.articles,
             request,
             limit,
+            &approved,
             known.now,
         );
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &sight.remote.articles);
+        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
         absent.ask.extend(
             doubtful
                 .into_iter()
@@ -471,12 +474,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         // What is recorded later in this cycle is made from this row: it must not forget the question.
         row.asked = Some(now);
-        let mut row = row.clone();
         match answer {
             Remote::Gone => row.visibility = Visibility::Gone,
             Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
             Remote::Present(_) | Remote::Unknown(_) => {}
         }
+        let row = row.clone();
         self.store.write(now, |tx| tx.put_article(&row))?;
         Ok(())
     }
