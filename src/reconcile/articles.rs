@@ -298,7 +298,13 @@ impl Planner<'_> {
     fn gone(&mut self, id: ArticleId, row: Option<&ArticleRow>, file: &LocalFile) -> Outcome {
         let untouched =
             row.is_some_and(|row| row.local == file.version && row.file_flags == file.flags);
-        let keep = self.choice(self.policy.resolve.get(&id).copied());
+        let word = self.policy.resolve.get(&id).copied();
+        // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
+        let keep = if row.is_some() {
+            self.choice(word)
+        } else {
+            word
+        };
         match (untouched, keep) {
             (true, _) | (false, Some(Keep::Remote)) => {
                 if !self.policy.direction.pulls() {
