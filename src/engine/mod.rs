@@ -6,6 +6,7 @@
 
 mod apply;
 mod facts;
+mod leftovers;
 mod observe;
 mod recover;
 pub mod report;
@@ -22,13 +23,23 @@ use crate::state::{FigureRow, store::Store};
 use report::{BudgetLeft, Ending, Report, Requests};
 use settings::{Request, Settings};
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
-/// Tells the time of day; durations are measured with tokio's clock.
+/// A wait under way.
+pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Tells the time of day, and waits; how old what was seen is, is measured with tokio's clock.
 pub trait Clock: Send + Sync {
     /// The moment, by this machine's clock.
     fn now(&self) -> Timestamp;
+
+    /// Waits, before something is tried again.
+    fn pause(&self, wait: Duration) -> Pause {
+        Box::pin(tokio::time::sleep(wait))
+    }
 }
 
 /// The machine's clock.
@@ -70,6 +81,8 @@ pub struct Engine<S, D> {
     teller: Teller,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
+    /// Whether it was cleared up after an earlier run.
+    cleared_up: bool,
 }
 
 /// What ended a cycle before its end.
@@ -118,6 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             figures: BTreeMap::new(),
+            cleared_up: false,
         }
     }
 
@@ -203,6 +217,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
+        if !request.dry_run && !self.cleared_up {
+            self.clear_up()?;
+            self.cleared_up = true;
+        }
         let (plan, mut sight) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
         if request.dry_run {

@@ -349,6 +349,20 @@ impl Plan {
 }
 
 impl Action {
+    /// Removes a file whose article is gone.
+    pub fn remove_file(id: ArticleId, place: Place, version: Version) -> Self {
+        Self {
+            kind: Kind::Delete,
+            side: Side::Local,
+            id: Some(id),
+            path: place.to_string(),
+            fields: Vec::new(),
+            note: None,
+            held: None,
+            step: Step::RemoveFile { id, place, version },
+        }
+    }
+
     /// Digests what the action depends on: while it is the same, a refusal or an approval still holds.
     pub fn fingerprint(&self) -> Digest {
         let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];

@@ -1,10 +1,7 @@
 //! What colleagues do in the service's editor, and what becomes of it in the mirror (design, sections 3 to 5).
 
-use crate::look::{
-    articles, assert_quiet, both, held, history, kept, paths, problems, requests, row,
-};
+use crate::look::{articles, assert_quiet, both, held, kept, paths, problems, requests, row};
 use crate::world::{World, lines};
-use kbsync::model::Side;
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::sandbox::{Article, NewSeed, Options, TimeGrain};
 use std::time::Duration;
@@ -80,7 +77,7 @@ async fn an_edit_of_a_field_changes_its_lines_and_no_other_byte() {
                     .collect()
             };
             assert_eq!(keep(&before), keep(&after), "{field}, CRLF {crlf}");
-            assert_eq!(after.contains(value), true, "{field}: {after}");
+            assert!(after.contains(value), "{field}: {after}");
             assert_eq!(
                 value.is_empty(),
                 !after.contains(line) && field != "text",
@@ -121,10 +118,7 @@ async fn another_category_moves_the_file_with_its_bytes() {
     let report = world.sync().await;
     assert_eq!(
         lines(&report),
-        [
-            "create-category local b done",
-            "move local b/one.html done"
-        ]
+        ["create-category local b done", "move local b/one.html done"]
     );
     assert_eq!(
         requests(&world),
@@ -202,7 +196,10 @@ async fn swapped_addresses_and_a_circle_of_three_swap_the_files() {
         let article = world.sandbox().article(*id).expect("there");
         let file = world.read(&format!("a/{}.html", article.slug));
         assert!(file.contains(&id.to_string()), "{}: {file}", article.slug);
-        assert!(file.ends_with(&format!("---\n{}\n", article.text)), "{file}");
+        assert!(
+            file.ends_with(&format!("---\n{}\n", article.text)),
+            "{file}"
+        );
         assert!(!file.contains("slug:"), "{file}");
     }
     assert_eq!(articles(&world).len(), 5);
@@ -242,14 +239,26 @@ async fn a_new_article_makes_its_file_and_a_new_category_its_folder() {
         assert!(yaml.contains(&line), "{yaml}");
     }
     assert!(!yaml.contains("slug:"), "{yaml}");
-    assert!(world.read("getting-started/two.html").ends_with("---\n<p>2</p>\n\n"));
+    assert!(
+        world
+            .read("getting-started/two.html")
+            .ends_with("---\n<p>2</p>\n\n")
+    );
     // f126: a body that looks like front matter comes back byte for byte.
-    assert!(world.read("a/three.html").ends_with("---\n---\nnot: front matter\n---\n\n"));
+    assert!(
+        world
+            .read("a/three.html")
+            .ends_with("---\n---\nnot: front matter\n---\n\n")
+    );
     assert_quiet(&world, 1).await;
     world.edit("a/three.html", "not: front", "still: not front");
     world.sync().await;
     let articles = world.sandbox().articles();
-    assert!(articles.iter().any(|one| one.text == "---\nstill: not front matter\n---\n"));
+    assert!(
+        articles
+            .iter()
+            .any(|one| one.text == "---\nstill: not front matter\n---\n")
+    );
 }
 
 #[tokio::test]
@@ -288,7 +297,12 @@ async fn f059_f101_f102_f103_f129_unsafe_addresses_get_safe_names_and_round_trip
     let world = World::with(options).await;
     let a = world.category("a");
     for slug in slugs {
-        let seed = NewSeed::new(a, "A title", slug, &format!("<p>{}</p>", slug.escape_debug()));
+        let seed = NewSeed::new(
+            a,
+            "A title",
+            slug,
+            &format!("<p>{}</p>", slug.escape_debug()),
+        );
         world.sandbox().add_article(seed);
     }
     let report = world.sync().await;
@@ -327,11 +341,18 @@ async fn f059_f101_f102_f103_f129_unsafe_addresses_get_safe_names_and_round_trip
         assert!(slugs.contains(&article.slug.as_str()), "{:?}", article.slug);
     }
     assert_quiet(&world, 1).await;
-    // Without its state, each finds its article again.
+    // Without its state, each finds its article again, but for the one that is over the limits.
     std::fs::remove_file(world.path(".kbsync/state.db")).expect("removed");
     let report = world.sync().await;
     assert_eq!(report.requests.put + report.requests.post, 0);
-    assert_eq!(report.outcome.exit_code(), 0, "{:?}", problems(&report));
+    assert!(
+        lines(&report)
+            .iter()
+            .all(|line| line.starts_with("adopt both "))
+    );
+    let problems = problems(&report);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains("slug has 300 characters"));
     assert_eq!(articles(&world), files);
 }
 
@@ -342,7 +363,9 @@ async fn f129_unsafe_categories_get_safe_folders() {
         ..Options::unlimited()
     };
     let world = World::with(options).await;
-    for slug in ["../up", ".git", ".kbsync", "con", "Guide", "guide", "x.html/y"] {
+    for slug in [
+        "../up", ".git", ".kbsync", "con", "Guide", "guide", "x.html/y",
+    ] {
         let category = world
             .sandbox()
             .add_category(world.workspace, "A name", slug);
@@ -480,11 +503,7 @@ async fn f046_a_deleted_article_takes_its_file_and_its_bytes_stay_in_the_history
     assert_eq!(lines(&report), ["delete local a/one.html done"]);
     assert_eq!(
         requests(&world),
-        [
-            "GET listing 200",
-            "GET article 404",
-            "PUT article {} 404"
-        ]
+        ["GET listing 200", "GET article 404", "PUT article {} 404"]
     );
     assert_eq!(articles(&world), Vec::<String>::new());
     assert!(kept(&world, one, "<p>One.</p>\n<p>Two.</p>"));
@@ -592,7 +611,10 @@ async fn f022_an_old_copy_of_what_our_own_write_replaced_changes_nothing() {
     world.sync().await;
     world.edit("a/one.html", "<p>1</p>", "<p>1, edited</p>");
     world.sandbox().serve_stale(3);
-    assert_eq!(lines(&world.sync().await), ["update remote a/one.html done"]);
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/one.html done"]
+    );
     let before = world.files();
     for _ in 0..2 {
         assert_quiet(&world, 1).await;
@@ -640,7 +662,10 @@ async fn a_deleted_article_that_an_old_listing_still_shows_does_not_come_back() 
     world.sync().await;
     world.remove("a/one.html");
     world.sandbox().serve_stale(3);
-    assert_eq!(lines(&world.sync().await), ["delete remote a/one.html done"]);
+    assert_eq!(
+        lines(&world.sync().await),
+        ["delete remote a/one.html done"]
+    );
     for _ in 0..3 {
         assert_quiet(&world, 1).await;
         assert_eq!(articles(&world), ["a/two.html"]);
@@ -661,7 +686,10 @@ async fn a_new_article_that_an_old_listing_does_not_show_yet_keeps_its_file() {
     world.sync().await;
     world.write("a/two.html", "---\ntitle: Two\n---\n<p>2</p>\n");
     world.sandbox().serve_stale(4);
-    assert_eq!(lines(&world.sync().await), ["create remote a/two.html done"]);
+    assert_eq!(
+        lines(&world.sync().await),
+        ["create remote a/two.html done"]
+    );
     let before = world.files();
     for _ in 0..3 {
         let report = world.sync().await;
@@ -682,7 +710,9 @@ async fn f107_a_second_edit_within_the_grain_of_time_is_seen() {
     let world = World::with(options).await;
     let a = world.category("a");
     let one = world.article(a, "one", "<p>1</p>");
-    world.sandbox().set_clock("2031-01-01T00:00:00Z".parse().expect("a time"));
+    world
+        .sandbox()
+        .set_clock("2031-01-01T00:00:00Z".parse().expect("a time"));
     world
         .sandbox()
         .edit(one, |article| article.text = "<p>2</p>".into());
@@ -718,7 +748,11 @@ async fn f038_a_restored_backup_is_held() {
     assert_eq!(held(&report).len(), 12, "{:?}", lines(&report));
     assert_eq!(report.outcome.exit_code(), 3);
     assert!(world.read("a/n0.html").contains("second"));
-    assert!(held(&report)[0].1.contains("kbsync approve"), "{:?}", held(&report)[0]);
+    assert!(
+        held(&report)[0].1.contains("kbsync approve"),
+        "{:?}",
+        held(&report)[0]
+    );
 }
 
 #[tokio::test]
@@ -798,7 +832,7 @@ async fn f021_many_that_vanish_at_once_are_asked_for_in_turn_and_held() {
     assert_eq!(report.requests.total, 1, "the answers were remembered");
     assert_eq!(articles(&world).len(), 11);
     for id in ids.iter().take(9) {
-        assert!(history(&world, *id).contains(&(Side::Local, "<p>x</p>".into())));
+        assert!(kept(&world, *id, "<p>x</p>"));
     }
     assert_quiet(&world, 1).await;
 }

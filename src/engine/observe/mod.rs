@@ -13,8 +13,9 @@ use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest};
+use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
@@ -23,6 +24,7 @@ use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 /// What one cycle saw.
 pub(in crate::engine) struct Sight {
@@ -105,6 +107,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        sight.local.ignored = ignored(&scanned.layout, &base, &sight);
         sight.base = base;
         Ok(sight)
     }
@@ -394,16 +397,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
+        let approvals = self.store.approvals()?;
+        let approved = approvals.into_iter().map(|approval| approval.set).collect();
         let mut absent = questions::sort_absent(
             base,
             &sight.paired,
             &sight.remote.articles,
             request,
             limit,
+            &approved,
             known.now,
         );
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &sight.remote.articles);
+        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
         absent.ask.extend(
             doubtful
                 .into_iter()
@@ -468,12 +474,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         // What is recorded later in this cycle is made from this row: it must not forget the question.
         row.asked = Some(now);
-        let mut row = row.clone();
         match answer {
             Remote::Gone => row.visibility = Visibility::Gone,
             Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
             Remote::Present(_) | Remote::Unknown(_) => {}
         }
+        let row = row.clone();
         self.store.write(now, |tx| tx.put_article(&row))?;
         Ok(())
     }
@@ -530,6 +536,36 @@ impl Sight {
         self.stop = Some(Stop::of(error));
         self.remote.complete = false;
     }
+}
+
+/// Articles of which the mirror knows nothing, and which would be written where everything is ignored.
+fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
+    let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
+    let folder = |id: CategoryId| {
+        let row = base.categories.get(&id);
+        let known = row.and_then(|row| row.folder.clone());
+        let here = sight.paired.folder(id).map(str::to_owned).or(known);
+        here.or_else(|| {
+            let read = sight.remote.categories.get(&id).map(|(version, _)| version);
+            let version = read.or(row.map(|row| &row.remote))?;
+            Some(name(&version.slug, id.uuid()))
+        })
+    };
+    let strangers = sight.remote.articles.iter();
+    strangers
+        .filter(|(id, _)| !base.articles.contains_key(id) && !sight.paired.files.contains_key(id))
+        .filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) => Some((*id, seen)),
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+        })
+        .filter(|(id, seen)| {
+            let stem = name(&seen.version.slug, id.uuid());
+            folder(seen.version.category).is_some_and(|folder| {
+                layout.ignores(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
+            })
+        })
+        .map(|(id, _)| id)
+        .collect()
 }
 
 fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {
