@@ -312,7 +312,12 @@ impl Planner<'_> {
         let unedited = row.is_some_and(|row| untouched(row, file));
         let wish = self.wish(id, &file.version, None);
         let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
-        let keep = self.choice(wish);
+        // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
+        let keep = if row.is_some() {
+            self.choice(wish)
+        } else {
+            wish
+        };
         match (unedited, keep) {
             (true, _) | (false, Some(Keep::Remote)) => {
                 if !self.policy.direction.pulls() {
