@@ -344,7 +344,12 @@ impl Planner<'_> {
                     local: file.version.clone(),
                     flags: file.flags,
                     seen: None,
-                    copy: None,
+                    // A copy that was shown before goes when this is settled.
+                    copy: self
+                        .base
+                        .conflicts
+                        .get(&id)
+                        .and_then(|row| row.copy.clone()),
                     fresh: outrun
                         || self
                             .base
