@@ -5,13 +5,17 @@
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
 mod apply;
+pub mod compare;
 mod facts;
 mod leftovers;
 mod observe;
+pub mod open;
 mod recover;
 pub mod report;
 pub mod settings;
 mod spool;
+pub mod status;
+mod waiting;
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
@@ -90,15 +94,17 @@ pub struct Engine<S, D> {
 pub struct Stop {
     /// How the cycle ends by it.
     pub ending: Ending,
+    /// What kind of failure of the service it was.
+    pub kind: ErrorKind,
     /// What happened.
     pub message: String,
 }
 
 impl Stop {
     fn of(error: ServiceError) -> Self {
-        let ending = ending_of(&error.kind);
         Self {
-            ending,
+            ending: ending_of(&error.kind),
+            kind: error.kind.clone(),
             message: format!("{:#}", anyhow::Error::new(error)),
         }
     }
@@ -154,6 +160,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.store
     }
 
+    /// The state, for what a person decides between two cycles.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
     /// The service, for reading what it cost.
     pub fn service(&self) -> &S {
         &self.service
@@ -200,6 +211,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
         }
+        report.stopped = stop
+            .as_ref()
+            .map(|stop| (stop.kind.clone(), stop.message.clone()));
         report.conclude(stop.map(|stop| stop.ending));
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
@@ -298,6 +312,7 @@ fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
         Some(cause) => Ok(Stop {
             ending: ending_of(&cause.kind),
+            kind: cause.kind.clone(),
             message: format!("{error:#}"),
         }),
         None => Err(error),

@@ -6,7 +6,7 @@
 use super::articles::Planner;
 use super::change::{self, CategoryThreeWay};
 use super::names;
-use super::plan::{Action, HoldRule, Kind, Outcome, Problem, SettleCategory, Step};
+use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
 use super::snapshot::{LocalCategory, OnConflict};
 use crate::model::base::CategoryRow;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
@@ -486,14 +486,6 @@ impl Planner<'_> {
                 );
             }
         }
-        for action in &self.plan.actions {
-            if action.held.is_some()
-                && let Some(id) = action.id
-            {
-                self.plan
-                    .outcomes
-                    .insert(super::plan::Key::Article(id), Outcome::Held);
-            }
-        }
+        self.plan.note_held();
     }
 }
