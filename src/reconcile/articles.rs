@@ -188,7 +188,7 @@ impl Planner<'_> {
     }
 
     fn create_local(&mut self, id: ArticleId, seen: &Seen) -> Outcome {
-        if !self.policy.direction.pulls() {
+        if !self.policy.direction.pulls() || self.local.ignored.contains(&id) {
             return Outcome::Excluded;
         }
         let Some(folder) = self.folder_for(seen.version.category) else {

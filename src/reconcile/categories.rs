@@ -339,16 +339,34 @@ impl Planner<'_> {
             let to = self.names.folder(id).map(str::to_owned);
             match (to, row) {
                 (Some(folder), _) => self.create_folder(id, folder, version, revision),
-                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(row) => {
+                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(id, row) => {
                     self.folder_gone(id, row, version, revision);
+                }
+                // Its articles are not wanted here; it need not be read again for that.
+                (None, None) if !self.policy.wanted_categories.contains(&id) => {
+                    self.plan.category_records.push(SettleCategory {
+                        id,
+                        from: None,
+                        to: None,
+                        file: version.clone(),
+                        write: false,
+                        send: Vec::new(),
+                        unsent: version.clone(),
+                        seen: version,
+                        revision,
+                    });
                 }
                 (None, _) => {}
             }
         }
     }
 
-    fn may_be_gone(&self, row: &CategoryRow) -> bool {
+    fn may_be_gone(&self, id: CategoryId, row: &CategoryRow) -> bool {
+        let claimed = self.local.categories.iter();
         self.local.complete
+            && claimed
+                .map(|category| category.id)
+                .all(|claim| claim != Some(id))
             && row.folder.as_ref().is_some_and(|folder| {
                 !self.local.unreadable.contains(folder)
                     && !self.local.top.contains(&path::fold(folder))

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a file per theme.
 
 mod adoption;
+mod categories;
 mod cli_check;
 mod cli_config;
 mod cli_init;
@@ -11,9 +12,11 @@ mod cli_words;
 mod conflicts;
 mod edits;
 mod first;
+mod identity;
 mod kb;
 mod look;
 mod merge;
+mod names;
 mod remote;
 mod schema;
 mod tidy;

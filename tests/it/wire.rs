@@ -6,14 +6,6 @@ use kbsync::engine::settings::Request;
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use uuid::Uuid;
 
-/// A command that lets deletions pass.
-pub(crate) fn allowing_deletes() -> Request {
-    Request {
-        allow_deletes: true,
-        ..Request::new(Direction::Both)
-    }
-}
-
 /// `sync --prefer`.
 pub(crate) fn preferring(side: OnConflict) -> Request {
     Request {

@@ -67,8 +67,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Step::Settle(settle) = &action.step else {
                 continue;
             };
-            if let Some(reason) = run.obstacle(action) {
-                run.say(action, crate::engine::report::Status::Skipped, Some(reason));
+            if let Some((status, reason)) = run.obstacle(action) {
+                run.say(action, status, Some(reason));
                 continue;
             }
             jobs.push(self.prepare(action, settle, durability, run)?);

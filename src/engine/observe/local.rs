@@ -8,6 +8,7 @@ use crate::engine::apply::needs_whole;
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
+use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
 use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
@@ -35,6 +36,8 @@ pub(in crate::engine) struct Scanned {
     /// Articles whose file changed.
     pub(in crate::engine) changed: BTreeSet<ArticleId>,
     pub(in crate::engine) doubt: Option<String>,
+    /// What is out of scope.
+    pub(in crate::engine) layout: Layout,
 }
 
 /// Scans the mirror.
@@ -307,6 +310,14 @@ impl Scanned {
         for category in scan.categories {
             self.category(base, category, &with_articles);
         }
+        let folders = base
+            .categories
+            .values()
+            .filter_map(|row| row.folder.clone());
+        // What is ignored is neither there nor gone.
+        let ignored = folders.filter(|folder| scan.layout.ignores_folder(folder));
+        self.snapshot.unreadable.extend(ignored);
+        self.layout = scan.layout;
         self.snapshot
             .files
             .sort_by(|one, other| one.place.cmp(&other.place));

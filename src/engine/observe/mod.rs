@@ -13,8 +13,9 @@ use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest};
+use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
@@ -23,6 +24,7 @@ use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 /// What one cycle saw.
 pub(in crate::engine) struct Sight {
@@ -105,6 +107,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        sight.local.ignored = ignored(&scanned.layout, &base, &sight);
         sight.base = base;
         Ok(sight)
     }
@@ -533,6 +536,36 @@ impl Sight {
         self.stop = Some(Stop::of(error));
         self.remote.complete = false;
     }
+}
+
+/// Articles of which the mirror knows nothing, and which would be written where everything is ignored.
+fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
+    let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
+    let folder = |id: CategoryId| {
+        let row = base.categories.get(&id);
+        let known = row.and_then(|row| row.folder.clone());
+        let here = sight.paired.folder(id).map(str::to_owned).or(known);
+        here.or_else(|| {
+            let read = sight.remote.categories.get(&id).map(|(version, _)| version);
+            let version = read.or(row.map(|row| &row.remote))?;
+            Some(name(&version.slug, id.uuid()))
+        })
+    };
+    let strangers = sight.remote.articles.iter();
+    strangers
+        .filter(|(id, _)| !base.articles.contains_key(id) && !sight.paired.files.contains_key(id))
+        .filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) => Some((*id, seen)),
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+        })
+        .filter(|(id, seen)| {
+            let stem = name(&seen.version.slug, id.uuid());
+            folder(seen.version.category).is_some_and(|folder| {
+                layout.ignores(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
+            })
+        })
+        .map(|(id, _)| id)
+        .collect()
 }
 
 fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {
