@@ -37,6 +37,8 @@ pub mod pairing;
 pub mod plan;
 mod settle;
 pub mod snapshot;
+#[cfg(test)]
+mod tests;
 
 use articles::Planner;
 use pairing::Paired;

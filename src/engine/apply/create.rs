@@ -80,7 +80,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if error.kind == ErrorKind::Unavailable && tries < TRIES {
                 tries += 1;
                 tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
-                tokio::time::sleep(pause(tries)).await;
+                self.clock.pause(pause(tries)).await;
                 continue;
             }
             return match error.kind {
@@ -313,7 +313,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(stamp) = stamp
             && self.trusted(stamp).is_none()
         {
-            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+            self.clock.pause(std::time::Duration::from_millis(25)).await;
         }
         let row = ArticleRow {
             stamp: stamp.and_then(|stamp| self.trusted(stamp)),

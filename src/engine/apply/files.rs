@@ -341,7 +341,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && matches!(&job.outcome, Some(Ok(stamp)) if self.trusted(*stamp).is_none())
         });
         if racy {
-            tokio::time::sleep(GRAIN).await;
+            self.clock.pause(GRAIN).await;
         }
     }
 

@@ -145,7 +145,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             tries += 1;
             tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
-            tokio::time::sleep(pause(tries)).await;
+            self.clock.pause(pause(tries)).await;
             let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
                 return Ok(Err(error));
             };

@@ -20,6 +20,8 @@ use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
+use crate::state::StateError;
+use crate::state::store::Store;
 use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -56,10 +58,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at both sides.
     pub(in crate::engine) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
         let now = self.clock.now();
-        let mut base = self.load_base()?;
+        let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let scanned = local::scan(self, &base, &mut spool)?;
+        let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
@@ -110,30 +112,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight.local.ignored = ignored(&scanned.layout, &base, &sight);
         sight.base = base;
         Ok(sight)
-    }
-
-    /// Loads the base.
-    pub(in crate::engine) fn load_base(&self) -> anyhow::Result<Base> {
-        Ok(Base {
-            articles: self
-                .store
-                .articles()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            categories: self
-                .store
-                .categories()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            conflicts: self
-                .store
-                .conflicts()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-        })
     }
 
     fn validator(&self) -> anyhow::Result<Option<Validator>> {
@@ -542,6 +520,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         Ok(bodies)
     }
+}
+
+/// Loads the base.
+pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
+    Ok(Base {
+        articles: store
+            .articles()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        categories: store
+            .categories()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        conflicts: store
+            .conflicts()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+    })
 }
 
 /// Categories that are read again in one cycle, once their day is over.
