@@ -6,9 +6,7 @@
 use super::small::{Small, article, category, revision};
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
 use crate::model::path::fold;
-use crate::model::{
-    ArticleId, CategoryId, Flags, Place, Revision, Timestamp, Version,
-};
+use crate::model::{ArticleId, CategoryId, Flags, Place, Revision, Timestamp, Version};
 use crate::reconcile::plan::{Action, Conflict, Plan, Settle, SettleCategory, Step};
 use crate::reconcile::snapshot::{LocalCategory, LocalFile, Remote, Seen};
 use std::collections::BTreeMap;
@@ -24,8 +22,11 @@ struct Sent {
 impl Small {
     /// Carries out a plan; held actions only show what is in conflict.
     pub(super) fn apply(&mut self, plan: &Plan) {
-        self.bodies
-            .extend(plan.bodies.iter().map(|(digest, text)| (*digest, text.clone())));
+        self.bodies.extend(
+            plan.bodies
+                .iter()
+                .map(|(digest, text)| (*digest, text.clone())),
+        );
         let mut created = BTreeMap::new();
         let mut actions = plan.actions.iter().peekable();
         let mut recorded = false;
@@ -76,7 +77,10 @@ impl Small {
                 provisional,
                 version,
             } => {
-                let taken = self.categories.values().any(|(known, _)| known.slug == version.slug);
+                let taken = self
+                    .categories
+                    .values()
+                    .any(|(known, _)| known.slug == version.slug);
                 assert!(!taken, "POST refused: {action}");
                 self.writes += 1;
                 let name = format!("{folder}-{}", self.writes);
@@ -106,7 +110,13 @@ impl Small {
                 version,
                 flags,
                 instead_of,
-            } => self.create(action, place, &resolved(version, created), *flags, *instead_of),
+            } => self.create(
+                action,
+                place,
+                &resolved(version, created),
+                *flags,
+                *instead_of,
+            ),
             Step::Settle(settle) => {
                 let mut settle = (**settle).clone();
                 settle.file = resolved(&settle.file, created);
@@ -126,9 +136,9 @@ impl Small {
             }
             Step::RemoveFile { id, place, version } => {
                 let before = self.local.files.len();
-                self.local
-                    .files
-                    .retain(|file| file.place != *place || file.version != resolved_here(version, file));
+                self.local.files.retain(|file| {
+                    file.place != *place || file.version != resolved_here(version, file)
+                });
                 assert_eq!(self.local.files.len() + 1, before, "{action}");
                 self.drop_row(*id);
             }
@@ -175,14 +185,20 @@ impl Small {
                 version.take(*field, &settle.file);
             }
             let slug = version.slug.clone();
-            let holders = self.categories.values().filter(|(known, _)| known.slug == slug);
+            let holders = self
+                .categories
+                .values()
+                .filter(|(known, _)| known.slug == slug);
             assert_eq!(holders.count(), 1, "PUT refused: {slug}");
         }
         self.category_row(settle, true);
     }
 
     fn rename_folder(&mut self, from: &str, to: &str) {
-        assert!(!self.local.top.contains(&fold(to)) || fold(from) == fold(to), "{to}/ is taken");
+        assert!(
+            !self.local.top.contains(&fold(to)) || fold(from) == fold(to),
+            "{to}/ is taken"
+        );
         self.local.top.remove(&fold(from));
         self.local.top.insert(fold(to));
         let mv = |folder: &mut String| {
@@ -190,10 +206,22 @@ impl Small {
                 to.clone_into(folder);
             }
         };
-        self.local.files.iter_mut().for_each(|file| mv(&mut file.place.folder));
-        self.local.unknown.iter_mut().for_each(|unknown| mv(&mut unknown.place.folder));
-        self.local.categories.iter_mut().for_each(|category| mv(&mut category.folder));
-        self.base.articles.values_mut().for_each(|row| mv(&mut row.place.folder));
+        self.local
+            .files
+            .iter_mut()
+            .for_each(|file| mv(&mut file.place.folder));
+        self.local
+            .unknown
+            .iter_mut()
+            .for_each(|unknown| mv(&mut unknown.place.folder));
+        self.local
+            .categories
+            .iter_mut()
+            .for_each(|category| mv(&mut category.folder));
+        self.base
+            .articles
+            .values_mut()
+            .for_each(|row| mv(&mut row.place.folder));
         self.local.copies = std::mem::take(&mut self.local.copies)
             .into_iter()
             .map(|mut place| {
@@ -211,7 +239,11 @@ impl Small {
             CategoryRow {
                 id: settle.id,
                 folder: settle.to.clone(),
-                local: if sent { settle.file.clone() } else { settle.unsent.clone() },
+                local: if sent {
+                    settle.file.clone()
+                } else {
+                    settle.unsent.clone()
+                },
                 remote: if sent {
                     self.categories[&settle.id].0.clone()
                 } else {
@@ -265,7 +297,11 @@ impl Small {
         let name = |place: &Place| (fold(&place.folder), fold(&place.file));
         let to = name(&settle.to);
         let taken = self.local.files.iter().any(|file| name(&file.place) == to)
-            || self.local.unknown.iter().any(|unknown| name(&unknown.place) == to);
+            || self
+                .local
+                .unknown
+                .iter()
+                .any(|unknown| name(&unknown.place) == to);
         assert!(!taken, "the name is taken: {action}");
         let folder = self
             .local
@@ -286,7 +322,9 @@ impl Small {
             && let Some(row) = self.base.conflicts.remove(&settle.id)
             && let Some(copy) = row.copy
         {
-            self.local.copies.remove(&Place::new(row.place.folder, copy));
+            self.local
+                .copies
+                .remove(&Place::new(row.place.folder, copy));
         }
     }
 
@@ -378,8 +416,15 @@ impl Small {
         let Some(Remote::Present(now)) = self.remote.articles.get(&settle.id).cloned() else {
             panic!("nothing to send to: {action}");
         };
-        let parked = self.base.articles.get(&settle.id).is_some_and(|row| row.remote == now.version);
-        assert!(parked || now.version == settle.seen.version, "overwritten unseen: {action}");
+        let parked = self
+            .base
+            .articles
+            .get(&settle.id)
+            .is_some_and(|row| row.remote == now.version);
+        assert!(
+            parked || now.version == settle.seen.version,
+            "overwritten unseen: {action}"
+        );
         let mut wanted = now.version.clone();
         for field in &settle.send {
             wanted.take(*field, &settle.file);
@@ -440,7 +485,10 @@ impl Small {
             local: local.clone(),
             local_text_lf: None,
             remote: sent.map_or_else(|| settle.seen.version.clone(), |sent| sent.version.clone()),
-            revision: sent.map_or_else(|| settle.seen.revision.clone(), |sent| sent.revision.clone()),
+            revision: sent.map_or_else(
+                || settle.seen.revision.clone(),
+                |sent| sent.revision.clone(),
+            ),
             file_flags,
             remote_flags: sent.map_or(settle.seen.flags, |sent| sent.flags),
             visibility: sent.map_or(settle.seen.visibility, |sent| sent.visibility),
@@ -462,7 +510,9 @@ impl Small {
             return;
         }
         if let Some(copy) = &conflict.copy {
-            self.local.copies.insert(Place::new(&conflict.place.folder, copy));
+            self.local
+                .copies
+                .insert(Place::new(&conflict.place.folder, copy));
         }
         self.base.conflicts.insert(
             conflict.id,

@@ -560,7 +560,10 @@ impl Small {
                 .insert(path::fold(&place.file));
         };
         local.files.iter().for_each(|file| name(&file.place));
-        local.unknown.iter().for_each(|unknown| name(&unknown.place));
+        local
+            .unknown
+            .iter()
+            .for_each(|unknown| name(&unknown.place));
         local.copies.iter().for_each(&mut name);
         for category in local
             .categories
@@ -569,7 +572,9 @@ impl Small {
         {
             name(&Place::new(&category.folder, CATEGORY_FILE));
         }
-        local.files.sort_by(|one, other| one.place.cmp(&other.place));
+        local
+            .files
+            .sort_by(|one, other| one.place.cmp(&other.place));
         local
             .categories
             .sort_by(|one, other| one.folder.cmp(&other.folder));

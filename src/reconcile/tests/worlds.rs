@@ -27,7 +27,11 @@ fn settle(world: &mut Small) -> Plan {
         .collect();
     assert_eq!(open, Vec::<String>::new(), "not done after two rounds");
     assert_eq!(plan.records, [], "rows still change after two rounds");
-    assert_eq!(plan.category_records, [], "rows still change after two rounds");
+    assert_eq!(
+        plan.category_records,
+        [],
+        "rows still change after two rounds"
+    );
     plan
 }
 
@@ -48,12 +52,19 @@ fn survives(world: &Small, edits: &BTreeSet<String>) {
             say(&seen.version);
         }
     }
-    let here = world.local.categories.iter().filter_map(|category| category.version.as_ref());
+    let here = world
+        .local
+        .categories
+        .iter()
+        .filter_map(|category| category.version.as_ref());
     for version in here.chain(world.categories.values().map(|(version, _)| version)) {
         said.push_str(&format!("{}\n", version.name));
     }
     for edit in edits {
-        assert!(said.contains(edit.as_str()), "{edit} is lost; there is\n{said}");
+        assert!(
+            said.contains(edit.as_str()),
+            "{edit} is lost; there is\n{said}"
+        );
     }
 }
 
@@ -81,14 +92,43 @@ fn edits(lines: [&str; 2], policy: OnConflict) -> BTreeSet<String> {
 #[test]
 fn every_combination_of_one_article() {
     const LOCAL: [&str; 17] = [
-        "a -", "a ?", "a", "a title=La", "a title=Same", "a title=Lb text=Lc+two+three", "a in=two", "a slug=x",
-        "a noid", "a noid title=La", "a id=a", "a id=a title=La", "a off", "a draft", "a in=fresh", "a slug=x file=a", "a in=two title=La",
+        "a -",
+        "a ?",
+        "a",
+        "a title=La",
+        "a title=Same",
+        "a title=Lb text=Lc+two+three",
+        "a in=two",
+        "a slug=x",
+        "a noid",
+        "a noid title=La",
+        "a id=a",
+        "a id=a title=La",
+        "a off",
+        "a draft",
+        "a in=fresh",
+        "a slug=x file=a",
+        "a in=two title=La",
     ];
     const REMOTE: [&str; 15] = [
-        "a -", "a gone", "a hidden", "a unread", "a", "a rev", "a title=Ra", "a text=one+two+Rb", "a in=two",
-        "a slug=y", "a slug=x", "a unpublished", "a unpublished title=Ra", "a in=three", "a in=two slug=x title=Same",
+        "a -",
+        "a gone",
+        "a hidden",
+        "a unread",
+        "a",
+        "a rev",
+        "a title=Ra",
+        "a text=one+two+Rb",
+        "a in=two",
+        "a slug=y",
+        "a slug=x",
+        "a unpublished",
+        "a unpublished title=Ra",
+        "a in=three",
+        "a in=two slug=x title=Same",
     ];
-    let mut worlds = 0; let mut bad = Vec::new();
+    let mut worlds = 0;
+    let mut bad = Vec::new();
     for base in ["", "two/; a", "two/; a unpublished", "two/; a file=chosen"] {
         for local in LOCAL {
             for remote in REMOTE {
@@ -98,15 +138,27 @@ fn every_combination_of_one_article() {
                             .direction(direction)
                             .on_conflict(policy);
                         let edits = edits([local, remote], policy);
-                        let lines = format!("{base:?}, {local:?}, {remote:?}, {direction:?}, {policy:?}");
+                        let lines =
+                            format!("{base:?}, {local:?}, {remote:?}, {direction:?}, {policy:?}");
                         worlds += 1;
-                        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(world, &edits))) { let m = panic.downcast_ref::<String>().cloned().unwrap_or_default(); bad.push(format!("{lines}: {m}")); }
+                        if let Err(panic) =
+                            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                                run(world, &edits)
+                            }))
+                        {
+                            let m = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                            bad.push(format!("{lines}: {m}"));
+                        }
                     }
                 }
             }
         }
     }
-    eprintln!("{} bad of {worlds}", bad.len()); for b in bad.iter().step_by((bad.len()/30).max(1)) { eprintln!("{b}"); } assert!(bad.is_empty());
+    eprintln!("{} bad of {worlds}", bad.len());
+    for b in bad.iter().step_by((bad.len() / 30).max(1)) {
+        eprintln!("{b}");
+    }
+    assert!(bad.is_empty());
     assert_eq!(worlds, 4 * LOCAL.len() * REMOTE.len() * 9);
 }
 
@@ -120,16 +172,64 @@ fn tell(lines: &str, test: impl FnOnce()) {
 
 /// What may happen to one article here, in words; `#` stands for its number.
 const HERE: [&str; 22] = [
-    "", "", "", "", "-", "?", "title=L#", "intro=L#", "text=L#+two+three", "text=one+two+L#", "slug=a", "slug=b",
-    "slug=x#", "slug=a file=c#", "in=one", "in=two", "in=fresh", "noid", "noid title=L#", "off", "title=Same", "slug=b title=L#",
+    "",
+    "",
+    "",
+    "",
+    "-",
+    "?",
+    "title=L#",
+    "intro=L#",
+    "text=L#+two+three",
+    "text=one+two+L#",
+    "slug=a",
+    "slug=b",
+    "slug=x#",
+    "slug=a file=c#",
+    "in=one",
+    "in=two",
+    "in=fresh",
+    "noid",
+    "noid title=L#",
+    "off",
+    "title=Same",
+    "slug=b title=L#",
 ];
 /// The same there.
 const THERE: [&str; 22] = [
-    "", "", "", "", "gone", "hidden", "unread", "-", "rev", "title=R#", "intro=R#", "text=R#+two+three",
-    "text=one+two+R#", "slug=a", "slug=b", "slug=y#", "in=one", "in=two", "in=three", "unpublished", "title=Same",
+    "",
+    "",
+    "",
+    "",
+    "gone",
+    "hidden",
+    "unread",
+    "-",
+    "rev",
+    "title=R#",
+    "intro=R#",
+    "text=R#+two+three",
+    "text=one+two+R#",
+    "slug=a",
+    "slug=b",
+    "slug=y#",
+    "in=one",
+    "in=two",
+    "in=three",
+    "unpublished",
+    "title=Same",
     "slug=b title=R#",
 ];
-const CATEGORY_HERE: [&str; 8] = ["", "", "", "folder=uno", "name=L#", "noyaml", "-", "folder=zwei name=L#"];
+const CATEGORY_HERE: [&str; 8] = [
+    "",
+    "",
+    "",
+    "folder=uno",
+    "name=L#",
+    "noyaml",
+    "-",
+    "folder=zwei name=L#",
+];
 const CATEGORY_THERE: [&str; 6] = ["", "", "", "slug=eins", "name=R#", "slug=zwei name=R#"];
 
 /// The words that happen to each article: whether it is in the base, here, there.
@@ -159,8 +259,31 @@ fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
     for (number, (here, there)) in categories.into_iter().enumerate() {
         let name = ["one/", "two/"][number];
         let mark = format!("c{number}");
-        lines[1] += &format!("; {name} {}", CATEGORY_HERE[here].replace('#', &mark));
-        lines[2] += &format!("; {name} {}", CATEGORY_THERE[there].replace('#', &mark));
+        let (mut here, mut there) = (
+            CATEGORY_HERE[here].replace('#', &mark),
+            CATEGORY_THERE[there].replace('#', &mark),
+        );
+        if number == 1 {
+            let left = |line: &str, key: &str| line.contains(key) || line.contains("one/ -");
+            let free = if left(&lines[1], "folder=") {
+                "one"
+            } else {
+                "tre"
+            };
+            here = here
+                .replace("=uno", &format!("={free}"))
+                .replace("=zwei", "=quattro");
+            let free = if left(&lines[2], "slug=") {
+                "one"
+            } else {
+                "drei"
+            };
+            there = there
+                .replace("=eins", &format!("={free}"))
+                .replace("=zwei", "=vier");
+        }
+        lines[1] += &format!("; {name} {here}");
+        lines[2] += &format!("; {name} {there}");
     }
     let names = ["a", "b", "c", "d", "e", "f"];
     let mut places = BTreeSet::new();
@@ -168,13 +291,20 @@ fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
     let home = |number: usize| if number % 2 == 0 { "one" } else { "two" };
     for (number, fate) in fates.iter().enumerate().filter(|(_, fate)| fate.0) {
         let (folder, name) = (home(number), names[number]);
-        let hidden = if fate.1 && number == 5 { "unpublished" } else { "" };
+        let hidden = if fate.1 && number == 5 {
+            "unpublished"
+        } else {
+            ""
+        };
         lines[0] += &format!("; {name} in={folder} {hidden}");
     }
     for (number, (base, more, one, other, there)) in fates.iter().enumerate() {
         let (folder, name, mark) = (home(number), names[number], number.to_string());
         let mut here = HERE[*one].to_owned();
-        if *more && !["-", "?"].contains(&HERE[*other]) && !HERE[*other].contains("noid") {
+        let alone = |words: &str| ["-", "?"].contains(&words);
+        let key = |words: &str| words.split('=').next().map(str::to_owned);
+        if *more && !alone(&here) && !alone(HERE[*other]) && !here.contains(' ') && key(&here) != key(HERE[*other])
+            && !HERE[*other].contains(' ') {
             here = format!("{here} {}", HERE[*other]);
         }
         let here = here.replace('#', &mark);
