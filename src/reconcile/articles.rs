@@ -1,6 +1,7 @@
 //! The decision table, article by article (design, section 4).
 
-use super::names::Names;
+use super::conflict::OUTRUN;
+use super::names::{self, Names};
 use super::pairing::Paired;
 use super::plan::{Action, Conflict, HoldRule, Key, Kind, Outcome, Plan, Problem, Settle, Step};
 use super::snapshot::{
@@ -8,7 +9,7 @@ use super::snapshot::{
 };
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything a plan is made from, and the plan so far.
 pub(super) struct Planner<'a> {
@@ -19,6 +20,10 @@ pub(super) struct Planner<'a> {
     pub(super) policy: &'a Policy,
     pub(super) bodies: &'a Bodies,
     pub(super) names: Names,
+    /// Articles that are known to keep their names.
+    pub(super) staying: &'a BTreeSet<ArticleId>,
+    /// Names that were free for others, because these articles seemed to leave them.
+    pub(super) freed: BTreeMap<ArticleId, Place>,
     /// Folders that a pulled address renames, old name to new: categories come before articles.
     pub(super) renamed: BTreeMap<String, String>,
     pub(super) plan: Plan,
@@ -35,7 +40,7 @@ impl Planner<'_> {
     /// Decides on every article that has an id, then on the new files.
     pub(super) fn articles(&mut self) {
         let (base, paired, remote) = (self.base, self.paired, self.remote);
-        let ids: std::collections::BTreeSet<ArticleId> = base
+        let ids: BTreeSet<ArticleId> = base
             .articles
             .keys()
             .chain(paired.files.keys())
@@ -56,26 +61,68 @@ impl Planner<'_> {
         }
     }
 
-    /// Names that articles leave because the service moved them are free for others.
-    fn free_names(&mut self, ids: &std::collections::BTreeSet<ArticleId>) {
+    /// Names that articles leave because the service moved or deleted them are free for others.
+    ///
+    /// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave.
+    fn free_names(&mut self, ids: &BTreeSet<ArticleId>) {
         if !self.policy.direction.pulls() {
             return;
         }
-        for id in ids {
-            if let (Some(row), Some(file), Some(Remote::Present(seen))) = (
-                self.base.articles.get(id),
-                self.paired.files.get(id),
-                self.remote.articles.get(id),
-            ) {
-                let way = |field| {
-                    !seen.version.agrees(&row.remote, field)
-                        && file.version.agrees(&row.local, field)
-                };
-                if way(Field::Slug) || way(Field::Category) {
-                    self.names.leave(&self.placed(&file.place));
+        for id in ids.iter().filter(|id| !self.staying.contains(*id)) {
+            let (Some(row), Some(file)) = (self.base.articles.get(id), self.paired.files.get(id))
+            else {
+                continue;
+            };
+            let leaves = match self.remote.articles.get(id) {
+                Some(Remote::Present(seen)) => {
+                    let pulled = |field| {
+                        !seen.version.agrees(&row.remote, field)
+                            && file.version.agrees(&row.local, field)
+                    };
+                    let named = names::derived(file.place.stem(), &file.version.slug, id.uuid());
+                    (pulled(Field::Slug) && named) || pulled(Field::Category)
                 }
+                Some(Remote::Gone) => untouched(row, file),
+                Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+            };
+            if leaves {
+                let place = self.placed(&file.place);
+                self.names.leave(&place);
+                self.freed.insert(*id, place);
             }
         }
+    }
+
+    /// The articles whose names were given away although they keep them, or leave them too late.
+    pub(super) fn kept_their_names(&self) -> BTreeSet<ArticleId> {
+        let mut kept: BTreeSet<ArticleId> = self.freed.keys().copied().collect();
+        for action in self
+            .plan
+            .actions
+            .iter()
+            .filter(|action| action.held.is_none())
+        {
+            match &action.step {
+                Step::Settle(settle)
+                    if settle.from.as_ref() != Some(&settle.to) && !settle.sends() =>
+                {
+                    kept.remove(&settle.id);
+                }
+                Step::RemoveFile { id, .. } => {
+                    kept.remove(id);
+                }
+                Step::Settle(_)
+                | Step::CreateArticle { .. }
+                | Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::ParkSlug { .. }
+                | Step::DeleteArticle { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => {}
+            }
+        }
+        kept
     }
 
     fn article(&mut self, id: ArticleId) -> Outcome {
@@ -104,8 +151,11 @@ impl Planner<'_> {
                 self.meet(id, Some(row), file, &seen)
             }
             (Some(row), Local::File(file), Remote::Gone) => self.gone(id, Some(row), file),
-            (Some(row), Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
-                self.unseen(id, row, file, why)
+            (Some(row), Local::File(file), Remote::NotVisible(why)) => {
+                self.vanished(id, row, file, why)
+            }
+            (Some(row), Local::File(file), Remote::Unknown(why)) => {
+                self.unseen(id, row, file, why, HoldRule::Doubt)
             }
             (Some(row), Local::Absent, Remote::Present(seen)) => {
                 let seen = fresh_or_base(row, seen);
@@ -176,24 +226,39 @@ impl Planner<'_> {
         Some(self.names.give_folder(id, &slug))
     }
 
+    /// An article's category cannot be read, so there is no folder for it.
+    pub(super) fn homeless(
+        &mut self,
+        id: ArticleId,
+        place: Option<&Place>,
+        seen: &Seen,
+    ) -> Outcome {
+        self.plan.problems.push(Problem {
+            path: place.map(ToString::to_string).unwrap_or_default(),
+            id: Some(id),
+            message: format!(
+                "\"{}\" is in category {}, which cannot be read",
+                seen.version.title, seen.version.category
+            ),
+        });
+        Outcome::Unknown
+    }
+
     fn create_local(&mut self, id: ArticleId, seen: &Seen) -> Outcome {
-        if !self.policy.direction.pulls() {
+        if !self.policy.direction.pulls() || self.local.ignored.contains(&id) {
             return Outcome::Excluded;
         }
-        let Some(folder) = self.folder_for(seen.version.category) else {
-            self.plan.problems.push(Problem {
-                path: String::new(),
-                id: Some(id),
-                message: format!(
-                    "\"{}\" is in category {}, which cannot be read",
-                    seen.version.title, seen.version.category
-                ),
-            });
-            return Outcome::Unknown;
+        let category = seen.version.category;
+        let known = self.names.folder(category).is_some();
+        let Some(folder) = self.folder_for(category) else {
+            return self.homeless(id, None, seen);
         };
         let to = self.names.give_place(&folder, &seen.version.slug, id);
         if !self.policy.covers(&to) {
             self.names.leave(&to);
+            if !known {
+                self.names.take_back(category);
+            }
             return Outcome::Excluded;
         }
         let settle = arrive(id, to, seen);
@@ -217,7 +282,8 @@ impl Planner<'_> {
             && row.written.as_ref() != Some(&seen.revision);
         let conflict = self.base.conflicts.get(&id);
         let edited = seen.version != row.remote || published || conflict.is_some();
-        if let Some(conflict) = conflict.filter(|row| !self.settled_by_hand(row, None)) {
+        let wished = self.policy.resolve.get(&id) == Some(&Keep::Remote);
+        if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
             let mut action = wait(Kind::Conflict, id, &conflict.place);
             action.hold(
                 HoldRule::Person,
@@ -250,7 +316,7 @@ impl Planner<'_> {
             return Outcome::Excluded;
         }
         let Some(folder) = self.folder_for(seen.version.category) else {
-            return Outcome::Unknown;
+            return self.homeless(id, Some(&row.place), seen);
         };
         let to = self.names.give_place(&folder, &seen.version.slug, id);
         let mut settle = arrive(id, to, seen);
@@ -296,29 +362,22 @@ impl Planner<'_> {
 
     /// The article is gone, confirmed; its file is there.
     fn gone(&mut self, id: ArticleId, row: Option<&ArticleRow>, file: &LocalFile) -> Outcome {
-        let untouched =
-            row.is_some_and(|row| row.local == file.version && row.file_flags == file.flags);
-        let keep = self.choice(self.policy.resolve.get(&id).copied());
-        match (untouched, keep) {
+        let unedited = row.is_some_and(|row| untouched(row, file));
+        let wish = self.wish(id, &file.version, None);
+        let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
+        // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
+        let keep = if row.is_some() {
+            self.choice(wish)
+        } else {
+            wish
+        };
+        match (unedited, keep) {
             (true, _) | (false, Some(Keep::Remote)) => {
                 if !self.policy.direction.pulls() {
                     return Outcome::Excluded;
                 }
-                let action = Action {
-                    kind: Kind::Delete,
-                    side: Side::Local,
-                    id: Some(id),
-                    path: file.place.to_string(),
-                    fields: Vec::new(),
-                    note: None,
-                    held: None,
-                    step: Step::RemoveFile {
-                        id,
-                        place: self.placed(&file.place),
-                        version: file.version.clone(),
-                    },
-                };
-                self.push(action)
+                let place = self.placed(&file.place);
+                self.push(Action::remove_file(id, place, file.version.clone()))
             }
             (false, Some(Keep::Local | Keep::Both)) => self.create_remote(file, Some(id)),
             (false, None) => {
@@ -326,8 +385,9 @@ impl Planner<'_> {
                 action.hold(
                     HoldRule::Person,
                     format!(
-                        "the article was deleted on the service, and the file was edited; \
+                        "{}the article was deleted on the service, and the file was edited; \
                          `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
+                        if outrun { OUTRUN } else { "" },
                         file.place
                     ),
                 );
@@ -337,8 +397,18 @@ impl Planner<'_> {
                     local: file.version.clone(),
                     flags: file.flags,
                     seen: None,
-                    copy: None,
-                    fresh: !self.base.conflicts.contains_key(&id),
+                    // A copy that was shown before goes when this is settled.
+                    copy: self
+                        .base
+                        .conflicts
+                        .get(&id)
+                        .and_then(|row| row.copy.clone()),
+                    fresh: outrun
+                        || self
+                            .base
+                            .conflicts
+                            .get(&id)
+                            .is_none_or(|row| row.remote.is_some()),
                     reason: "deleted on the service, edited here".to_owned(),
                 }));
                 self.push(action)
@@ -346,8 +416,52 @@ impl Planner<'_> {
         }
     }
 
+    /// The article left the listing, and nothing says why: neither its file nor an edit of it goes anywhere.
+    fn vanished(
+        &mut self,
+        id: ArticleId,
+        row: &ArticleRow,
+        file: &LocalFile,
+        why: &str,
+    ) -> Outcome {
+        // Many vanished at once, and this one was not asked for yet: it counts as a deletion in doubt.
+        let waits = row.visibility == Visibility::Published;
+        if !untouched(row, file) {
+            let rule = if waits {
+                HoldRule::Doubt
+            } else {
+                HoldRule::Person
+            };
+            return self.unseen(id, row, file, why, rule);
+        }
+        if !self.policy.direction.pulls() {
+            return Outcome::Unknown;
+        }
+        let mut action = Action::remove_file(id, self.placed(&file.place), file.version.clone());
+        if waits {
+            action.hold(HoldRule::MassDeletion, why);
+        } else {
+            action.step = Step::Wait;
+            action.hold(
+                HoldRule::Person,
+                format!(
+                    "the article left the listing, and nothing says whether it is gone ({why}); the file stays \
+                     until it is published again or known to be deleted"
+                ),
+            );
+        }
+        self.push(action)
+    }
+
     /// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
-    fn unseen(&mut self, id: ArticleId, row: &ArticleRow, file: &LocalFile, why: &str) -> Outcome {
+    fn unseen(
+        &mut self,
+        id: ArticleId,
+        row: &ArticleRow,
+        file: &LocalFile,
+        why: &str,
+        rule: HoldRule,
+    ) -> Outcome {
         let fields = file.version.differing(&row.local);
         if fields.is_empty() && file.flags == row.file_flags {
             return Outcome::Unknown;
@@ -356,7 +470,7 @@ impl Planner<'_> {
         action.side = Side::Remote;
         action.fields = fields;
         action.hold(
-            HoldRule::Doubt,
+            rule,
             format!("the article's present version cannot be read ({why})"),
         );
         self.push(action)
@@ -428,6 +542,10 @@ impl Planner<'_> {
         };
         self.push(action)
     }
+}
+
+fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
+    row.local == file.version && row.file_flags == file.flags
 }
 
 /// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads").

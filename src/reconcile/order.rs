@@ -1,14 +1,16 @@
 //! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
 //! deletions last, but for those whose slug somebody else waits for (design, sections 3 and 6).
 //!
+//! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
 //! A slug belongs to one article of a category at a time, and to one category of the workspace. Who wants a
 //! slug that another one leaves in the same plan comes after it; a circle is opened by a temporary slug; who
 //! wants one that nobody leaves has to wait.
 
 use super::plan::{Action, HoldRule, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
-use crate::model::{ArticleId, CategoryId, Digest, Field, Side};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, path};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
 use uuid::Uuid;
 
@@ -34,15 +36,25 @@ impl fmt::Display for Holder {
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(base, remote);
-    wait_for_addresses(plan, &holders);
+    while wait_for_names(plan) | wait_for_addresses(plan, &holders) | wait_for_categories(plan) {}
+    plan.note_held();
     let mut actions = std::mem::take(&mut plan.actions);
-    actions.sort_by_key(|action| (phase(action), action.path.clone()));
+    let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
+    actions.sort_by_cached_key(|action| {
+        // A folder's new name may be one that another folder just left: those stay in the order of planning.
+        let path = if renames_folder(action) {
+            String::new()
+        } else {
+            action.path.clone()
+        };
+        (phase(action, &wanted), path)
+    });
     let (categories, actions): (Vec<_>, Vec<_>) = actions
         .into_iter()
-        .partition(|action| phase(action) == PHASE_CATEGORIES);
+        .partition(|action| phase(action, &wanted) == PHASE_CATEGORIES);
     let (local, sending): (Vec<_>, Vec<_>) = actions
         .into_iter()
-        .partition(|action| phase(action) < PHASE_SEND);
+        .partition(|action| phase(action, &wanted) < PHASE_SEND);
     let mut ordered = by_address(categories, &holders);
     ordered.extend(local);
     ordered.extend(by_address(sending, &holders));
@@ -54,16 +66,154 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
 const PHASE_CATEGORIES: u8 = 0;
 const PHASE_SEND: u8 = 4;
 
-fn phase(action: &Action) -> u8 {
+fn phase(action: &Action, wanted: &BTreeSet<Name>) -> u8 {
     match (&action.step, action.side) {
         (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => PHASE_CATEGORIES,
         (Step::Forget { .. }, _) => 1,
+        (Step::RemoveFile { place, .. }, _) if wanted.contains(&name(place)) => 1,
         (Step::Settle(settle), _) if !settle.sends() => 2,
         (Step::Conflict(_) | Step::Wait, _) => 3,
         (Step::CreateArticle { .. } | Step::Settle(_) | Step::ParkSlug { .. }, _) => PHASE_SEND,
         (Step::DeleteArticle { .. }, _) => 5,
         (Step::RemoveFile { .. }, _) => 6,
     }
+}
+
+/// A name in a folder, folded: one file has it at a time.
+type Name = (String, String);
+
+fn name(place: &Place) -> Name {
+    (place.folder.clone(), path::fold(&place.file))
+}
+
+/// The name that an action takes in the mirror, if it takes one.
+fn takes_name(action: &Action) -> Option<Name> {
+    match &action.step {
+        Step::Settle(settle) if settle.from.as_ref() != Some(&settle.to) => Some(name(&settle.to)),
+        Step::Settle(_)
+        | Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+/// The name that an action leaves in the mirror, if it leaves one.
+fn leaves_name(action: &Action) -> Option<Name> {
+    match &action.step {
+        Step::RemoveFile { place, .. } => Some(name(place)),
+        Step::Settle(settle) => settle
+            .from
+            .as_ref()
+            .filter(|from| **from != settle.to)
+            .map(name),
+        Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+fn renames_folder(action: &Action) -> bool {
+    matches!(&action.step, Step::SettleCategory(settle) if settle.from.is_some() && settle.from != settle.to)
+}
+
+/// Holds what takes the name of a file that was to leave it and is held itself. Tells whether it did.
+fn wait_for_names(plan: &mut Plan) -> bool {
+    let kept: BTreeMap<Name, String> = plan
+        .actions
+        .iter()
+        .filter(|action| action.held.is_some())
+        .filter_map(|action| Some((leaves_name(action)?, action.path.clone())))
+        .collect();
+    let mut changed = false;
+    for action in plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.held.is_none())
+    {
+        if let Some(path) = takes_name(action).and_then(|name| kept.get(&name)) {
+            let reason = format!("its name is free only when {path} is done, which is held");
+            action.hold(HoldRule::Waits, reason);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Holds what needs a category, or a folder's new name, that is held. Tells whether it did.
+fn wait_for_categories(plan: &mut Plan) -> bool {
+    let (mut categories, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
+        match &action.step {
+            Step::CreateCategory { provisional, .. } => {
+                categories.insert(*provisional);
+            }
+            Step::SettleCategory(settle) if settle.from != settle.to => {
+                folders.extend(settle.to.clone());
+            }
+            Step::SettleCategory(_)
+            | Step::CreateArticle { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+    if categories.is_empty() && folders.is_empty() {
+        return false;
+    }
+    plan.records
+        .retain(|settle| !folders.contains(&settle.to.folder));
+    let mut changed = false;
+    for action in plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.held.is_none())
+    {
+        let (category, places) = match &action.step {
+            Step::CreateArticle { version, place, .. } => {
+                (Some(version.category), [Some(place), None])
+            }
+            Step::Settle(settle) => (
+                Some(settle.file.category),
+                [Some(&settle.to), settle.from.as_ref()],
+            ),
+            Step::RemoveFile { place, .. } => (None, [Some(place), None]),
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => (None, [None, None]),
+        };
+        let waits = category.is_some_and(|id| categories.contains(&id))
+            || places
+                .into_iter()
+                .flatten()
+                .any(|place| folders.contains(&place.folder));
+        if waits {
+            action.hold(
+                HoldRule::Waits,
+                "its category has to be settled first, which is held",
+            );
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// Who has which address on the service now.
@@ -200,49 +350,64 @@ fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Hol
     (about(action) != Some(holder)).then_some(holder)
 }
 
-/// Holds what wants an address that nobody leaves, until nothing changes any more.
-fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) {
-    loop {
-        let leaving: BTreeSet<Holder> = plan
-            .actions
-            .iter()
-            .filter(|action| action.held.is_none())
-            .filter_map(frees)
-            .collect();
-        let held: BTreeMap<Holder, String> = plan
-            .actions
-            .iter()
-            .filter(|action| action.held.is_some())
-            .filter_map(|action| Some((frees(action)?, action.path.clone())))
-            .collect();
-        let mut changed = false;
-        for action in plan
-            .actions
-            .iter_mut()
-            .filter(|action| action.held.is_none())
-        {
-            let Some(holder) =
-                waits_for(action, holders).filter(|holder| !leaving.contains(holder))
-            else {
-                continue;
-            };
-            let slug = takes(action).map(|(_, slug)| slug).unwrap_or_default();
-            match held.get(&holder) {
-                Some(path) => action.hold(
-                    HoldRule::Waits,
-                    format!("its slug \"{slug}\" is free only when {path} is done, which is held"),
-                ),
-                None => action.hold(
-                    HoldRule::Person,
-                    format!("its slug \"{slug}\" is that of {holder}; choose another"),
-                ),
+/// Holds what wants an address that nobody leaves, or that another one comes to first. Tells whether it did.
+fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
+    let (mut leaving, mut held) = (BTreeSet::new(), BTreeMap::new());
+    for action in &plan.actions {
+        match (frees(action), &action.held) {
+            (Some(holder), None) => {
+                leaving.insert(holder);
             }
-            changed = true;
-        }
-        if !changed {
-            return;
+            (Some(holder), Some(_)) => {
+                held.insert(holder, action.path.clone());
+            }
+            (None, _) => {}
         }
     }
+    let mut first: BTreeMap<Address, String> = BTreeMap::new();
+    let mut changed = false;
+    for action in plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.held.is_none())
+    {
+        let Some(address) = takes(action) else {
+            continue;
+        };
+        let slug = address.1.clone();
+        let holder = waits_for(action, holders).filter(|holder| !leaving.contains(holder));
+        let verdict = match holder {
+            Some(holder) => Some(held.get(&holder).map_or_else(
+                || {
+                    let reason = format!("its slug \"{slug}\" is that of {holder}; choose another");
+                    (HoldRule::Person, reason)
+                },
+                |path| {
+                    let reason = format!(
+                        "its slug \"{slug}\" is free only when {path} is done, which is held"
+                    );
+                    (HoldRule::Waits, reason)
+                },
+            )),
+            None => match first.entry(address) {
+                Entry::Occupied(first) => {
+                    let path = first.get();
+                    let reason =
+                        format!("its slug \"{slug}\" is also that of {path}; choose another");
+                    Some((HoldRule::Person, reason))
+                }
+                Entry::Vacant(free) => {
+                    free.insert(action.path.clone());
+                    None
+                }
+            },
+        };
+        if let Some((rule, reason)) = verdict {
+            action.hold(rule, reason);
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// Orders what changes the service by who waits for whom, and opens circles.

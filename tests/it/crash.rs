@@ -279,7 +279,7 @@ const PULLS: Scenario = Scenario {
         world.sandbox().remove(id_of(world, "gone"));
         let renamed = id_of(world, "renamed");
         world.sandbox().edit(renamed, |article| {
-            "newly-named".clone_into(&mut article.slug)
+            "newly-named".clone_into(&mut article.slug);
         });
         let beta = world.sandbox().categories()[1].id;
         world.sandbox().move_article(id_of(world, "moved"), beta);

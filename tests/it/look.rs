@@ -20,10 +20,10 @@ pub(crate) fn paths(world: &World) -> Vec<String> {
     world.files().into_iter().map(|(path, _)| path).collect()
 }
 
-/// The paths of the articles' files.
+/// The same without the categories' own.
 pub(crate) fn articles(world: &World) -> Vec<String> {
     let mut paths = paths(world);
-    paths.retain(|path| path.ends_with(".html"));
+    paths.retain(|path| !path.ends_with("_category.yaml"));
     paths
 }
 
@@ -132,7 +132,7 @@ pub(crate) fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
             let mut rows: Vec<String> = all
                 .query_map([], |row| {
                     (0..columns)
-                        .map(|column| row.get_ref(column).map(|value| format!("{value:?}")))
+                        .map(|column| row.get_ref(column).map(shown))
                         .collect::<Result<Vec<_>, _>>()
                 })
                 .expect("rows")
@@ -143,6 +143,35 @@ pub(crate) fn dump(world: &World) -> BTreeMap<String, Vec<String>> {
             (table, rows)
         })
         .collect()
+}
+
+fn shown(value: rusqlite::types::ValueRef<'_>) -> String {
+    use rusqlite::types::ValueRef;
+    match value {
+        ValueRef::Null => "-".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => String::from_utf8_lossy(text).into_owned(),
+        ValueRef::Blob(bytes) => format!("{bytes:02x?}"),
+    }
+}
+
+/// The rows that one of two dumps has and the other has not.
+pub(crate) fn changed_rows(
+    before: &BTreeMap<String, Vec<String>>,
+    after: &BTreeMap<String, Vec<String>>,
+) -> Vec<String> {
+    let lost = |mark, from: &BTreeMap<String, Vec<String>>, to: &BTreeMap<String, Vec<String>>| {
+        from.iter()
+            .flat_map(|(table, rows)| {
+                rows.iter()
+                    .filter(|row| !to.get(table).is_some_and(|other| other.contains(row)))
+                    .map(|row| format!("{mark} {table}: {row}"))
+                    .collect::<Vec<_>>()
+            })
+            .collect::<Vec<_>>()
+    };
+    [lost('-', before, after), lost('+', after, before)].concat()
 }
 
 /// Inode, size and times of everything in the mirror but what is private.

@@ -1,7 +1,7 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
 use super::record::deed;
-use super::send::{pause, worth_another_try};
+use super::send::{is_down, pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect};
@@ -188,10 +188,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
+        let now = self.clock.now();
         let Some(to) = &settle.to else {
+            let read = run.sight.remote.categories.contains_key(&settle.id);
+            let row = self.category_row(settle, None, read.then_some(now), run);
+            self.store.write(now, |tx| tx.put_category(&row))?;
+            run.sight.base.categories.insert(settle.id, row);
             return Ok(Done::Yes(None));
         };
-        let now = self.clock.now();
         let moves = settle.from.as_ref() != Some(to);
         let intent = if moves || settle.write {
             let intent = Intent::WriteCategory {
@@ -442,7 +446,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if found.version == after {
                 return Ok(found);
             }
-            if found.version != settle.seen {
+            if found.version != settle.seen || !is_down(&error) {
                 return Err(error);
             }
         }

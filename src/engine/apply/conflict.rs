@@ -35,7 +35,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 text: Some(text),
             });
             if let Err(error) = self.write_copy(conflict, copy, &source)? {
-                return Ok(Some(no_copy(error, run)));
+                return Ok(Some(no_copy(&error, run)));
             }
         }
         let now = self.clock.now();
@@ -63,6 +63,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 detail,
             ))
         })?;
+        let earlier = run.sight.base.conflicts.get(&conflict.id);
+        if earlier.is_some_and(|earlier| earlier.place.folder != conflict.place.folder) {
+            self.clear_copy(conflict.id, run)?;
+        }
         Ok(None)
     }
 
@@ -177,9 +181,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Why there is no copy, and what that means for the rest of the cycle.
-fn no_copy(error: DiskError, run: &mut Run<'_>) -> String {
-    let reason = format!("the copy could not be written: {}", told(&error));
-    match not_written(&error) {
+fn no_copy(error: &DiskError, run: &mut Run<'_>) -> String {
+    let reason = format!("the copy could not be written: {}", told(error));
+    match not_written(error) {
         Done::Wall(stop) => run.meet_wall(stop),
         Done::Doubted(reason) => {
             run.doubt.get_or_insert(reason);

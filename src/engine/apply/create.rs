@@ -17,7 +17,7 @@ use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Timestamp, Ve
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
 use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, Service, ServiceError};
-use crate::state::{Intent, IntentId, Parked, Subject};
+use crate::state::{FigureRow, Intent, IntentId, Parked, Subject};
 use std::collections::{BTreeSet, HashSet};
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
@@ -337,9 +337,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let row = birth.row(&newborn, flags, self.clock.now());
         self.record_birth(birth, &newborn, &row, sent)?;
         if let Some(old) = birth.instead_of {
+            self.clear_copy(old, run)?;
             run.sight.base.articles.remove(&old);
         }
         run.sight.base.articles.insert(id, row.clone());
+        self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
         let (stamp, file_flags) = match self.write_id(birth, &row) {
             Ok(written) => written,

@@ -4,7 +4,7 @@
 
 use super::guard_read::changed_meanwhile;
 use super::record::deed;
-use super::send::{pause, version_of, worth_another_try};
+use super::send::{is_down, pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
@@ -109,7 +109,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tracing::warn!(%id, %error, tries, "no answer to a DELETE; looking whether it arrived");
             self.clock.pause(pause(tries)).await;
             match self.read_one(id, seen.visibility).await {
-                Ok(found) if version_of(&found, &seen.version) == seen.version => {}
+                Ok(found) if version_of(&found, &seen.version) == seen.version => {
+                    if !is_down(&error) {
+                        return Ok(Deleted::Unclear(failed(error)));
+                    }
+                }
                 Ok(_) => return Ok(Deleted::No(changed_meanwhile())),
                 Err(found) if found.kind == ErrorKind::NotFound => {
                     return self.tell_gone_from_hidden(id, error).await;
@@ -181,6 +185,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // The intent stays: the next cycle sees what became of it.
             return Ok(not_written(&error));
         }
+        self.clear_copy(id, run)?;
         let approved = run.request.allow_deletes || self.was_approved(Side::Local)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
@@ -206,6 +211,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .row(id)
             .map(|row| row.place.to_string())
             .unwrap_or_default();
+        self.clear_copy(id, run)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;

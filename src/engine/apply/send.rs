@@ -35,18 +35,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_seen(settle.id, &settle.seen, run).await? {
             return Ok(done);
         }
+        let first = run.row(settle.id).is_none();
         if settle.touches_file()
             && let Some(done) = self.settle_first_half(action, &settle, run).await?
         {
             return Ok(done);
         }
-        self.send(action, &settle, run).await
+        self.send(action, &settle, first, run).await
     }
 
     async fn send(
         &mut self,
         action: &Action,
         settle: &Settle,
+        first: bool,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let patch = self.patch(settle, run)?;
@@ -60,7 +62,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
             over_revision,
         };
         let now = self.clock.now();
-        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
+        let intent = self.store.write(now, |tx| {
+            // On a first meeting nothing else remembers what is overwritten.
+            if first {
+                tx.record(&SeenVersion {
+                    subject: Subject::Article(settle.id),
+                    place: settle.to.clone(),
+                    side: Side::Remote,
+                    cause: "replaced".to_owned(),
+                    version: settle.seen.version.clone(),
+                    file: None,
+                })?;
+            }
+            tx.add_intent(&intent)
+        })?;
         match self.put(settle.id, &patch, settle, run).await {
             Put::Answered(article) => {
                 let note = self.record_sent(action, settle, &article, intent, run)?;
@@ -130,6 +145,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             if version != after && version != *before {
                 return Put::Changed;
+            }
+            if !is_down(&error) {
+                return Put::Failed { error, lost };
             }
         }
     }
@@ -374,7 +392,12 @@ fn base_after(settle: &Settle, article: &RemoteArticle) -> (Version, Revision) {
     (version, revision)
 }
 
-/// Tells whether a write whose answer did not come may be sent again, once one has looked.
+/// Tells whether the service was not there; an answer that cannot be read will not be better next time.
+pub(super) fn is_down(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::Unavailable
+}
+
+/// Tells whether a write may have been carried out, or may be sent again once one has looked.
 pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
         || (error.answer_lost && error.kind != ErrorKind::Unauthorized)

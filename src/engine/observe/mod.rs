@@ -13,16 +13,20 @@ use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest};
+use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
+use crate::state::StateError;
+use crate::state::store::Store;
 use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 /// What one cycle saw.
 pub(in crate::engine) struct Sight {
@@ -54,10 +58,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at both sides.
     pub(in crate::engine) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
         let now = self.clock.now();
-        let mut base = self.load_base()?;
+        let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let scanned = local::scan(self, &base, &mut spool)?;
+        let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
@@ -105,32 +109,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        sight.local.ignored = ignored(&scanned.layout, &base, &sight);
         sight.base = base;
         Ok(sight)
-    }
-
-    /// Loads the base.
-    pub(in crate::engine) fn load_base(&self) -> anyhow::Result<Base> {
-        Ok(Base {
-            articles: self
-                .store
-                .articles()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            categories: self
-                .store
-                .categories()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            conflicts: self
-                .store
-                .conflicts()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-        })
     }
 
     fn validator(&self) -> anyhow::Result<Option<Validator>> {
@@ -163,6 +144,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 id: None,
                 message: format!("the listing has an article that cannot be read: {why}"),
             });
+        }
+        for (id, entry) in &listing.articles {
+            if let Remote::Unknown(why) = entry {
+                sight.problems.push(Problem {
+                    path: base
+                        .articles
+                        .get(id)
+                        .map(|row| row.place.to_string())
+                        .unwrap_or_default(),
+                    id: Some(*id),
+                    message: format!("the service's entry of this article cannot be read: {why}"),
+                });
+            }
         }
         if !listing.nameless.is_empty() {
             sight.doubt = Some("the listing had an article that could not be read".to_owned());
@@ -394,16 +388,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
+        let approvals = self.store.approvals()?;
+        let approved = approvals.into_iter().map(|approval| approval.set).collect();
         let mut absent = questions::sort_absent(
             base,
             &sight.paired,
             &sight.remote.articles,
             request,
             limit,
+            &approved,
             known.now,
         );
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &sight.remote.articles);
+        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
         absent.ask.extend(
             doubtful
                 .into_iter()
@@ -425,6 +422,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .await?
             {
                 Ok(answer) => {
+                    let listed_before = question.get && base.articles.contains_key(&question.id);
+                    if listed_before && shows_a_gap(&answer) {
+                        let gap = "the listing left out an article that can be read";
+                        sight.doubt.get_or_insert_with(|| gap.to_owned());
+                    }
                     self.remember_answer(base, question.id, &answer, request)?;
                     sight.remote.articles.insert(question.id, answer);
                 }
@@ -468,17 +470,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         // What is recorded later in this cycle is made from this row: it must not forget the question.
         row.asked = Some(now);
-        let mut row = row.clone();
         match answer {
             Remote::Gone => row.visibility = Visibility::Gone,
             Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
             Remote::Present(_) | Remote::Unknown(_) => {}
         }
+        let row = row.clone();
         self.store.write(now, |tx| tx.put_article(&row))?;
         Ok(())
     }
 
-    /// Loads the bodies that a merge needs: of articles whose body changed on both sides.
+    /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
+    /// after that had rewritten it.
     pub(in crate::engine) fn bodies(
         &self,
         sight: &Sight,
@@ -504,7 +507,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 continue;
             };
-            if !file.version.agrees(&row.local, Field::Text)
+            let rewritten = row.local.text != row.remote.text;
+            if (rewritten || !file.version.agrees(&row.local, Field::Text))
                 && !seen.version.agrees(&row.remote, Field::Text)
             {
                 wanted.extend([row.local.text, row.remote.text, ours, theirs]);
@@ -520,6 +524,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// Loads the base.
+pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
+    Ok(Base {
+        articles: store
+            .articles()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        categories: store
+            .categories()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        conflicts: store
+            .conflicts()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+    })
+}
+
 /// Categories that are read again in one cycle, once their day is over.
 const MAX_REFRESHED: usize = 5;
 
@@ -529,6 +554,44 @@ impl Sight {
         self.doubt = Some(format!("the service could not be asked ({error})"));
         self.stop = Some(Stop::of(error));
         self.remote.complete = false;
+    }
+}
+
+/// Articles of which the mirror knows nothing, and which would be written where everything is ignored.
+fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
+    let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
+    let folder = |id: CategoryId| {
+        let row = base.categories.get(&id);
+        let known = row.and_then(|row| row.folder.clone());
+        let here = sight.paired.folder(id).map(str::to_owned).or(known);
+        here.or_else(|| {
+            let read = sight.remote.categories.get(&id).map(|(version, _)| version);
+            let version = read.or(row.map(|row| &row.remote))?;
+            Some(name(&version.slug, id.uuid()))
+        })
+    };
+    let strangers = sight.remote.articles.iter();
+    strangers
+        .filter(|(id, _)| !base.articles.contains_key(id) && !sight.paired.files.contains_key(id))
+        .filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) => Some((*id, seen)),
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+        })
+        .filter(|(id, seen)| {
+            let stem = name(&seen.version.slug, id.uuid());
+            folder(seen.version.category).is_some_and(|folder| {
+                layout.ignores(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
+            })
+        })
+        .map(|(id, _)| id)
+        .collect()
+}
+
+/// Nothing hides the article, and still it was not listed: what else is missing may be there as well.
+fn shows_a_gap(answer: &Remote) -> bool {
+    match answer {
+        Remote::Present(seen) => !seen.flags.hides(),
+        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
     }
 }
 
