@@ -26,6 +26,7 @@ mod lost_answers;
 mod merge;
 mod names;
 mod quiet;
+mod races;
 mod remote;
 mod schema;
 mod tidy;
