@@ -338,19 +338,16 @@ impl Planner<'_> {
                         file.place
                     ),
                 );
+                let standing = self.base.conflicts.get(&id);
                 action.step = Step::Conflict(Box::new(Conflict {
                     id,
                     place: self.placed(&file.place),
                     local: file.version.clone(),
                     flags: file.flags,
                     seen: None,
-                    copy: None,
-                    fresh: outrun
-                        || self
-                            .base
-                            .conflicts
-                            .get(&id)
-                            .is_none_or(|row| row.remote.is_some()),
+                    // A copy of before stays until this is settled.
+                    copy: standing.and_then(|row| row.copy.clone()),
+                    fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
                     reason: "deleted on the service, edited here".to_owned(),
                 }));
                 self.push(action)
