@@ -480,7 +480,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Loads the bodies that a merge needs: of articles whose body changed on both sides.
+    /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
+    /// after that had rewritten it.
     pub(in crate::engine) fn bodies(
         &self,
         sight: &Sight,
@@ -506,7 +507,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 continue;
             };
-            if !file.version.agrees(&row.local, Field::Text)
+            let rewritten = row.local.text != row.remote.text;
+            if (rewritten || !file.version.agrees(&row.local, Field::Text))
                 && !seen.version.agrees(&row.remote, Field::Text)
             {
                 wanted.extend([row.local.text, row.remote.text, ours, theirs]);
