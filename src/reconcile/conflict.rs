@@ -122,14 +122,16 @@ impl Planner<'_> {
         let known = standing.is_some_and(|row| {
             row.remote.as_ref() == Some(&seen.version) && row.place.folder == file.place.folder
         });
-        let reasons: Vec<&str> = way
-            .clashes
-            .iter()
-            .map(|(_, reason)| reason.as_str())
-            .collect();
-        let place = self.placed(&file.place);
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
+        let reason = match standing.filter(|_| known && !outrun) {
+            Some(row) => row.reason.clone(),
+            None => {
+                let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
+                reasons.join(", ")
+            }
+        };
+        let place = self.placed(&file.place);
         let mut action = Action {
             kind: Kind::Conflict,
             side: Side::Both,
@@ -150,9 +152,8 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                "{}{reason}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
                 if outrun { OUTRUN } else { "" },
-                reasons.join(", ")
             ),
         );
         action.step = Step::Conflict(Box::new(Conflict {
@@ -163,7 +164,7 @@ impl Planner<'_> {
             seen: Some(seen.clone()),
             fresh: outrun || !(known && present),
             copy: Some(copy),
-            reason: reasons.join(", "),
+            reason,
         }));
         self.push(action)
     }

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a file per theme.
 
 mod adoption;
+mod api;
 mod categories;
 mod cli_check;
 mod cli_config;
@@ -18,9 +19,11 @@ mod guards;
 mod hostile;
 mod identity;
 mod kb;
+mod listing;
 mod look;
 mod merge;
 mod names;
+mod quiet;
 mod remote;
 mod schema;
 mod tidy;
