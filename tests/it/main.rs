@@ -2,12 +2,19 @@
 
 mod adoption;
 mod categories;
+mod cli_approve;
+mod cli_bad_input;
 mod cli_check;
 mod cli_config;
+mod cli_demo;
+mod cli_diff;
 mod cli_init;
 mod cli_new;
+mod cli_resolve;
 mod cli_service;
 mod cli_stats;
+mod cli_status;
+mod cli_sync;
 mod cli_words;
 mod conflicts;
 mod crash;
