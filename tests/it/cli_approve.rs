@@ -50,7 +50,7 @@ fn f041_f043_without_a_yes_nothing_is_released() {
 }
 
 #[test]
-fn f016_a_yes_releases_exactly_these_and_only_once() {
+fn a_yes_releases_exactly_these_and_only_once() {
     let (service, kb, ids) = held();
     let json = kb.run(&["approve", "--yes", "--json"]).exits(0).json();
     schema::check("report", &json);

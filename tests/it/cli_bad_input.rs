@@ -124,7 +124,7 @@ fn f097_f130_what_is_no_file_to_read_is_present_and_not_followed() {
 }
 
 #[test]
-fn f054_f127_doubles_are_told_and_neither_is_sent() {
+fn f054_doubles_are_told_and_neither_is_sent() {
     let quiet = Quiet::new();
     let id = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
     for name in ["a", "b"] {

@@ -296,7 +296,7 @@ fn another_branch_than_the_settings_want_is_not_synced() {
 }
 
 #[test]
-fn f016_a_crash_s_leftovers_are_cleared_up_and_kept() {
+fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
     let (_service, kb, _, _) = synced();
     kb.write(
         "start/.kbsync-tmp-1-1",
