@@ -96,11 +96,17 @@ impl Planner<'_> {
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
         keep == Some(Keep::Local)
             || conflict.copy.as_ref().is_some_and(|copy| {
-                !self
-                    .local
-                    .copies
-                    .contains(&Place::new(&conflict.place.folder, copy))
-                    && !self.local.unreadable.contains(&conflict.place.folder)
+                // The copy may have gone along with its folder, or with its file.
+                let file = self.paired.files.get(&conflict.id);
+                let folders = [
+                    Some(conflict.place.folder.as_str()),
+                    self.paired.folder(conflict.local.category),
+                    file.map(|file| file.place.folder.as_str()),
+                ];
+                folders.into_iter().flatten().all(|folder| {
+                    !self.local.copies.contains(&Place::new(folder, copy))
+                        && !self.local.unreadable.contains(folder)
+                })
             })
     }
 
@@ -113,7 +119,9 @@ impl Planner<'_> {
             .local
             .copies
             .contains(&Place::new(&file.place.folder, &copy));
-        let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
+        let known = standing.is_some_and(|row| {
+            row.remote.as_ref() == Some(&seen.version) && row.place.folder == file.place.folder
+        });
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
         let reason = if let Some(row) = standing.filter(|_| known && !outrun) {

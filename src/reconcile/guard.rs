@@ -3,7 +3,7 @@
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
 //! read no clock: what counts as lately is counted by the caller.
 
-use super::plan::{Action, HoldRule, Key, Kind, Outcome, Plan, Step};
+use super::plan::{Action, HoldRule, Kind, Plan, Step};
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,11 +64,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     for side in [Side::Remote, Side::Local] {
         hold_deletions(plan, facts, side);
     }
-    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
-        if let Some(id) = action.id {
-            plan.outcomes.insert(Key::Article(id), Outcome::Held);
-        }
-    }
+    plan.note_held();
 }
 
 fn hold_refused(plan: &mut Plan, facts: &Facts) {

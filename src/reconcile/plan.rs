@@ -314,6 +314,38 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }
+
+    /// Brings the outcomes in line with what is held.
+    pub(super) fn note_held(&mut self) {
+        for action in self.actions.iter().filter(|action| action.held.is_some()) {
+            let key = match (&action.step, action.id) {
+                (_, Some(id)) => Key::Article(id),
+                (
+                    Step::CreateArticle {
+                        instead_of: Some(id),
+                        ..
+                    },
+                    None,
+                ) => Key::Article(*id),
+                (Step::CreateArticle { place, .. }, None) => Key::File(place.clone()),
+                (
+                    Step::CreateCategory { .. }
+                    | Step::SettleCategory(_)
+                    | Step::Settle(_)
+                    | Step::ParkSlug { .. }
+                    | Step::DeleteArticle { .. }
+                    | Step::RemoveFile { .. }
+                    | Step::Forget { .. }
+                    | Step::Conflict(_)
+                    | Step::Wait,
+                    None,
+                ) => continue,
+            };
+            if let Some(outcome) = self.outcomes.get_mut(&key) {
+                *outcome = Outcome::Held;
+            }
+        }
+    }
 }
 
 impl Action {

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a file per theme.
 
 mod adoption;
+mod api;
 mod categories;
 mod cli_approve;
 mod cli_bad_input;
@@ -18,14 +19,18 @@ mod cli_sync;
 mod cli_words;
 mod conflicts;
 mod crash;
+mod echo;
 mod edits;
 mod first;
+mod guards;
 mod hostile;
 mod identity;
 mod kb;
+mod listing;
 mod look;
 mod merge;
 mod names;
+mod quiet;
 mod remote;
 mod schema;
 mod tidy;
