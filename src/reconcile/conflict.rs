@@ -124,12 +124,11 @@ impl Planner<'_> {
         });
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
-        let reason = match standing.filter(|_| known && !outrun) {
-            Some(row) => row.reason.clone(),
-            None => {
-                let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
-                reasons.join(", ")
-            }
+        let reason = if let Some(row) = standing.filter(|_| known && !outrun) {
+            row.reason.clone()
+        } else {
+            let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
+            reasons.join(", ")
         };
         let place = self.placed(&file.place);
         let mut action = Action {
