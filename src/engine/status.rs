@@ -193,8 +193,8 @@ impl Status {
         let line_of = |line: &Line| Open {
             path: line.path.clone(),
             id: line.id,
-            action: Some(line.action),
-            side: Some(line.side),
+            action: Some(line.action).filter(|action| *action != Kind::Conflict),
+            side: Some(line.side).filter(|side| *side != Side::Both),
             reason: line.reason.clone().unwrap_or_default(),
             since: None,
         };
