@@ -256,6 +256,7 @@ fn cost(report: &Report) -> String {
 /// A number with its noun.
 pub(super) fn several(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
+    let number = grouped(u32::try_from(number).unwrap_or(u32::MAX));
     format!("{number} {noun}{plural}")
 }
 
