@@ -94,15 +94,16 @@ impl Planner<'_> {
 
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
+        let file = self.paired.files.get(&conflict.id);
+        let row = self.base.articles.get(&conflict.id);
+        // The copy may have moved along: with its file, or with a folder that was renamed.
+        let folders = [
+            Some(conflict.place.folder.as_str()),
+            file.map(|file| file.place.folder.as_str()),
+            row.and_then(|row| self.paired.folder(row.local.category)),
+        ];
         keep == Some(Keep::Local)
             || conflict.copy.as_ref().is_some_and(|copy| {
-                // The copy may have gone along with its folder, or with its file.
-                let file = self.paired.files.get(&conflict.id);
-                let folders = [
-                    Some(conflict.place.folder.as_str()),
-                    self.paired.folder(conflict.local.category),
-                    file.map(|file| file.place.folder.as_str()),
-                ];
                 folders.into_iter().flatten().all(|folder| {
                     !self.local.copies.contains(&Place::new(folder, copy))
                         && !self.local.unreadable.contains(folder)
@@ -119,19 +120,20 @@ impl Planner<'_> {
             .local
             .copies
             .contains(&Place::new(&file.place.folder, &copy));
-        let known = standing.is_some_and(|row| {
-            row.remote.as_ref() == Some(&seen.version) && row.place.folder == file.place.folder
-        });
-        // A person's word came too late: both versions are shown again, as they are now.
-        let outrun = self.policy.resolve.contains_key(&id);
-        let reason = match standing.filter(|_| known && !outrun) {
-            Some(row) => row.reason.clone(),
-            None => {
-                let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
-                reasons.join(", ")
-            }
+        let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
+        let reasons: Vec<&str> = way
+            .clashes
+            .iter()
+            .map(|(_, reason)| reason.as_str())
+            .collect();
+        let reason = match standing.filter(|_| known && !self.policy.resolve.contains_key(&id)) {
+            Some(shown) => shown.reason.clone(),
+            None => reasons.join(", "),
         };
         let place = self.placed(&file.place);
+        let moved = standing.is_some_and(|row| row.place.folder != place.folder);
+        // A person's word came too late: both versions are shown again, as they are now.
+        let outrun = self.policy.resolve.contains_key(&id);
         let mut action = Action {
             kind: Kind::Conflict,
             side: Side::Both,
@@ -162,7 +164,7 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: outrun || !(known && present),
+            fresh: outrun || moved || !(known && present),
             copy: Some(copy),
             reason,
         }));

@@ -38,6 +38,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Some(no_copy(&error, run)));
             }
         }
+        let elsewhere = |row: &ConflictRow| row.place.folder != conflict.place.folder;
+        if run
+            .sight
+            .base
+            .conflicts
+            .get(&conflict.id)
+            .is_some_and(elsewhere)
+        {
+            self.clear_copy(conflict.id, run)?;
+        }
         let now = self.clock.now();
         let row = ConflictRow {
             id: conflict.id,
