@@ -4,6 +4,7 @@ mod apply;
 mod laws;
 mod small;
 mod table;
+mod people;
 mod worlds;
 
 use small::{Small, check, table, table_for};

@@ -13,7 +13,7 @@ const DIRECTIONS: [Direction; 3] = [Direction::Both, Direction::Pull, Direction:
 const POLICIES: [OnConflict; 3] = [OnConflict::Hold, OnConflict::Local, OnConflict::Remote];
 
 /// Carries plans out until nothing is left to do but what waits; that takes two rounds at most.
-fn settle(world: &mut Small) -> Plan {
+pub(super) fn settle(world: &mut Small) -> Plan {
     for _ in 0..2 {
         let plan = world.plan();
         world.apply(&plan);
