@@ -5,17 +5,21 @@
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
 mod apply;
+pub mod compare;
 mod facts;
 mod leftovers;
 mod observe;
+pub mod open;
 mod recover;
 pub mod report;
 pub mod settings;
 mod spool;
+pub mod status;
+mod waiting;
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
-use crate::reconcile::plan::{Plan, Problem};
+use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::Policy;
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
@@ -90,15 +94,17 @@ pub struct Engine<S, D> {
 pub struct Stop {
     /// How the cycle ends by it.
     pub ending: Ending,
+    /// What kind of failure of the service it was.
+    pub kind: ErrorKind,
     /// What happened.
     pub message: String,
 }
 
 impl Stop {
     fn of(error: ServiceError) -> Self {
-        let ending = ending_of(&error.kind);
         Self {
-            ending,
+            ending: ending_of(&error.kind),
+            kind: error.kind.clone(),
             message: format!("{:#}", anyhow::Error::new(error)),
         }
     }
@@ -154,6 +160,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.store
     }
 
+    /// The state, for what a person decides between two cycles.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
     /// The service, for reading what it cost.
     pub fn service(&self) -> &S {
         &self.service
@@ -200,6 +211,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
         }
+        report.stopped = stop
+            .as_ref()
+            .map(|stop| (stop.kind.clone(), stop.message.clone()));
         report.conclude(stop.map(|stop| stop.ending));
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
@@ -227,8 +241,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             report.plan(&plan);
             return Ok(sight.stop);
         }
+        let settled = plan.outcomes.values().all(|outcome| match outcome {
+            Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
+            Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
+        });
         let stop = self.apply(plan, &mut sight, request, report).await?;
-        self.close_books(&sight, request, report, stop.is_none())?;
+        let whole = settled && stop.is_none();
+        self.close_books(&sight, request, report, whole)?;
         Ok(stop.or(sight.stop))
     }
 
@@ -298,6 +317,7 @@ fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
         Some(cause) => Ok(Stop {
             ending: ending_of(&cause.kind),
+            kind: cause.kind.clone(),
             message: format!("{error:#}"),
         }),
         None => Err(error),

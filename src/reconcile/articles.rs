@@ -1,5 +1,6 @@
 //! The decision table, article by article (design, section 4).
 
+use super::conflict::OUTRUN;
 use super::names::{self, Names};
 use super::pairing::Paired;
 use super::plan::{Action, Conflict, HoldRule, Key, Kind, Outcome, Plan, Problem, Settle, Step};
@@ -281,7 +282,8 @@ impl Planner<'_> {
             && row.written.as_ref() != Some(&seen.revision);
         let conflict = self.base.conflicts.get(&id);
         let edited = seen.version != row.remote || published || conflict.is_some();
-        if let Some(conflict) = conflict.filter(|row| !self.settled_by_hand(row, None)) {
+        let wished = self.policy.resolve.get(&id) == Some(&Keep::Remote);
+        if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
             let mut action = wait(Kind::Conflict, id, &conflict.place);
             action.hold(
                 HoldRule::Person,
@@ -361,12 +363,13 @@ impl Planner<'_> {
     /// The article is gone, confirmed; its file is there.
     fn gone(&mut self, id: ArticleId, row: Option<&ArticleRow>, file: &LocalFile) -> Outcome {
         let unedited = row.is_some_and(|row| untouched(row, file));
-        let word = self.policy.resolve.get(&id).copied();
+        let wish = self.wish(id, &file.version, None);
+        let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
         // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
         let keep = if row.is_some() {
-            self.choice(word)
+            self.choice(wish)
         } else {
-            word
+            wish
         };
         match (unedited, keep) {
             (true, _) | (false, Some(Keep::Remote)) => {
@@ -382,8 +385,9 @@ impl Planner<'_> {
                 action.hold(
                     HoldRule::Person,
                     format!(
-                        "the article was deleted on the service, and the file was edited; \
+                        "{}the article was deleted on the service, and the file was edited; \
                          `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
+                        if outrun { OUTRUN } else { "" },
                         file.place
                     ),
                 );
@@ -393,8 +397,18 @@ impl Planner<'_> {
                     local: file.version.clone(),
                     flags: file.flags,
                     seen: None,
-                    copy: None,
-                    fresh: !self.base.conflicts.contains_key(&id),
+                    // A copy that was shown before goes when this is settled.
+                    copy: self
+                        .base
+                        .conflicts
+                        .get(&id)
+                        .and_then(|row| row.copy.clone()),
+                    fresh: outrun
+                        || self
+                            .base
+                            .conflicts
+                            .get(&id)
+                            .is_none_or(|row| row.remote.is_some()),
                     reason: "deleted on the service, edited here".to_owned(),
                 }));
                 self.push(action)

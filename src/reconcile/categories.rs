@@ -411,24 +411,30 @@ impl Planner<'_> {
         version: CategoryVersion,
         revision: Revision,
     ) {
-        let from = row.folder.clone();
-        self.plan.problems.extend(from.iter().map(|folder| Problem {
-            path: folder.clone(),
+        let Some(folder) = row.folder.clone() else {
+            return;
+        };
+        let note = "the folder was removed; the category itself cannot be deleted through the API, so it stays \
+                    on the service, empty or not (said once)";
+        self.push(Action {
+            kind: Kind::Forget,
+            side: Side::Local,
             id: None,
-            message: "the folder was removed; the category itself cannot be deleted through the API, so it \
-                      stays on the service, empty or not (said once)"
-                .to_owned(),
-        }));
-        self.plan.category_records.push(SettleCategory {
-            id,
-            from,
-            to: None,
-            file: row.local.clone(),
-            write: false,
-            send: Vec::new(),
-            unsent: row.local.clone(),
-            seen: version,
-            revision,
+            path: folder.clone(),
+            fields: Vec::new(),
+            note: Some(note.to_owned()),
+            held: None,
+            step: Step::SettleCategory(Box::new(SettleCategory {
+                id,
+                from: Some(folder),
+                to: None,
+                file: row.local.clone(),
+                write: false,
+                send: Vec::new(),
+                unsent: row.local.clone(),
+                seen: version,
+                revision,
+            })),
         });
     }
 

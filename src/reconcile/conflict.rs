@@ -21,7 +21,7 @@ impl Planner<'_> {
         seen: &Seen,
     ) -> Outcome {
         let standing = self.base.conflicts.get(&id);
-        let keep = self.policy.resolve.get(&id).copied();
+        let keep = self.wish(id, &file.version, Some(&seen.version));
         let (mut way, settled) = match (standing, row) {
             (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
                 match shown(conflict, seen) {
@@ -42,8 +42,10 @@ impl Planner<'_> {
                     None => (first_meeting(file, seen), false),
                 }
             }
-            (Some(_), _) | (None, None) => (first_meeting(file, seen), false),
-            (None, Some(row)) => (
+            (Some(_), Some(_)) if keep != Some(Keep::Both) => (first_meeting(file, seen), false),
+            (_, None) => (first_meeting(file, seen), false),
+            // Where both are kept, what does not clash is merged.
+            (_, Some(row)) => (
                 change::three_way(
                     &row.local,
                     &row.remote,
@@ -66,6 +68,22 @@ impl Planner<'_> {
         self.settle(id, row, file, seen, way, settles)
     }
 
+    /// A person's word on an article, while both versions are the ones that were shown to them.
+    pub(super) fn wish(
+        &self,
+        id: ArticleId,
+        local: &Version,
+        remote: Option<&Version>,
+    ) -> Option<Keep> {
+        let keep = self.policy.resolve.get(&id).copied()?;
+        let Some(conflict) = self.base.conflicts.get(&id) else {
+            return Some(keep);
+        };
+        // The file's own words are known to whoever keeps them.
+        let file = keep == Keep::Local || conflict.local == *local;
+        (file && conflict.remote.as_ref() == remote).then_some(keep)
+    }
+
     pub(super) fn choice(&self, keep: Option<Keep>) -> Option<Keep> {
         keep.or(match self.policy.on_conflict {
             OnConflict::Hold => None,
@@ -78,11 +96,17 @@ impl Planner<'_> {
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
         keep == Some(Keep::Local)
             || conflict.copy.as_ref().is_some_and(|copy| {
-                !self
-                    .local
-                    .copies
-                    .contains(&Place::new(&conflict.place.folder, copy))
-                    && !self.local.unreadable.contains(&conflict.place.folder)
+                // The copy may have gone along with its folder, or with its file.
+                let file = self.paired.files.get(&conflict.id);
+                let folders = [
+                    Some(conflict.place.folder.as_str()),
+                    self.paired.folder(conflict.local.category),
+                    file.map(|file| file.place.folder.as_str()),
+                ];
+                folders.into_iter().flatten().all(|folder| {
+                    !self.local.copies.contains(&Place::new(folder, copy))
+                        && !self.local.unreadable.contains(folder)
+                })
             })
     }
 
@@ -95,12 +119,18 @@ impl Planner<'_> {
             .local
             .copies
             .contains(&Place::new(&file.place.folder, &copy));
-        let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
-        let reasons: Vec<&str> = way
-            .clashes
-            .iter()
-            .map(|(_, reason)| reason.as_str())
-            .collect();
+        let known = standing.is_some_and(|row| {
+            row.remote.as_ref() == Some(&seen.version) && row.place.folder == file.place.folder
+        });
+        // A person's word came too late: both versions are shown again, as they are now.
+        let outrun = self.policy.resolve.contains_key(&id);
+        let reason = match standing.filter(|_| known && !outrun) {
+            Some(row) => row.reason.clone(),
+            None => {
+                let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
+                reasons.join(", ")
+            }
+        };
         let place = self.placed(&file.place);
         let mut action = Action {
             kind: Kind::Conflict,
@@ -122,8 +152,8 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
-                reasons.join(", ")
+                "{}{reason}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                if outrun { OUTRUN } else { "" },
             ),
         );
         action.step = Step::Conflict(Box::new(Conflict {
@@ -132,13 +162,17 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: !(known && present),
+            fresh: outrun || !(known && present),
             copy: Some(copy),
-            reason: reasons.join(", "),
+            reason,
         }));
         self.push(action)
     }
 }
+
+/// Said where a person settled what is not there any more.
+pub(super) const OUTRUN: &str =
+    "not settled, because it changed after it was shown: look at both again; ";
 
 /// The version that was shown, while the service still has it.
 fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {

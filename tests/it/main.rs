@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a file per theme.
 
 mod adoption;
+mod api;
 mod categories;
 mod cli_check;
 mod cli_config;
@@ -11,14 +12,18 @@ mod cli_stats;
 mod cli_words;
 mod conflicts;
 mod crash;
+mod echo;
 mod edits;
 mod first;
+mod guards;
 mod hostile;
 mod identity;
 mod kb;
+mod listing;
 mod look;
 mod merge;
 mod names;
+mod quiet;
 mod remote;
 mod schema;
 mod tidy;

@@ -37,6 +37,13 @@ pub(crate) fn problems(report: &Report) -> Vec<String> {
         .collect()
 }
 
+/// The lines of one kind of action.
+pub(crate) fn lines_of(report: &Report, word: &str) -> Vec<String> {
+    let mut all = lines(report);
+    all.retain(|line| line.split(' ').next() == Some(word));
+    all
+}
+
 /// How many lines are held.
 pub(crate) fn held(report: &Report) -> usize {
     report

@@ -170,10 +170,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
+        let now = self.clock.now();
         let Some(to) = &settle.to else {
+            let read = run.sight.remote.categories.contains_key(&settle.id);
+            let row = self.category_row(settle, None, read.then_some(now), run);
+            self.store.write(now, |tx| tx.put_category(&row))?;
+            run.sight.base.categories.insert(settle.id, row);
             return Ok(Done::Yes(None));
         };
-        let now = self.clock.now();
         let moves = settle.from.as_ref() != Some(to);
         let intent = if moves || settle.write {
             let intent = Intent::WriteCategory {

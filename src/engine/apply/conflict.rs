@@ -63,6 +63,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 detail,
             ))
         })?;
+        let earlier = run.sight.base.conflicts.get(&conflict.id);
+        if earlier.is_some_and(|earlier| earlier.place.folder != conflict.place.folder) {
+            self.clear_copy(conflict.id, run)?;
+        }
         Ok(None)
     }
 

@@ -12,7 +12,8 @@ mod guard_read;
 mod record;
 mod send;
 
-pub(super) use files::needs_whole;
+pub(super) use files::{MAX_FILE, needs_whole, slug_key};
+pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;
 use super::report::{Line, Report, Status};
@@ -196,7 +197,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Done::Yes(note) => {
                 tracing::info!(path = %action.path, id = ?action.id, fields = ?action.fields, "{}", action.kind.word());
                 let now = self.clock.now();
-                self.store.write(now, |tx| tx.unpark(&action.key()))?;
+                let fingerprint = action.fingerprint();
+                self.store.write(now, |tx| {
+                    tx.unpark(&action.key())?;
+                    // A person's release is good for one time.
+                    tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)
+                })?;
                 run.say(action, Status::Done, note);
             }
             Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),

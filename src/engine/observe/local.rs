@@ -3,7 +3,6 @@
 //! A file that was not touched is what the base says; every other one is read once. What the scan cannot
 //! prove absent is present and unknown.
 
-use crate::engine::Engine;
 use crate::engine::apply::needs_whole;
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
@@ -18,7 +17,6 @@ use crate::model::{
 };
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
-use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
 use anyhow::Context as _;
@@ -41,8 +39,9 @@ pub(in crate::engine) struct Scanned {
 }
 
 /// Scans the mirror.
-pub(in crate::engine) fn scan<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+pub(in crate::engine) fn scan<D: Disk>(
+    disk: &D,
+    store: &mut Store,
     base: &Base,
     spool: &mut Spool,
 ) -> anyhow::Result<Scanned> {
@@ -59,13 +58,13 @@ pub(in crate::engine) fn scan<S: Service, D: Disk>(
     let mut reader = Reader {
         base,
         rows: &rows,
-        store: &mut engine.store,
+        store,
         spool,
         out: Scanned::default(),
         broken: None,
     };
     let scan = scan::scan(
-        &engine.disk,
+        disk,
         &|place| rows.get(place).and_then(|row| row.stamp),
         &|folder| folders.get(folder).copied().flatten(),
         &mut |file| reader.take(file),

@@ -20,6 +20,8 @@ use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
+use crate::state::StateError;
+use crate::state::store::Store;
 use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -56,10 +58,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at both sides.
     pub(in crate::engine) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
         let now = self.clock.now();
-        let mut base = self.load_base()?;
+        let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let scanned = local::scan(self, &base, &mut spool)?;
+        let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
@@ -112,30 +114,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(sight)
     }
 
-    /// Loads the base.
-    pub(in crate::engine) fn load_base(&self) -> anyhow::Result<Base> {
-        Ok(Base {
-            articles: self
-                .store
-                .articles()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            categories: self
-                .store
-                .categories()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            conflicts: self
-                .store
-                .conflicts()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-        })
-    }
-
     fn validator(&self) -> anyhow::Result<Option<Validator>> {
         let stored = self.store.meta(VALIDATOR)?;
         Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
@@ -166,6 +144,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 id: None,
                 message: format!("the listing has an article that cannot be read: {why}"),
             });
+        }
+        for (id, entry) in &listing.articles {
+            if let Remote::Unknown(why) = entry {
+                sight.problems.push(Problem {
+                    path: base
+                        .articles
+                        .get(id)
+                        .map(|row| row.place.to_string())
+                        .unwrap_or_default(),
+                    id: Some(*id),
+                    message: format!("the service's entry of this article cannot be read: {why}"),
+                });
+            }
         }
         if !listing.nameless.is_empty() {
             sight.doubt = Some("the listing had an article that could not be read".to_owned());
@@ -431,6 +422,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .await?
             {
                 Ok(answer) => {
+                    let listed_before = question.get && base.articles.contains_key(&question.id);
+                    if listed_before && shows_a_gap(&answer) {
+                        let gap = "the listing left out an article that can be read";
+                        sight.doubt.get_or_insert_with(|| gap.to_owned());
+                    }
                     self.remember_answer(base, question.id, &answer, request)?;
                     sight.remote.articles.insert(question.id, answer);
                 }
@@ -484,7 +480,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Loads the bodies that a merge needs: of articles whose body changed on both sides.
+    /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
+    /// after that had rewritten it.
     pub(in crate::engine) fn bodies(
         &self,
         sight: &Sight,
@@ -510,7 +507,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 continue;
             };
-            if !file.version.agrees(&row.local, Field::Text)
+            let rewritten = row.local.text != row.remote.text;
+            if (rewritten || !file.version.agrees(&row.local, Field::Text))
                 && !seen.version.agrees(&row.remote, Field::Text)
             {
                 wanted.extend([row.local.text, row.remote.text, ours, theirs]);
@@ -524,6 +522,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         Ok(bodies)
     }
+}
+
+/// Loads the base.
+pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
+    Ok(Base {
+        articles: store
+            .articles()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        categories: store
+            .categories()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        conflicts: store
+            .conflicts()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+    })
 }
 
 /// Categories that are read again in one cycle, once their day is over.
@@ -566,6 +585,14 @@ fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
         })
         .map(|(id, _)| id)
         .collect()
+}
+
+/// Nothing hides the article, and still it was not listed: what else is missing may be there as well.
+fn shows_a_gap(answer: &Remote) -> bool {
+    match answer {
+        Remote::Present(seen) => !seen.flags.hides(),
+        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
+    }
 }
 
 fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {

@@ -114,9 +114,18 @@ pub(in crate::engine) fn sort_absent(
         .files
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
-    absent
-        .ask
-        .extend(strangers.map(|id| Question { id: *id, get: true }));
+    for &id in strangers {
+        // A conflict without a version to show: it was gone when it was asked for.
+        if base
+            .conflicts
+            .get(&id)
+            .is_some_and(|shown| shown.remote.is_none())
+        {
+            absent.known.insert(id, Remote::Gone);
+        } else {
+            absent.ask.push(Question { id, get: true });
+        }
+    }
     absent
 }
 
@@ -201,7 +210,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) if error.stops_all() => Ok(Err(error)),
             Err(error) => {
                 if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
-                    self.stop_probing(&error)?;
+                    self.stop_probing(&error, request)?;
                 }
                 match read {
                     Some(article) => self
@@ -240,7 +249,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The first refusal ends probing for this workspace, and the report says so.
-    pub(in crate::engine) fn stop_probing(&mut self, error: &ServiceError) -> anyhow::Result<()> {
+    fn stop_probing(&mut self, error: &ServiceError, request: &Request) -> anyhow::Result<()> {
+        if request.dry_run {
+            return Ok(());
+        }
         tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
         let now = self.clock.now();
         let reason = error.to_string();

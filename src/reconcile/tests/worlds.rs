@@ -303,8 +303,13 @@ fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
         let mut here = HERE[*one].to_owned();
         let alone = |words: &str| ["-", "?"].contains(&words);
         let key = |words: &str| words.split('=').next().map(str::to_owned);
-        if *more && !alone(&here) && !alone(HERE[*other]) && !here.contains(' ') && key(&here) != key(HERE[*other])
-            && !HERE[*other].contains(' ') {
+        if *more
+            && !alone(&here)
+            && !alone(HERE[*other])
+            && !here.contains(' ')
+            && key(&here) != key(HERE[*other])
+            && !HERE[*other].contains(' ')
+        {
             here = format!("{here} {}", HERE[*other]);
         }
         let here = here.replace('#', &mark);
