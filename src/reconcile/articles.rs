@@ -261,7 +261,8 @@ impl Planner<'_> {
             }
             return Outcome::Excluded;
         }
-        let settle = arrive(id, to, seen);
+        let mut settle = arrive(id, to, seen);
+        settle.settles = self.base.conflicts.contains_key(&id);
         let action = Action {
             kind: Kind::Create,
             side: Side::Local,
