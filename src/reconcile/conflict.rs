@@ -9,6 +9,7 @@ use super::change::{self, ThreeWay};
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Bodies, Direction, Keep, LocalFile, OnConflict, Seen};
 use crate::model::base::{ArticleRow, ConflictRow};
+use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
 
 impl Planner<'_> {
@@ -94,33 +95,60 @@ impl Planner<'_> {
 
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
-        keep == Some(Keep::Local)
-            || conflict.copy.as_ref().is_some_and(|copy| {
-                // The copy may have gone along with its folder, or with its file.
-                let file = self.paired.files.get(&conflict.id);
-                let folders = [
-                    Some(conflict.place.folder.as_str()),
-                    self.paired.folder(conflict.local.category),
-                    file.map(|file| file.place.folder.as_str()),
-                ];
-                folders.into_iter().flatten().all(|folder| {
-                    !self.local.copies.contains(&Place::new(folder, copy))
-                        && !self.local.unreadable.contains(folder)
-                })
+        let gone = |copy: &String| {
+            self.local.complete
+                && self.copy_of(conflict, copy).is_none()
+                && self
+                    .copy_folders(conflict)
+                    .all(|folder| !self.local.unreadable.contains(folder))
+        };
+        keep == Some(Keep::Local) || conflict.copy.as_ref().is_some_and(gone)
+    }
+
+    /// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have
+    /// been renamed as that was.
+    fn copy_of(&self, conflict: &ConflictRow, copy: &str) -> Option<Place> {
+        let file = self.paired.files.get(&conflict.id);
+        let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
+        let of_another = |place: &Place| {
+            self.base.conflicts.values().any(|other| {
+                other.id != conflict.id
+                    && other.place.folder == place.folder
+                    && other.copy.as_ref() == Some(&place.file)
             })
+        };
+        self.copy_folders(conflict)
+            .map(|folder| Place::new(folder, copy))
+            .chain(renamed.filter(|place| !of_another(place)))
+            .find(|place| self.local.copies.contains(place))
+    }
+
+    /// The folders in which the copy of a conflict may lie.
+    fn copy_folders<'c>(&'c self, conflict: &'c ConflictRow) -> impl Iterator<Item = &'c str> {
+        let file = self.paired.files.get(&conflict.id);
+        [
+            Some(conflict.place.folder.as_str()),
+            self.paired.folder(conflict.local.category),
+            file.map(|file| file.place.folder.as_str()),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
         let standing = self.base.conflicts.get(&id);
-        let copy = standing
-            .and_then(|conflict| conflict.copy.clone())
-            .unwrap_or_else(|| format!("{}.conflict.html", file.place.stem()));
-        let present = self
-            .local
-            .copies
-            .contains(&Place::new(&file.place.folder, &copy));
+        let lies = standing
+            .and_then(|conflict| self.copy_of(conflict, conflict.copy.as_ref()?))
+            .filter(|copy| copy.folder == file.place.folder);
+        let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
+            (Some(place), _) => place.file.clone(),
+            (None, Some(copy)) => copy,
+            (None, None) => copy_name(&file.place),
+        };
         let known = standing.is_some_and(|row| {
-            row.remote.as_ref() == Some(&seen.version) && row.place.folder == file.place.folder
+            row.remote.as_ref() == Some(&seen.version)
+                && row.place.folder == file.place.folder
+                && row.copy.as_ref() == Some(&copy)
         });
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
@@ -162,12 +190,17 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: outrun || !(known && present),
+            fresh: outrun || !known || lies.is_none(),
             copy: Some(copy),
             reason,
         }));
         self.push(action)
     }
+}
+
+/// The name of the copy beside a file.
+fn copy_name(place: &Place) -> String {
+    format!("{}{CONFLICT_EXTENSION}", place.stem())
 }
 
 /// Said where a person settled what is not there any more.

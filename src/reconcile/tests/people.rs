@@ -24,6 +24,7 @@ enum Deed {
     Unready(usize),
     RenameFolder(usize, usize),
     DropCopy(usize),
+    RenameBoth(usize),
     ThereTitle(usize),
     ThereBlock(usize, usize),
     ThereSlug(usize, usize),
@@ -51,6 +52,7 @@ fn deed() -> impl Strategy<Value = Deed> {
         1 => n().prop_map(Unready),
         1 => (n(), n()).prop_map(|(a, b)| RenameFolder(a, b)),
         1 => n().prop_map(DropCopy),
+        1 => n().prop_map(RenameBoth),
         1 => n().prop_map(ThereTitle),
         1 => (n(), n()).prop_map(|(a, b)| ThereBlock(a, b)),
         1 => (n(), n()).prop_map(|(a, b)| ThereSlug(a, b)),
@@ -281,6 +283,27 @@ impl Small {
                     let place = self.local.copies.iter().nth(n).expect("in range").clone();
                     self.local.copies.remove(&place);
                     self.copies.retain(|_, other| *other != place);
+                }
+            }
+            Deed::RenameBoth(n) => {
+                let Some((id, copy)) = self
+                    .copies
+                    .iter()
+                    .nth(n)
+                    .map(|(id, copy)| (*id, copy.clone()))
+                else {
+                    return;
+                };
+                let to = Place::new(&copy.folder, format!("moved{mark}.conflict.html"));
+                if let Some(file) = self.local.files.iter_mut().find(|file| {
+                    file.id == Some(id) && format!("{}.conflict.html", file.place.stem()) == copy.file
+                        && file.place.folder == copy.folder
+                }) {
+                    file.place.file = format!("moved{mark}.html");
+                    file.version.slug = format!("moved{mark}");
+                    self.local.copies.remove(&copy);
+                    self.local.copies.insert(to.clone());
+                    self.copies.insert(id, to);
                 }
             }
             Deed::ThereTitle(n) => {
