@@ -336,7 +336,11 @@ impl Planner<'_> {
     }
 
     fn removed_unseen(&mut self, id: ArticleId, row: &ArticleRow, why: &str) -> Outcome {
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
+        }
         let mut action = wait(Kind::Delete, id, &row.place);
+        action.side = Side::Remote;
         action.hold(
             HoldRule::Person,
             format!(
@@ -466,6 +470,9 @@ impl Planner<'_> {
         let fields = file.version.differing(&row.local);
         if fields.is_empty() && file.flags == row.file_flags {
             return Outcome::Unknown;
+        }
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
         }
         let mut action = wait(Kind::Update, id, &file.place);
         action.side = Side::Remote;

@@ -6,8 +6,9 @@
 
 use super::articles::Planner;
 use super::change::{self, ThreeWay};
+use super::merge;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
-use super::snapshot::{Bodies, Direction, Keep, LocalFile, OnConflict, Seen};
+use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
 use crate::model::base::{ArticleRow, ConflictRow};
 use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
@@ -61,7 +62,15 @@ impl Planner<'_> {
             match self.choice(keep) {
                 None => return self.clash(id, file, seen, &way),
                 Some(choice) => {
-                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies);
+                    let ancestors =
+                        row.map_or(Vec::new(), |row| vec![row.local.text, row.remote.text]);
+                    let text = |digest: &TextDigest| self.bodies.get(digest).map(AsRef::as_ref);
+                    let ancestors: Vec<&str> = ancestors.iter().filter_map(text).collect();
+                    let bodies = text(&file.version.text).zip(text(&seen.version.text));
+                    let both = bodies
+                        .filter(|_| choice == Keep::Both)
+                        .map(|(ours, theirs)| merge::merge_union(&ancestors, ours, theirs));
+                    settle_clashes(&mut way, choice, &seen.version, both);
                 }
             }
         }
@@ -152,13 +161,9 @@ impl Planner<'_> {
         });
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
-        let reason = match standing.filter(|_| known && !outrun) {
-            Some(row) => row.reason.clone(),
-            None => {
-                let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
-                reasons.join(", ")
-            }
-        };
+        let reason = standing
+            .filter(|_| known && !outrun)
+            .map_or_else(|| reasons(way), |row| row.reason.clone());
         let place = self.placed(&file.place);
         let mut action = Action {
             kind: Kind::Conflict,
@@ -198,6 +203,11 @@ impl Planner<'_> {
     }
 }
 
+fn reasons(way: &ThreeWay) -> String {
+    let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
+    reasons.join(", ")
+}
+
 /// The name of the copy beside a file.
 fn copy_name(place: &Place) -> String {
     format!("{}{CONFLICT_EXTENSION}", place.stem())
@@ -232,14 +242,9 @@ fn first_meeting(file: &LocalFile, seen: &Seen) -> ThreeWay {
     }
 }
 
-/// Settles what clashes as a person chose.
-fn settle_clashes(
-    way: &mut ThreeWay,
-    keep: Keep,
-    local: &Version,
-    remote: &Version,
-    bodies: &Bodies,
-) {
+/// Settles what clashes as a person chose; `both` is the body that holds both sides'.
+fn settle_clashes(way: &mut ThreeWay, keep: Keep, remote: &Version, both: Option<String>) {
+    let mut both = both;
     for (field, _) in std::mem::take(&mut way.clashes) {
         way.unsent.take(field, remote);
         match keep {
@@ -248,10 +253,7 @@ fn settle_clashes(
                 way.pulled.push(field);
             }
             Keep::Both if field == Field::Text => {
-                if let (Some(ours), Some(theirs)) =
-                    (bodies.get(&local.text), bodies.get(&remote.text))
-                {
-                    let both = format!("{}\n{}", ours.trim_end_matches('\n'), theirs);
+                if let Some(both) = both.take() {
                     let digest = TextDigest::of(&both);
                     way.merged.text = digest;
                     way.body = Some((digest, both.into()));

@@ -266,7 +266,15 @@ impl Small {
             .iter()
             .filter_map(|action| match &action.step {
                 Step::Settle(settle) => Some((*action, &**settle)),
-                _ => None,
+                Step::CreateArticle { .. }
+                | Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::ParkSlug { .. }
+                | Step::DeleteArticle { .. }
+                | Step::RemoveFile { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => None,
             })
             .collect();
         for (_, settle) in &settles {

@@ -27,8 +27,8 @@ fn conflicts(world: &Small, plan: &Plan) {
         };
         let chosen = world.policy.on_conflict != OnConflict::Hold
             || world.policy.resolve.contains_key(&settle.id);
-        let stands = world.base.conflicts.contains_key(&settle.id)
-            && world.copies.contains_key(&settle.id);
+        let stands =
+            world.base.conflicts.contains_key(&settle.id) && world.copies.contains_key(&settle.id);
         // Where there is no file, nothing of the writer's is overwritten.
         let had = settle.had.as_ref();
         let equal = had.is_none_or(|had| *had == settle.seen.version);
