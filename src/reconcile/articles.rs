@@ -396,24 +396,16 @@ impl Planner<'_> {
                         file.place
                     ),
                 );
+                let standing = self.base.conflicts.get(&id);
                 action.step = Step::Conflict(Box::new(Conflict {
                     id,
                     place: self.placed(&file.place),
                     local: file.version.clone(),
                     flags: file.flags,
                     seen: None,
-                    // A copy that was shown before goes when this is settled.
-                    copy: self
-                        .base
-                        .conflicts
-                        .get(&id)
-                        .and_then(|row| row.copy.clone()),
-                    fresh: outrun
-                        || self
-                            .base
-                            .conflicts
-                            .get(&id)
-                            .is_none_or(|row| row.remote.is_some()),
+                    // A copy of before stays until this is settled.
+                    copy: standing.and_then(|row| row.copy.clone()),
+                    fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
                     reason: "deleted on the service, edited here".to_owned(),
                 }));
                 self.push(action)

@@ -135,9 +135,10 @@ impl Planner<'_> {
     /// The folders in which the copy of a conflict may lie.
     fn copy_folders<'c>(&'c self, conflict: &'c ConflictRow) -> impl Iterator<Item = &'c str> {
         let file = self.paired.files.get(&conflict.id);
+        let row = self.base.articles.get(&conflict.id);
         [
             Some(conflict.place.folder.as_str()),
-            self.paired.folder(conflict.local.category),
+            row.and_then(|row| self.paired.folder(row.local.category)),
             file.map(|file| file.place.folder.as_str()),
         ]
         .into_iter()
@@ -146,6 +147,7 @@ impl Planner<'_> {
 
     fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
         let standing = self.base.conflicts.get(&id);
+        let place = self.placed(&file.place);
         let lies = standing
             .and_then(|conflict| self.copy_of(conflict, conflict.copy.as_ref()?))
             .filter(|copy| copy.folder == file.place.folder);
@@ -156,7 +158,7 @@ impl Planner<'_> {
         };
         let known = standing.is_some_and(|row| {
             row.remote.as_ref() == Some(&seen.version)
-                && row.place.folder == file.place.folder
+                && row.place.folder == place.folder
                 && row.copy.as_ref() == Some(&copy)
         });
         // A person's word came too late: both versions are shown again, as they are now.
@@ -164,7 +166,6 @@ impl Planner<'_> {
         let reason = standing
             .filter(|_| known && !outrun)
             .map_or_else(|| reasons(way), |row| row.reason.clone());
-        let place = self.placed(&file.place);
         let mut action = Action {
             kind: Kind::Conflict,
             side: Side::Both,

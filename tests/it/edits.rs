@@ -860,7 +860,7 @@ async fn a_conflict_is_settled_where_its_file_went() {
         world.sync().await;
         world.edit("start/one.html", "Two", "Mine");
         world.sandbox().edit(ids[0], |article| {
-            article.text = TEXT.replace("Two", "Theirs")
+            article.text = TEXT.replace("Two", "Theirs");
         });
         world.sync().await;
         world.rename("start/one.html", &format!("{folder}/uno.html"));
@@ -893,7 +893,7 @@ async fn a_conflict_whose_file_is_removed_waits_for_the_copy_to_go() {
     let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
     world.edit("start/one.html", "Two", "Mine");
     world.sandbox().edit(ids[0], |article| {
-        article.text = TEXT.replace("Two", "Theirs")
+        article.text = TEXT.replace("Two", "Theirs");
     });
     world.sync().await;
     world.remove("start/one.html");

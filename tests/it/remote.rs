@@ -62,8 +62,8 @@ async fn an_edit_of_a_field_changes_its_lines_and_no_other_byte() {
         ),
     ];
     for crlf in [false, true] {
+        let (world, one) = furnished(crlf).await;
         for (field, change, line, value) in table {
-            let (world, one) = furnished(crlf).await;
             let before = world.read("a/one.html");
             world.sandbox().edit(one, change);
             let report = world.sync().await;
@@ -83,9 +83,11 @@ async fn an_edit_of_a_field_changes_its_lines_and_no_other_byte() {
                 !after.contains(line) && field != "text",
                 "{after}"
             );
-            assert_quiet(&world, 1).await;
-            assert_eq!(world.read("a/one.html"), after);
         }
+        let after = world.read("a/one.html");
+        assert_quiet(&world, 1).await;
+        assert_eq!(world.read("a/one.html"), after);
+        assert_eq!(after.contains("\r\n"), crlf);
     }
 }
 
@@ -889,4 +891,35 @@ async fn f041_many_files_removed_at_once_are_held() {
     let report = world.sync().await;
     assert_eq!(report.requests.delete, 3, "{:?}", lines(&report));
     assert_eq!(world.sandbox().articles().len(), 7);
+}
+
+#[tokio::test]
+async fn f119_an_article_that_goes_back_and_forth_is_held() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>B</p>");
+    world.sync().await;
+    for round in 0..3 {
+        world.edit("a/one.html", "<p>B</p>", "<p>A</p>");
+        let report = world.sync().await;
+        if round < 2 {
+            assert_eq!(lines(&report), ["update remote a/one.html done"]);
+        } else {
+            assert_eq!(lines(&report), ["update remote a/one.html held"]);
+            assert!(held(&report)[0].1.contains("somebody else writes"));
+            assert_eq!(report.outcome.exit_code(), 3);
+            break;
+        }
+        world
+            .sandbox()
+            .edit(one, |article| article.text = "<p>B</p>".into());
+        assert_eq!(lines(&world.sync().await), ["update local a/one.html done"]);
+    }
+    // Something new goes on.
+    world.edit("a/one.html", "<p>A</p>", "<p>C</p>");
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/one.html done"]
+    );
+    assert_quiet(&world, 1).await;
 }

@@ -248,8 +248,8 @@ fn what_needs_something_that_is_held_waits_with_it() {
     };
     assert_eq!(
         super::small::short(&world.planned()),
-        "-> delete start/b.html, held; \
-         -> move start/b.html (slug), its public address changes, held"
+        "-> move start/b.html (slug), its public address changes, held; \
+         -> delete start/b.html, held"
     );
 }
 
