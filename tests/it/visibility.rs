@@ -343,7 +343,7 @@ async fn probing_can_be_turned_off() {
         lines(&report),
         [
             "update remote a/n00.html held",
-            "delete both a/n01.html held"
+            "delete remote a/n01.html held"
         ]
     );
     assert_eq!(report.outcome.exit_code(), 3);
