@@ -596,3 +596,28 @@ async fn who_waits_for_a_slug_that_is_not_freed_is_not_sent() {
     assert_eq!(slugs(&world, &ids), ["b", "c"]);
     world.is_quiet().await;
 }
+
+#[tokio::test]
+async fn a_swap_that_was_cut_off_and_given_up_leaves_no_temporary_address() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>One.</p>");
+    let two = world.article(a, "two", "<p>Two.</p>");
+    world.sync().await;
+    world.rename("a/one.html", "a/aside.html");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/aside.html", "a/two.html");
+    // The first PUT frees a slug; then the token is refused.
+    let matcher = Matcher::new("PUT", "/api/article");
+    world
+        .sandbox()
+        .inject(Fault::always(matcher, FaultKind::Status(401, String::new())).after(1));
+    world.sync().await;
+    world.sandbox().clear_faults();
+    world.rename("a/one.html", "a/aside.html");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/aside.html", "a/two.html");
+    world.sync().await;
+    let slug = |id| world.sandbox().article(id).expect("there").slug;
+    assert_eq!((slug(one), slug(two)), ("one".to_owned(), "two".to_owned()));
+}
