@@ -372,10 +372,13 @@ fn failing(
 
 #[tokio::test]
 async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
-    for kind in [
-        DiskErrorKind::Full,
-        DiskErrorKind::ReadOnly,
-        DiskErrorKind::Replaced,
+    for (kind, words) in [
+        (DiskErrorKind::Full, "no space is left"),
+        (DiskErrorKind::ReadOnly, "the file system is read-only"),
+        (
+            DiskErrorKind::Replaced,
+            "the mirror's folder is gone or was replaced",
+        ),
     ] {
         let busy = busy().await;
         let before = busy.world.read("b/pulled.html");
@@ -390,11 +393,6 @@ async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
             "{report:#?}"
         );
         let why = report.actions[0].reason.clone().expect("a reason");
-        let words = match kind {
-            DiskErrorKind::Full => "no space is left",
-            DiskErrorKind::ReadOnly => "the file system is read-only",
-            _ => "the mirror's folder is gone or was replaced",
-        };
         assert!(
             why.starts_with("failed to ") && why.contains(words),
             "{why}"
