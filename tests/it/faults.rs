@@ -614,3 +614,31 @@ async fn one_bad_article_stops_only_itself() {
         );
     }
 }
+
+#[tokio::test]
+async fn f055_files_that_cannot_all_take_each_others_names_keep_their_own() {
+    for at in [0, 1] {
+        let world = hostile::world().await;
+        let a = world.category("a");
+        let ids = ["x", "y", "z"].map(|slug| world.article(a, slug, &format!("<p>{slug}</p>")));
+        hostile::sync(&world).await;
+        for (id, slug) in ids.iter().zip(["y", "z", "x"]) {
+            world
+                .sandbox()
+                .edit(*id, |article| slug.clone_into(&mut article.slug));
+        }
+        let before = world.files();
+        let exchanges = AtomicUsize::new(0);
+        let meddle = failing(DiskErrorKind::Other, move |doing, _| {
+            doing == "exchange" && exchanges.fetch_add(1, Ordering::SeqCst) == at
+        });
+        let report = sync_with(&world, &meddle).await;
+        assert_eq!(undone(&report).len(), 3, "{report:#?}");
+        assert_eq!(world.files(), before);
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert!(world.read("a/y.html").contains("<p>x</p>"));
+        assert!(world.read("a/x.html").contains("<p>z</p>"));
+        assert_quiet(&world, 1).await;
+    }
+}
