@@ -15,6 +15,7 @@ use crate::model::{ArticleId, Flags, Place, Revision, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
 use crate::state::{Intent, IntentId, Subject};
+use std::collections::BTreeSet;
 
 /// What an intent came to.
 enum Verdict {
@@ -41,8 +42,9 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
 ) -> anyhow::Result<()> {
     let intents = engine.store.intents()?;
     let now = engine.clock.now();
+    let names = names_on_the_move(&intents);
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent);
+        let verdict = judge(base, sight, &intent, &names);
         tracing::debug!(?intent, "an earlier run left this behind");
         match &verdict {
             Verdict::Article(row) => {
@@ -103,9 +105,32 @@ fn write<S: Service, D: Disk>(
     Ok(())
 }
 
-fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+/// Names that files were about to leave or take.
+fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Place> {
+    intents
+        .iter()
+        .filter_map(|(_, intent)| match intent {
+            Intent::WriteFile {
+                from: Some(from),
+                to,
+                ..
+            } if from != to => Some([from.clone(), to.clone()]),
+            Intent::WriteFile { .. }
+            | Intent::CreateArticle { .. }
+            | Intent::UpdateArticle { .. }
+            | Intent::DeleteArticle { .. }
+            | Intent::CreateCategory { .. }
+            | Intent::UpdateCategory { .. }
+            | Intent::RemoveFile { .. }
+            | Intent::WriteCategory { .. } => None,
+        })
+        .flatten()
+        .collect()
+}
+
+fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -> Verdict {
     match intent {
-        Intent::WriteFile { .. } => file_written(base, sight, intent),
+        Intent::WriteFile { .. } => file_written(base, sight, intent, names),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
         Intent::CreateArticle {
             place,
@@ -156,9 +181,10 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
 }
 
 /// A file found with the values of the intent has the service's version of the intent as its base.
-fn file_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -> Verdict {
     let Intent::WriteFile {
         id,
+        from,
         to,
         version,
         flags,
@@ -170,11 +196,11 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     else {
         return Verdict::Void;
     };
+    let old = base.articles.get(id);
     let Some(file) = file_of(sight, *id, to).filter(|file| same_words(&file.version, version))
     else {
-        return Verdict::Void;
+        return half_way(sight, old, from.as_ref(), to, names);
     };
-    let old = base.articles.get(id);
     let visibility = if remote_flags.hides() {
         Visibility::Unpublished
     } else {
@@ -197,6 +223,35 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     }))
 }
 
+/// Files that were taking each other's names in a circle lie under each other's for a moment: no writer gave
+/// such a name, so it counts as the one that the file had.
+fn half_way(
+    sight: &Sight,
+    row: Option<&ArticleRow>,
+    from: Option<&Place>,
+    to: &Place,
+    names: &BTreeSet<Place>,
+) -> Verdict {
+    let strayed = |file: &&LocalFile| {
+        row.is_some_and(|row| file.id == Some(row.id))
+            && Some(&file.place) != from
+            && file.place != *to
+            && names.contains(&file.place)
+    };
+    match (row, sight.local.files.iter().find(strayed)) {
+        (Some(row), Some(file)) => Verdict::Article(Box::new(ArticleRow {
+            place: file.place.clone(),
+            local: Version {
+                slug: file.version.slug.clone(),
+                ..row.local.clone()
+            },
+            stamp: None,
+            ..row.clone()
+        })),
+        (Some(_), None) | (None, _) => Verdict::Void,
+    }
+}
+
 /// A PUT found as it was sent is the base for its fields.
 fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     let Intent::UpdateArticle {
@@ -216,7 +271,10 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         // An unlisted article is asked for later in this cycle; then the sides tell.
         return Verdict::Void;
     };
+    // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
+    let shown = *enabled == Some(true);
     let arrived = seen.revision != *over_revision
+        && (shown || !fields.is_empty())
         && fields
             .iter()
             .all(|field| seen.version.agrees(version, *field));
@@ -231,9 +289,9 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         row.local.take(*field, version);
         row.remote.take(*field, version);
     }
-    if let Some(enabled) = enabled {
-        row.file_flags.enabled = Some(*enabled);
-        row.remote_flags.enabled = Some(*enabled);
+    if shown {
+        row.file_flags.enabled = Some(true);
+        row.remote_flags.enabled = Some(true);
     }
     row.stamp = None;
     Verdict::Article(Box::new(row))

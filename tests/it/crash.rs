@@ -474,6 +474,32 @@ const ANEW: Scenario = Scenario {
     ending: Ending::Done,
 };
 
+/// Three addresses in a circle, with edits.
+const CIRCLE: Scenario = Scenario {
+    prepare: |world, texts| {
+        let alpha = world.category("alpha");
+        for slug in ["a", "b", "c"] {
+            article(world, texts, alpha, slug);
+        }
+    },
+    change: |world, texts| {
+        let ids = ["a", "b", "c"].map(|slug| id_of(world, slug));
+        web_edit(world, texts, "b", "Middle", "Edited");
+        for (id, slug) in ids.into_iter().zip(["b", "c", "a"]) {
+            world
+                .sandbox()
+                .edit(id, |article| slug.clone_into(&mut article.slug));
+        }
+    },
+    request: sync_all,
+    ending: Ending::Done,
+};
+
+#[tokio::test]
+async fn f055_a_crash_while_three_files_take_each_others_names_is_finished() {
+    sweep(CIRCLE, 1, 0).await;
+}
+
 #[tokio::test]
 async fn f002_f038_a_crash_in_a_large_pull_is_finished_and_not_taken_for_a_roll_back() {
     sweep(MANY, 7, 0).await;

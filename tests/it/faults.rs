@@ -372,10 +372,13 @@ fn failing(
 
 #[tokio::test]
 async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
-    for kind in [
-        DiskErrorKind::Full,
-        DiskErrorKind::ReadOnly,
-        DiskErrorKind::Replaced,
+    for (kind, words) in [
+        (DiskErrorKind::Full, "no space is left"),
+        (DiskErrorKind::ReadOnly, "the file system is read-only"),
+        (
+            DiskErrorKind::Replaced,
+            "the mirror's folder is gone or was replaced",
+        ),
     ] {
         let busy = busy().await;
         let before = busy.world.read("b/pulled.html");
@@ -390,11 +393,6 @@ async fn f094_a_full_disk_leaves_the_file_and_stops_all_writes_and_deletions() {
             "{report:#?}"
         );
         let why = report.actions[0].reason.clone().expect("a reason");
-        let words = match kind {
-            DiskErrorKind::Full => "no space is left",
-            DiskErrorKind::ReadOnly => "the file system is read-only",
-            _ => "the mirror's folder is gone or was replaced",
-        };
         assert!(
             why.starts_with("failed to ") && why.contains(words),
             "{why}"
@@ -614,5 +612,33 @@ async fn one_bad_article_stops_only_itself() {
                 "<p>mine</p>"
             }
         );
+    }
+}
+
+#[tokio::test]
+async fn f055_files_that_cannot_all_take_each_others_names_keep_their_own() {
+    for at in [0, 1] {
+        let world = hostile::world().await;
+        let a = world.category("a");
+        let ids = ["x", "y", "z"].map(|slug| world.article(a, slug, &format!("<p>{slug}</p>")));
+        hostile::sync(&world).await;
+        for (id, slug) in ids.iter().zip(["y", "z", "x"]) {
+            world
+                .sandbox()
+                .edit(*id, |article| slug.clone_into(&mut article.slug));
+        }
+        let before = world.files();
+        let exchanges = AtomicUsize::new(0);
+        let meddle = failing(DiskErrorKind::Other, move |doing, _| {
+            doing == "exchange" && exchanges.fetch_add(1, Ordering::SeqCst) == at
+        });
+        let report = sync_with(&world, &meddle).await;
+        assert_eq!(undone(&report).len(), 3, "{report:#?}");
+        assert_eq!(world.files(), before);
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+        assert!(world.read("a/y.html").contains("<p>x</p>"));
+        assert!(world.read("a/x.html").contains("<p>z</p>"));
+        assert_quiet(&world, 1).await;
     }
 }

@@ -10,6 +10,7 @@ use kbsync::model::{Place, Side, TextDigest};
 use kbsync::reconcile::snapshot::OnConflict;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
 use kbsync::state::Subject;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 use uuid::Uuid;
@@ -290,7 +291,7 @@ async fn f080_a_file_that_is_saved_between_scan_and_write_waits_and_then_merges(
         .edit(ids[0], |article| article.text = text.into());
     hostile::sync(&world).await;
     world.sandbox().edit(ids[0], |article| {
-        article.text = text.replace("last", "their last")
+        article.text = text.replace("last", "their last");
     });
     when(
         &world,
@@ -565,7 +566,7 @@ async fn a_merge_is_told_once_and_every_version_of_it_is_in_the_history() {
     hostile::sync(&world).await;
     world.edit("a/n0.html", "first", "my first");
     world.sandbox().edit(ids[0], |article| {
-        article.text = text.replace("last", "their last")
+        article.text = text.replace("last", "their last");
     });
     let store = hostile::store(&world);
     let before = store.events(100, None).expect("read").len();
@@ -618,7 +619,6 @@ async fn a_stamp_that_is_recorded_is_that_of_the_file_as_it_is() {
         let row = row(&world, article.id).expect("a row");
         let stamp = row.stamp.expect("a stamp that may be trusted");
         let meta = std::fs::metadata(world.path(&row.place.to_string())).expect("there");
-        use std::os::unix::fs::MetadataExt as _;
         let nanos = |seconds: i64, rest: i64| seconds * 1_000_000_000 + rest;
         assert_eq!(
             (stamp.size, stamp.mtime, stamp.ctime, stamp.inode),

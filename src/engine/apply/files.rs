@@ -144,11 +144,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter_mut()
             .filter(|job| job.outcome.is_none() && job.settle.touches_file())
         {
-            if let Some(staged) = job.staged.take()
-                && let Err(error) = self.disk.discard(staged)
-            {
-                tracing::warn!(%error, "a staged file is left to the next run");
-            }
+            self.drop_staged(job);
             job.outcome = Some(Err(Done::Wall(wall(error))));
         }
     }
@@ -310,30 +306,53 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Files that take each other's names: each exchange puts one of them in its place.
+    /// Files that take each other's names: each exchange puts one of them in its place. A circle is opened
+    /// as a whole or not at all.
     fn open_circle(&self, jobs: &mut [Job<'_>], circle: &[usize]) {
         let mut at: Vec<Place> = circle
             .iter()
             .filter_map(|&index| jobs[index].settle.from.clone())
             .collect();
+        let mut exchanged: Vec<(Place, Place)> = Vec::new();
         for position in 0..circle.len() {
             let to = jobs[circle[position]].settle.to.clone();
             if at[position] == to {
                 continue;
             }
             if let Err(error) = self.disk.exchange(&at[position], &to) {
-                jobs[circle[position]].outcome = Some(Err(not_written(&error)));
-                continue;
+                self.close_circle(&exchanged);
+                for &index in circle {
+                    self.drop_staged(&mut jobs[index]);
+                    jobs[index].outcome = Some(Err(not_written(&error)));
+                }
+                return;
             }
+            exchanged.push((at[position].clone(), to.clone()));
             if let Some(other) = at.iter().position(|place| *place == to) {
                 at.swap(position, other);
             }
         }
-        for (position, &index) in circle.iter().enumerate() {
-            if jobs[index].outcome.is_none() && at[position] == jobs[index].settle.to {
-                let outcome = self.publish_here(&mut jobs[index]);
-                jobs[index].outcome = Some(outcome.map_err(|error| not_written(&error)));
+        for &index in circle {
+            let outcome = self.publish_here(&mut jobs[index]);
+            jobs[index].outcome = Some(outcome.map_err(|error| not_written(&error)));
+        }
+    }
+
+    /// Takes exchanges back, the last one first.
+    fn close_circle(&self, exchanged: &[(Place, Place)]) {
+        for (one, other) in exchanged.iter().rev() {
+            if let Err(error) = self.disk.exchange(one, other) {
+                tracing::warn!(%one, %other, %error, "two files have each other's names");
             }
+        }
+    }
+
+    /// A staged file that is not needed any more.
+    fn drop_staged(&self, job: &mut Job<'_>) {
+        if let Some(staged) = job.staged.take()
+            && let Err(error) = self.disk.discard(staged)
+        {
+            tracing::warn!(%error, "a staged file is left to the next run");
         }
     }
 
@@ -347,11 +366,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     }
                 }
                 Err(error) => {
-                    if let Some(staged) = job.staged.take()
-                        && let Err(error) = self.disk.discard(staged)
-                    {
-                        tracing::warn!(%error, "a staged file is left to the next run");
-                    }
+                    self.drop_staged(job);
                     return Err(error);
                 }
             }
