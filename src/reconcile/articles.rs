@@ -19,6 +19,8 @@ pub(super) struct Planner<'a> {
     pub(super) remote: &'a RemoteSnapshot,
     pub(super) policy: &'a Policy,
     pub(super) bodies: &'a Bodies,
+    /// The files that ask for each address.
+    pub(super) addresses: &'a Addresses<'a>,
     pub(super) names: Names,
     /// Articles that are known to keep their names.
     pub(super) staying: &'a BTreeSet<ArticleId>,
@@ -28,6 +30,9 @@ pub(super) struct Planner<'a> {
     pub(super) renamed: BTreeMap<String, String>,
     pub(super) plan: Plan,
 }
+
+/// Files by the category and slug that they ask for.
+pub(super) type Addresses<'a> = BTreeMap<(CategoryId, &'a str), Vec<&'a Place>>;
 
 /// What is known of an article's file.
 enum Local<'a> {
@@ -253,6 +258,9 @@ impl Planner<'_> {
         let Some(folder) = self.folder_for(category) else {
             return self.homeless(id, None, seen);
         };
+        if self.local.unreadable.contains(&folder) {
+            return Outcome::Unknown;
+        }
         let to = self.names.give_place(&folder, &seen.version.slug, id);
         if !self.policy.covers(&to) {
             self.names.leave(&to);
@@ -503,22 +511,13 @@ impl Planner<'_> {
         if !self.policy.direction.pushes() {
             return Outcome::Excluded;
         }
-        let same_address = |other: &LocalFile| {
-            other.place != file.place
-                && other.version.category == file.version.category
-                && other.version.slug == file.version.slug
-        };
+        let address = (file.version.category, file.version.slug.as_str());
         let twin = self
-            .paired
-            .files
-            .values()
-            .chain(&self.paired.fresh)
-            .find(|other| same_address(other));
+            .addresses
+            .get(&address)
+            .and_then(|places| places.iter().find(|place| **place != &file.place));
         if let Some(twin) = twin {
-            let message = format!(
-                "its slug \"{}\" is that of {}",
-                file.version.slug, twin.place
-            );
+            let message = format!("its slug \"{}\" is that of {}", file.version.slug, twin);
             self.problem(&file.place, instead_of, message);
             return Outcome::Unknown;
         }
@@ -538,6 +537,7 @@ impl Planner<'_> {
                     draft: Some(file.flags.draft.unwrap_or(self.policy.new_draft)),
                 },
                 instead_of,
+                holder: None,
             },
         };
         self.push(action)
@@ -591,6 +591,7 @@ fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
         unsent_flags: file_flags,
         seen,
         settles: false,
+        holder: None,
     }
 }
 

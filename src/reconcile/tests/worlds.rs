@@ -144,8 +144,8 @@ fn every_combination_of_one_article() {
 
 /// Why a test of one world of many fails, if it does.
 fn failure(test: impl FnOnce()) -> Option<String> {
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)).err()?;
-    let text = panic.downcast_ref::<String>().cloned();
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)).err()?;
+    let text = payload.downcast_ref::<String>().cloned();
     Some(text.unwrap_or_else(|| "no words".to_owned()))
 }
 
