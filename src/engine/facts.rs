@@ -87,6 +87,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
+    /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back.
+    pub(super) fn forget_refusals(&mut self, plan: &Plan, facts: &Facts) -> anyhow::Result<()> {
+        let changed: Vec<String> = plan
+            .actions
+            .iter()
+            .filter_map(|action| {
+                let (refused, _) = facts.refused.get(&action.key())?;
+                (*refused != action.fingerprint()).then(|| action.key())
+            })
+            .collect();
+        if changed.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store
+            .write(now, |tx| changed.iter().try_for_each(|key| tx.unpark(key)))?;
+        Ok(())
+    }
+
     /// Two versions that alternate between the sides: A from here, B from there, A again, B again.
     fn is_duel(&self, id: ArticleId) -> anyhow::Result<bool> {
         let recent = self.store.recent_exchange(id)?;

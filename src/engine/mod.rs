@@ -280,6 +280,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut plan = reconcile::reconcile(world);
         let facts = self.facts(&plan, &sight, request)?;
         reconcile::guard::hold(&mut plan, &facts);
+        if !request.dry_run {
+            self.forget_refusals(&plan, &facts)?;
+        }
         plan.problems.append(&mut sight.problems);
         reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);
         Ok((plan, sight))

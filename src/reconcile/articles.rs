@@ -19,6 +19,8 @@ pub(super) struct Planner<'a> {
     pub(super) remote: &'a RemoteSnapshot,
     pub(super) policy: &'a Policy,
     pub(super) bodies: &'a Bodies,
+    /// The files that ask for each address.
+    pub(super) addresses: &'a Addresses<'a>,
     pub(super) names: Names,
     /// Articles that are known to keep their names.
     pub(super) staying: &'a BTreeSet<ArticleId>,
@@ -30,6 +32,9 @@ pub(super) struct Planner<'a> {
     pub(super) addresses: BTreeMap<(CategoryId, &'a str), Vec<&'a Place>>,
     pub(super) plan: Plan,
 }
+
+/// Files by the category and slug that they ask for.
+pub(super) type Addresses<'a> = BTreeMap<(CategoryId, &'a str), Vec<&'a Place>>;
 
 /// What is known of an article's file.
 enum Local<'a> {
@@ -255,6 +260,9 @@ impl Planner<'_> {
         let Some(folder) = self.folder_for(category) else {
             return self.homeless(id, None, seen);
         };
+        if self.local.unreadable.contains(&folder) {
+            return Outcome::Unknown;
+        }
         let to = self.names.give_place(&folder, &seen.version.slug, id);
         if !self.policy.covers(&to) {
             self.names.leave(&to);
@@ -535,6 +543,7 @@ impl Planner<'_> {
                     draft: Some(file.flags.draft.unwrap_or(self.policy.new_draft)),
                 },
                 instead_of,
+                holder: None,
             },
         };
         self.push(action)
@@ -588,6 +597,7 @@ fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
         unsent_flags: file_flags,
         seen,
         settles: false,
+        holder: None,
     }
 }
 

@@ -211,8 +211,17 @@ fn reasons(way: &ThreeWay) -> String {
 
 /// The name of the copy beside a file.
 fn copy_name(place: &Place) -> String {
-    format!("{}{CONFLICT_EXTENSION}", place.stem())
+    let stem = place.stem();
+    if stem.len() + CONFLICT_EXTENSION.len() <= LONGEST_NAME {
+        return format!("{stem}{CONFLICT_EXTENSION}");
+    }
+    let mark = TextDigest::of(stem).to_string();
+    let start: String = stem.chars().take(40).collect();
+    format!("{start}~{}{CONFLICT_EXTENSION}", &mark[..8])
 }
+
+/// What file systems take for a name, in bytes.
+const LONGEST_NAME: usize = 255;
 
 /// Said where a person settled what is not there any more.
 pub(super) const OUTRUN: &str =

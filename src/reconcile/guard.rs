@@ -3,7 +3,7 @@
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
 //! read no clock: what counts as lately is counted by the caller.
 
-use super::plan::{Action, HoldRule, Kind, Plan, Step};
+use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,27 +100,30 @@ fn hold_duels(plan: &mut Plan, facts: &Facts) {
     }
 }
 
+/// Tells whether a settlement changes a side.
+type Reach = fn(&Settle) -> bool;
+
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
-    for (older, sends, what) in [
+    let sides: [(_, Reach, _); 2] = [
         (
             &facts.older_local,
-            true,
+            Settle::sends,
             "files went back to older versions at once, as after an old checkout",
         ),
         (
             &facts.older_remote,
-            false,
+            Settle::touches_file,
             "articles went back to older versions at once, as after a restored backup",
         ),
-    ] {
+    ];
+    for (older, reaches, what) in sides {
         let concerned = |action: &Action| {
             action.held.is_none()
-                && matches!(action.step, Step::Settle(_))
+                && matches!(&action.step, Step::Settle(settle) if reaches(settle))
                 && matches!(
                     action.kind,
                     Kind::Update | Kind::Move | Kind::Merge | Kind::Restore
                 )
-                && action.sends() == sends
                 && action.id.is_some_and(|id| older.contains(&id))
         };
         let all: Vec<Digest> = plan

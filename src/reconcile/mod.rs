@@ -70,16 +70,22 @@ const ATTEMPTS: usize = 3;
 
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
+    let mut addresses = articles::Addresses::new();
+    for file in world.paired.files.values().chain(&world.paired.fresh) {
+        let address = (file.version.category, file.version.slug.as_str());
+        addresses.entry(address).or_default().push(&file.place);
+    }
     let mut staying = BTreeSet::new();
     let mut attempts = 0;
     loop {
-        let planner = attempt_with(world, &staying);
+        let mut planner = attempt_with(world, &addresses, &staying);
         let kept = planner.kept_their_names();
         if kept.is_empty() {
             debug_assert!(
                 unaccounted(&world, &planner.plan).is_empty(),
                 "keys without an outcome"
             );
+            order::note_holders(&mut planner.plan, world.base, world.remote);
             return planner.plan;
         }
         attempts += 1;
@@ -91,7 +97,11 @@ pub fn reconcile(world: World<'_>) -> Plan {
     }
 }
 
-fn attempt_with<'a>(world: World<'a>, staying: &'a BTreeSet<ArticleId>) -> Planner<'a> {
+fn attempt_with<'a>(
+    world: World<'a>,
+    addresses: &'a articles::Addresses<'a>,
+    staying: &'a BTreeSet<ArticleId>,
+) -> Planner<'a> {
     let mut planner = Planner {
         base: world.base,
         local: world.local,
@@ -100,6 +110,7 @@ fn attempt_with<'a>(world: World<'a>, staying: &'a BTreeSet<ArticleId>) -> Plann
         policy: world.policy,
         bodies: world.bodies,
         names: names::Names::new(world.local, world.paired),
+        addresses,
         staying,
         freed: BTreeMap::new(),
         renamed: BTreeMap::new(),

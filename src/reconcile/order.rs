@@ -62,6 +62,29 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     plan.problems.dedup();
 }
 
+/// Notes who is known to have the addresses that are asked for: a refusal holds until that changes.
+pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
+    let holders = holders(base, remote);
+    for action in &mut plan.actions {
+        let known = match waits_for(action, &holders) {
+            Some(Holder::Article(id)) => Some(id),
+            Some(Holder::Category(_)) | None => None,
+        };
+        match &mut action.step {
+            Step::CreateArticle { holder, .. } => *holder = known,
+            Step::Settle(settle) => settle.holder = known,
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+}
+
 const PHASE_CATEGORIES: u8 = 0;
 const PHASE_SEND: u8 = 4;
 

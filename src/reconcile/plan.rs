@@ -141,6 +141,8 @@ pub enum Step {
         flags: Flags,
         /// The article that was gone and is created anew by this.
         instead_of: Option<ArticleId>,
+        /// The article that is known to have the address that this asks for.
+        holder: Option<ArticleId>,
     },
     /// Brings an article's two sides together.
     Settle(Box<Settle>),
@@ -209,6 +211,8 @@ pub struct Settle {
     pub unsent_flags: Flags,
     /// Whether the article had a conflict that is settled by this.
     pub settles: bool,
+    /// The other article that is known to have the address that this asks for.
+    pub holder: Option<ArticleId>,
 }
 
 /// Brings a category's two sides together.
@@ -374,13 +378,18 @@ impl Action {
                 parts.push(settle.file.digest().as_bytes().to_vec());
                 parts.push(settle.seen.digest().as_bytes().to_vec());
             }
-            Step::CreateArticle { version, flags, .. } => {
+            Step::CreateArticle {
+                version,
+                flags,
+                holder,
+                ..
+            } => {
                 parts.push(version.digest().as_bytes().to_vec());
-                parts.push(format!("{flags:?}").into_bytes());
+                parts.push(format!("{flags:?} {holder:?}").into_bytes());
             }
             Step::Settle(settle) => {
                 parts.push(settle.file.digest().as_bytes().to_vec());
-                parts.push(format!("{:?}", settle.send_enabled).into_bytes());
+                parts.push(format!("{:?} {:?}", settle.send_enabled, settle.holder).into_bytes());
                 parts.push(settle.seen.version.digest().as_bytes().to_vec());
                 parts.push(settle.seen.revision.0.clone().into_bytes());
             }

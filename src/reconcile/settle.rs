@@ -55,6 +55,7 @@ impl Planner<'_> {
             unsent: way.unsent,
             unsent_flags: flags.unsent,
             settles,
+            holder: None,
             send,
             from: Some(from),
             to,

@@ -190,6 +190,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 version,
                 flags,
                 instead_of,
+                holder: _,
             } => {
                 self.create_article(&action, place, version, *flags, *instead_of, run)
                     .await?

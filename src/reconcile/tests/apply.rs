@@ -110,6 +110,7 @@ impl Small {
                 version,
                 flags,
                 instead_of,
+                holder: _,
             } => self.create(
                 action,
                 place,

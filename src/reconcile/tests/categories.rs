@@ -3,69 +3,72 @@
 use super::small::{Small, table, table_for};
 use crate::reconcile::snapshot::{Direction, OnConflict};
 
+/// Base, mirror, service, and the plan.
+const WORDS: &[[&str; 4]] = &[
+    ["a", "start/ name=X", "", "-> update-category start (name)"],
+    ["a", "", "start/ name=X", "<- update-category start (name)"],
+    [
+        "a",
+        "start/ name=X",
+        "start/ intro=Y",
+        "<> update-category start (name, description)",
+    ],
+    [
+        "a",
+        "start/ name=X",
+        "start/ name=Y",
+        "<> update-category start (name), held",
+    ],
+    ["a", "start/ name=X", "start/ name=X", ""],
+    [
+        "a",
+        "start/ folder=first",
+        "start/ slug=uno",
+        "<> update-category first (slug), held",
+    ],
+    [
+        "a",
+        "start/ noyaml",
+        "start/ name=X",
+        "<- update-category start (name)",
+    ],
+    ["a", "start/ ?", "start/ name=X", ""],
+    [
+        "a; two/",
+        "start/ slug=two",
+        "",
+        "-> update-category start (slug), its public address changes, held",
+    ],
+    [
+        "a; two/ -",
+        "",
+        "n in=two",
+        "<- create-category two; <- create two/n.html",
+    ],
+    ["a; two/ -", "", "", ""],
+    [
+        "a; b in=two",
+        "two/ -",
+        "b title=X",
+        "<- create-category two; <- restore two/b.html, removed here and edited on the service: the edit wins",
+    ],
+    [
+        "a",
+        "new/ slug=start",
+        "",
+        "!! new/_category.yaml: its slug \"start\" is that of start",
+    ],
+    [
+        "a",
+        "Neu/ noyaml; n in=Neu",
+        "",
+        "-> create-category Neu; -> create Neu/n.html",
+    ],
+];
+
 #[test]
 fn words_and_folders_follow_each_other() {
-    table(&[
-        ["a", "start/ name=X", "", "-> update-category start (name)"],
-        ["a", "", "start/ name=X", "<- update-category start (name)"],
-        [
-            "a",
-            "start/ name=X",
-            "start/ intro=Y",
-            "<> update-category start (name, description)",
-        ],
-        [
-            "a",
-            "start/ name=X",
-            "start/ name=Y",
-            "<> update-category start (name), held",
-        ],
-        ["a", "start/ name=X", "start/ name=X", ""],
-        [
-            "a",
-            "start/ folder=first",
-            "start/ slug=uno",
-            "<> update-category first (slug), held",
-        ],
-        [
-            "a",
-            "start/ noyaml",
-            "start/ name=X",
-            "<- update-category start (name)",
-        ],
-        ["a", "start/ ?", "start/ name=X", ""],
-        [
-            "a; two/",
-            "start/ slug=two",
-            "",
-            "-> update-category start (slug), its public address changes, held",
-        ],
-        [
-            "a; two/ -",
-            "",
-            "n in=two",
-            "<- create-category two; <- create two/n.html",
-        ],
-        ["a; two/ -", "", "", ""],
-        [
-            "a; b in=two",
-            "two/ -",
-            "b title=X",
-            "<- create-category two; <- restore two/b.html, removed here and edited on the service: the edit wins",
-        ],
-        [
-            "a",
-            "new/ slug=start",
-            "",
-            "!! new/_category.yaml: its slug \"start\" is that of start",
-        ],
-        [
-            "a",
-            "Neu/ noyaml; n in=Neu",
-            "",
-            "-> create-category Neu; -> create Neu/n.html",
-        ],
-    ]);
+    table(WORDS);
 }
 
 #[test]

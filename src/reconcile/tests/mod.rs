@@ -2,6 +2,9 @@
 
 mod apply;
 mod categories;
+mod conflicts;
+mod flags;
+mod guards;
 mod identity;
 mod laws;
 mod order;

@@ -23,7 +23,7 @@ use crate::model::{
 };
 use crate::reconcile::guard::{Facts, MaxDeletes};
 use crate::reconcile::pairing::{self, Paired};
-use crate::reconcile::plan::Plan;
+use crate::reconcile::plan::{Conflict, Plan, Settle, Step};
 use crate::reconcile::snapshot::{
     Base, Bodies, Direction, LocalCategory, LocalFile, LocalSnapshot, OnConflict, Policy, Remote,
     RemoteSnapshot, Seen, Unknown,
@@ -688,9 +688,29 @@ fn facts() -> Facts {
     }
 }
 
-/// The plan for three lines, both ways, conflicts held.
-pub(super) fn check(base: &str, local: &str, remote: &str) -> String {
-    Small::new(base, local, remote).planned()
+/// The settlements of a plan, shown or quiet.
+pub(super) fn settles(plan: &Plan) -> impl Iterator<Item = &Settle> {
+    plan.actions
+        .iter()
+        .filter_map(|action| {
+            if let Step::Settle(settle) = &action.step {
+                Some(&**settle)
+            } else {
+                None
+            }
+        })
+        .chain(&plan.records)
+}
+
+/// The first conflict of a plan.
+pub(super) fn conflict(plan: &Plan) -> Option<&Conflict> {
+    plan.actions.iter().find_map(|action| {
+        if let Step::Conflict(conflict) = &action.step {
+            Some(&**conflict)
+        } else {
+            None
+        }
+    })
 }
 
 /// A plan's lines without the reasons of what is held, on one line.

@@ -144,9 +144,9 @@ fn every_combination_of_one_article() {
 
 /// Why a test of one world of many fails, if it does.
 fn failure(test: impl FnOnce()) -> Option<String> {
-    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)).err()?;
-    let text = panic.downcast_ref::<String>().cloned();
-    Some(text.unwrap_or_else(|| "no words".to_owned()))
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)).err()?;
+    let words = payload.downcast_ref::<String>().cloned();
+    Some(words.unwrap_or_else(|| "no words".to_owned()))
 }
 
 /// What may happen to one article here, in words; `#` stands for its number.

@@ -1,0 +1,212 @@
+//! What is held before it is done, and what releases it (design, section 6).
+
+use super::small::{Small, article, short};
+use crate::reconcile::guard::{MAX_ROLLBACKS, MaxDeletes};
+use crate::reconcile::plan::{Action, HoldRule};
+use crate::reconcile::snapshot::Remote;
+
+#[test]
+fn the_limit_is_the_smaller_of_a_count_and_a_share_but_for_three() {
+    for (count, percent, articles, limit) in [
+        (10, 25, 100, 10),
+        (10, 25, 39, 9),
+        (10, 25, 12, 3),
+        (10, 25, 4, 3),
+        (10, 25, 0, 3),
+        (2, 25, 100, 2),
+        (0, 25, 100, 0),
+        (10, 0, 100, 3),
+        (50, 100, 20, 20),
+    ] {
+        let max = MaxDeletes { count, percent };
+        assert_eq!(
+            max.limit(articles),
+            limit,
+            "{count}, {percent} % of {articles}"
+        );
+    }
+}
+
+fn names(count: usize) -> Vec<String> {
+    (0..count).map(|number| format!("a{number:02}")).collect()
+}
+
+/// As many articles, of each of which these words are said here and there.
+fn many(count: usize, local: &str, remote: &str) -> Small {
+    let line = |words: &str| {
+        let entries: Vec<String> = names(count)
+            .iter()
+            .map(|name| format!("{name} {words}"))
+            .collect();
+        entries.join("; ")
+    };
+    Small::new(&line(""), &line(local), &line(remote))
+}
+
+fn rules(world: &Small) -> Vec<Option<HoldRule>> {
+    let mut rules: Vec<_> = world
+        .plan()
+        .actions
+        .iter()
+        .map(|action| action.held.as_ref().map(|hold| hold.rule))
+        .collect();
+    rules.dedup();
+    rules
+}
+
+#[test]
+fn f041_many_deletions_towards_one_side_hold_them_all() {
+    for (local, remote) in [("-", ""), ("", "gone")] {
+        assert_eq!(rules(&many(10, local, remote)), [None]);
+        let held = many(11, local, remote);
+        assert_eq!(rules(&held), [Some(HoldRule::MassDeletion)]);
+
+        let mut allowed = held.clone();
+        allowed.facts.allow_deletes = true;
+        assert_eq!(rules(&allowed), [None]);
+
+        let mut approved = held.clone();
+        let set: Vec<_> = held
+            .plan()
+            .actions
+            .iter()
+            .map(Action::fingerprint)
+            .collect();
+        approved.facts.approved.extend(&set);
+        assert_eq!(rules(&approved), [None]);
+        // A part of what was approved may go, more may not.
+        approved
+            .facts
+            .approved
+            .extend([crate::model::Digest::of_parts(&[])]);
+        assert_eq!(rules(&approved), [None]);
+        approved.facts.approved.remove(&set[0]);
+        assert_eq!(rules(&approved), [Some(HoldRule::MassDeletion)]);
+    }
+}
+
+#[test]
+fn f053_renames_and_moves_do_not_count_as_deletions() {
+    assert_eq!(rules(&many(15, "in=two", "")), [None]);
+}
+
+#[test]
+fn f042_small_deletions_count_together_for_a_day() {
+    let mut world = many(5, "-", "");
+    world.facts.deleted_remote = 35;
+    assert_eq!(rules(&world), [None]);
+    world.facts.deleted_remote = 36;
+    assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
+    // The other side has its own count.
+    world.facts.deleted_remote = 0;
+    world.facts.deleted_local = 100;
+    assert_eq!(rules(&world), [None]);
+}
+
+#[test]
+fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
+    for (local, remote) in [("-", ""), ("", "gone")] {
+        let mut world = many(1, local, remote);
+        world.facts.doubt = Some("the listing failed".to_owned());
+        world.facts.allow_deletes = true;
+        assert_eq!(rules(&world), [Some(HoldRule::Doubt)]);
+    }
+}
+
+#[test]
+fn f084_removals_that_came_with_git_wait() {
+    let mut world = many(1, "-", "");
+    world.facts.git = Some("the branch changed".to_owned());
+    assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
+    let mut world = many(1, "", "gone");
+    world.facts.git = Some("the branch changed".to_owned());
+    assert_eq!(rules(&world), [None]);
+}
+
+#[test]
+fn f038_many_articles_that_went_back_are_held() {
+    for (local, remote) in [("title=Old", ""), ("", "title=Old")] {
+        let world = |count: usize| {
+            let mut world = many(count, local, remote);
+            let ids = names(count).iter().map(|name| article(name)).collect();
+            if local.is_empty() {
+                world.facts.older_remote = ids;
+            } else {
+                world.facts.older_local = ids;
+            }
+            world
+        };
+        assert_eq!(rules(&world(MAX_ROLLBACKS)), [None]);
+        let held = world(MAX_ROLLBACKS + 1);
+        assert_eq!(rules(&held), [Some(HoldRule::MassRollback)]);
+        let mut approved = held.clone();
+        let set = held.plan();
+        let set = set.actions.iter().map(Action::fingerprint);
+        approved.facts.approved.extend(set);
+        assert_eq!(rules(&approved), [None]);
+    }
+    // An old version that is merged with an edit is one that went back.
+    let mut world = many(MAX_ROLLBACKS + 1, "intro=Mine", "title=Old");
+    world.facts.older_remote = names(MAX_ROLLBACKS + 1)
+        .iter()
+        .map(|name| article(name))
+        .collect();
+    assert_eq!(rules(&world), [Some(HoldRule::MassRollback)]);
+}
+
+#[test]
+fn f119_who_writes_back_and_forth_with_somebody_is_held() {
+    let mut world = Small::new("a; b", "a title=X; b title=X", "");
+    world.facts.duels.insert(article("a"));
+    assert_eq!(
+        short(&world.planned()),
+        "-> update start/a.html (title), held; -> update start/b.html (title)"
+    );
+    // What comes from there is taken.
+    let mut world = Small::new("a", "", "a title=Y");
+    world.facts.duels.insert(article("a"));
+    assert_eq!(rules(&world), [None]);
+}
+
+/// The world with its first action refused.
+fn refused(mut world: Small) -> Small {
+    let plan = world.plan();
+    let action = &plan.actions[0];
+    let refusal = (action.fingerprint(), "422".to_owned());
+    world.facts.refused.insert(action.key(), refusal);
+    assert_eq!(rules(&world), [Some(HoldRule::Refused)]);
+    world
+}
+
+#[test]
+fn f115_what_was_refused_is_sent_again_when_something_changes() {
+    let first = refused(Small::new("a", "a title=X", ""));
+    let mut other = first.clone();
+    other.file_of("a").version.title.push('2');
+    assert_eq!(rules(&other), [None], "the file changed");
+    let mut other = first;
+    other.set_revision("a", "r2");
+    assert_eq!(rules(&other), [None], "the revision changed");
+}
+
+#[test]
+fn f028_a_refused_slug_is_another_matter_when_its_owner_becomes_known() {
+    let print = |world: Small| {
+        let plan = world.plan();
+        let mut actions = plan.actions.iter();
+        let action = actions.find(|action| action.path == "start/n.html");
+        action.expect("the same file").fingerprint()
+    };
+    let unknown = print(Small::new("a", "n slug=x file=n", ""));
+    let base = "a; b slug=x file=other";
+    let known = print(Small::new(base, "n slug=x file=n; b slug=y file=other", ""));
+    assert_ne!(unknown, known);
+}
+
+#[test]
+fn a_deletion_that_was_refused_is_not_repeated() {
+    let world = refused(Small::new("a", "a -", ""));
+    let mut other = world;
+    other.remote.articles.insert(article("a"), Remote::Gone);
+    assert_eq!(rules(&other), [None]);
+}
