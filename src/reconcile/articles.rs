@@ -28,8 +28,6 @@ pub(super) struct Planner<'a> {
     pub(super) freed: BTreeMap<ArticleId, Place>,
     /// Folders that a pulled address renames, old name to new: categories come before articles.
     pub(super) renamed: BTreeMap<String, String>,
-    /// Which files have an address: for finding two with the same.
-    pub(super) addresses: BTreeMap<(CategoryId, &'a str), Vec<&'a Place>>,
     pub(super) plan: Plan,
 }
 

@@ -114,7 +114,6 @@ fn attempt_with<'a>(
         staying,
         freed: BTreeMap::new(),
         renamed: BTreeMap::new(),
-        addresses: world.paired.addresses(),
         plan: Plan {
             problems: world.paired.problems.clone(),
             ..Plan::default()

@@ -25,16 +25,6 @@ pub struct Paired {
 }
 
 impl Paired {
-    /// Which files have an address, for all files.
-    pub fn addresses(&self) -> BTreeMap<(CategoryId, &str), Vec<&Place>> {
-        let mut addresses: BTreeMap<_, Vec<&Place>> = BTreeMap::new();
-        for file in self.files.values().chain(&self.fresh) {
-            let address = (file.version.category, file.version.slug.as_str());
-            addresses.entry(address).or_default().push(&file.place);
-        }
-        addresses
-    }
-
     /// Gives the folder of a category.
     pub fn folder(&self, id: CategoryId) -> Option<&str> {
         self.categories
