@@ -35,6 +35,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod engine;
 pub mod mirror;
 pub mod model;

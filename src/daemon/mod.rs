@@ -1,0 +1,2 @@
+//! `kbsync run`.
+pub mod quiet;
