@@ -1,2 +1,4 @@
 //! `kbsync run`.
 pub mod quiet;
+pub mod reach;
+pub mod schedule;
