@@ -43,3 +43,4 @@ pub mod reconcile;
 pub mod sandbox;
 pub mod service;
 pub mod state;
+pub mod web;

@@ -140,6 +140,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.store
     }
 
+    /// The state, for what a person decides between two cycles.
+    pub fn store_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+
+    /// Goes on with other settings from the next cycle.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
+    }
+
     /// The service, for reading what it cost.
     pub fn service(&self) -> &S {
         &self.service

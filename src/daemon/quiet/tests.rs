@@ -88,11 +88,7 @@ fn f071_a_path_that_is_never_quiet_is_taken_at_the_ceiling() {
 fn f073_a_removal_waits_and_is_cancelled_by_a_return() {
     check(
         "gone for good",
-        &[
-            (0, Remove("a")),
-            (59_999, Due(&[])),
-            (60_000, Due(&["-a"])),
-        ],
+        &[(0, Remove("a")), (59_999, Due(&[])), (60_000, Due(&["-a"]))],
     );
     check(
         "vim: renamed away, made again",
@@ -149,11 +145,7 @@ fn f082_an_article_is_pushed_once_per_interval_with_its_last_state() {
     );
     check(
         "another path is not kept",
-        &[
-            (0, Pushed("a")),
-            (0, Change("b")),
-            (200, Due(&["b"])),
-        ],
+        &[(0, Pushed("a")), (0, Change("b")), (200, Due(&["b"]))],
     );
     // A minute of autosave, every second: at most five takes.
     let start = Instant::now();
@@ -217,15 +209,20 @@ struct Step {
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..2_000_u64, 0..4_u8, any::<bool>(), any::<bool>(), any::<bool>()).prop_map(
-        |(after, path, removed, look, push)| Step {
+    let step = (
+        0..2_000_u64,
+        0..4_u8,
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(after, path, removed, look, push)| Step {
             after,
             path,
             removed,
             look,
             push,
-        },
-    );
+        });
     prop::collection::vec(step, 1..80)
 }
 

@@ -1,0 +1,332 @@
+//! The real cycles: an engine per workspace, asked one after the other, with one report of all.
+
+use super::{
+    git::Head,
+    job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
+    quiet::Taken,
+    reach::Wall,
+    settings::Settings,
+    valve::Gate,
+};
+use crate::{
+    engine::{
+        self, Engine,
+        report::{Ending, Report, Status},
+        settings::Request,
+    },
+    mirror::disk::{At, Disk},
+    model::Place,
+    reconcile::{
+        plan::{Kind, Problem},
+        snapshot::Direction,
+    },
+    service::{Purpose, Service},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where HEAD was, in the state of the first workspace.
+const HEAD: &str = "git_head";
+
+/// Reads the settings again: those of the loop, and those of each engine in order.
+pub type Reload = Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String>>;
+
+/// One workspace's engine.
+pub struct Seat<S, D> {
+    /// What stands before its paths: `""`, or the folder's name and a `/`.
+    pub prefix: String,
+    /// The engine; away only while it is taken apart.
+    pub engine: Engine<S, D>,
+    /// Its folder, for looking at files between cycles.
+    pub disk: D,
+}
+
+/// The engines of all workspaces.
+pub struct Engines<S, D> {
+    seats: Vec<Seat<S, D>>,
+    gate: Gate,
+    reload: Reload,
+    held_deletions: usize,
+}
+
+impl<S: Service, D: Disk> Engines<S, D> {
+    /// Puts engines behind a gate.
+    pub fn new(seats: Vec<Seat<S, D>>, gate: Gate, reload: Reload) -> Self {
+        Self {
+            seats,
+            gate,
+            reload,
+            held_deletions: 0,
+        }
+    }
+
+    fn standing(&mut self, job: &Job, report: &Report) -> Standing {
+        let held = report
+            .actions
+            .iter()
+            .filter(|line| line.action == Kind::Delete && line.status == Status::Held)
+            .count();
+        match &job.look {
+            Look::Whole | Look::Mirror => self.held_deletions = held,
+            Look::Wish(wish) if wish.is_whole() => self.held_deletions = held,
+            Look::Paths(_) | Look::Wish(_) => {
+                self.held_deletions = self.held_deletions.max(held);
+            }
+        }
+        let mut standing = Standing {
+            held_deletions: self.held_deletions,
+            ..Standing::default()
+        };
+        for seat in &self.seats {
+            let store = seat.engine.store();
+            match (store.conflicts(), store.intents()) {
+                (Ok(conflicts), Ok(intents)) => {
+                    standing.conflicts += conflicts.len();
+                    standing.intents += intents.len();
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    tracing::warn!(%error, "the state cannot be counted");
+                }
+            }
+        }
+        standing
+    }
+}
+
+impl<S: Service, D: Disk> Cycle for Engines<S, D> {
+    async fn cycle(&mut self, job: &Job) -> Done {
+        let mut report = Report::new(matches!(&job.look, Look::Wish(wish) if wish.dry_run));
+        let mut wall = None;
+        let _before = self.gate.take_wall();
+        for seat in &mut self.seats {
+            let Some(request) = request_for(job, &seat.prefix) else {
+                continue;
+            };
+            if let Look::Wish(wish) = &job.look
+                && let Err(error) = seat.release(wish)
+            {
+                note_failure(&mut report, &seat.prefix, &error);
+                continue;
+            }
+            match seat.engine.cycle(&request).await {
+                Ok(found) => {
+                    add(&mut report, found);
+                    wall = self.gate.take_wall();
+                    if wall.is_some() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    note_failure(&mut report, &seat.prefix, &error);
+                    wall = Some(Wall::Broken);
+                }
+            }
+        }
+        // What a poll may not spend is there for pushes: it closes nothing.
+        let is_poll = job.look == Look::Whole && job.trigger != Trigger::Startup;
+        let closes = !(is_poll && matches!(wall, Some(Wall::Spent { .. })));
+        Done {
+            standing: self.standing(job, &report),
+            wall: wall.filter(|_| closes),
+            report,
+        }
+    }
+
+    fn news(&mut self, taken: Taken) -> Taken {
+        let mut news = Taken::default();
+        for path in taken.changed {
+            if self.is_news(&path) {
+                news.changed.insert(path);
+            }
+        }
+        for (path, gone) in taken.removed {
+            if self.is_news(&path) {
+                news.removed.insert(path, gone);
+            }
+        }
+        news
+    }
+
+    fn left(&self) -> Left {
+        let usage = self.seats.first().map(|seat| seat.engine.service().usage());
+        usage.map_or_else(Left::default, |usage| Left {
+            minute: usage.minute_left,
+            day: usage.day_left,
+        })
+    }
+
+    fn remember_head(&mut self, head: &Head) {
+        if self.remembered_head().as_ref() == Some(head) {
+            return;
+        }
+        let Some(seat) = self.seats.first_mut() else {
+            return;
+        };
+        if let Err(error) = seat.remember(head) {
+            tracing::warn!(%error, "where git's HEAD was could not be remembered");
+        }
+    }
+
+    fn remembered_head(&self) -> Option<Head> {
+        let store = self.seats.first()?.engine.store();
+        let text = store.meta(HEAD).ok()??;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn reload(&mut self) -> Result<Settings, String> {
+        let (settings, each) = (self.reload)()?;
+        for (seat, settings) in self.seats.iter_mut().zip(each) {
+            seat.engine.set_settings(settings);
+        }
+        Ok(settings)
+    }
+}
+
+impl<S: Service, D: Disk> Engines<S, D> {
+    /// Tells whether what lies at a path is anything but what the state says.
+    fn is_news(&self, path: &str) -> bool {
+        let Some((seat, below)) = self.seats.iter().find_map(|seat| {
+            let below = path.strip_prefix(&seat.prefix)?;
+            Some((seat, below))
+        }) else {
+            return false;
+        };
+        match below.split_once('/') {
+            Some((folder, file)) => seat.is_news(folder, file).unwrap_or(true),
+            // A folder is looked into by the cycle.
+            None => true,
+        }
+    }
+}
+
+impl<S: Service, D: Disk> Seat<S, D> {
+    /// `None`: it cannot be told.
+    fn is_news(&self, folder: &str, file: &str) -> Option<bool> {
+        let found = self.disk.look(At::Folder(folder), file).ok()?;
+        let rows = self
+            .engine
+            .store()
+            .articles_at(&Place::new(folder, file))
+            .ok()?;
+        Some(match (found, rows.as_slice()) {
+            // Neither has it, unless it stands for a category.
+            (None, []) => file == crate::model::path::CATEGORY_FILE,
+            (Some(entry), [row]) => row.stamp != Some(entry.stamp),
+            (Some(_), _) | (None, _) => true,
+        })
+    }
+
+    /// Remembers what a person released.
+    fn release(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
+        if wish.approve.is_empty() || wish.dry_run {
+            return Ok(());
+        }
+        let now = engine::Clock::now(&engine::SystemClock);
+        self.engine.store_mut().write(now, |tx| {
+            wish.approve
+                .iter()
+                .try_for_each(|release| tx.approve(release.side, &release.kind, release.set))
+        })?;
+        Ok(())
+    }
+
+    fn remember(&mut self, head: &Head) -> anyhow::Result<()> {
+        let text = serde_json::to_string(head)?;
+        let now = engine::Clock::now(&engine::SystemClock);
+        self.engine
+            .store_mut()
+            .write(now, |tx| tx.set_meta(HEAD, &text))?;
+        Ok(())
+    }
+}
+
+/// What a job asks of one workspace; `None`: nothing.
+fn request_for(job: &Job, prefix: &str) -> Option<Request> {
+    let request = match &job.look {
+        Look::Whole => Request {
+            purpose: Purpose::Poll,
+            ..Request::new(Direction::Both)
+        },
+        Look::Mirror => Request::new(Direction::Both),
+        Look::Paths(taken) => Request {
+            scope: scope(taken.paths().iter(), prefix)?,
+            ..Request::new(Direction::Both)
+        },
+        Look::Wish(wish) => return wished(wish, prefix),
+    };
+    Some(guarded(job, request, prefix))
+}
+
+/// What is in motion, or was removed by git, must not be pushed.
+fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
+    let unsettled: BTreeSet<&str> = job
+        .unsettled
+        .iter()
+        .filter_map(|path| path.strip_prefix(prefix))
+        .collect();
+    let waits = !unsettled.is_empty() && job.look == Look::Whole;
+    if waits || job.git_hold.is_some() {
+        return Request {
+            direction: Direction::Pull,
+            ..request
+        };
+    }
+    request
+}
+
+fn wished(wish: &CycleWish, prefix: &str) -> Option<Request> {
+    let scope = if wish.scope.is_empty() {
+        Vec::new()
+    } else {
+        scope(wish.scope.iter(), prefix)?
+    };
+    Some(Request {
+        scope,
+        dry_run: wish.dry_run,
+        allow_deletes: wish.allow_deletes,
+        prefer: wish.prefer.map(Into::into),
+        resolve: wish
+            .resolve
+            .iter()
+            .map(|(id, keep)| (*id, (*keep).into()))
+            .collect::<BTreeMap<_, _>>(),
+        ..Request::new(wish.direction.into())
+    })
+}
+
+/// The paths that are in a workspace's folder; `None`: none is.
+fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Vec<String>> {
+    let folder = prefix.trim_end_matches('/');
+    let found: Vec<String> = paths
+        .filter_map(|path| {
+            if !folder.is_empty() && path.trim_end_matches('/') == folder {
+                return Some(".".to_owned());
+            }
+            path.strip_prefix(prefix).map(str::to_owned)
+        })
+        .collect();
+    (!found.is_empty()).then_some(found)
+}
+
+fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
+    tracing::error!("{error:#}");
+    report.outcome = Ending::Failed;
+    report.problems.push(Problem {
+        path: prefix.trim_end_matches('/').to_owned(),
+        id: None,
+        message: format!("{error:#}"),
+    });
+}
+
+/// Adds one workspace's report to those before it.
+fn add(report: &mut Report, found: Report) {
+    report.outcome = report.outcome.min(found.outcome);
+    report.actions.extend(found.actions);
+    report.problems.extend(found.problems);
+    report.requests.total += found.requests.total;
+    report.requests.get += found.requests.get;
+    report.requests.post += found.requests.post;
+    report.requests.put += found.requests.put;
+    report.requests.delete += found.requests.delete;
+    report.budget = found.budget;
+    report.elapsed_ms += found.elapsed_ms;
+}
