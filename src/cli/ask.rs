@@ -11,12 +11,21 @@ use crate::{
     model::WorkspaceId,
     service::{ServiceRead as _, Workspace},
 };
-use dialoguer::{Input, Select};
+use dialoguer::{Confirm, Input, Select};
 use std::io::{self, IsTerminal as _};
 
 /// Tells whether somebody is there to answer.
 pub(super) fn possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks for a yes; the answer to nothing is no.
+pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
+    Confirm::new()
+        .with_prompt(question)
+        .default(false)
+        .interact()
+        .map_err(unanswered)
 }
 
 /// Asks for the service's address.

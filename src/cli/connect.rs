@@ -3,9 +3,10 @@
 use super::{context::Context, exit::ExitCode, failure::Failure};
 use crate::{
     config::{BudgetLimits, Config, TokenSource},
+    engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Client, ClientError, ClientOptions, WaitNote},
+        client::{Client, ClientError, ClientOptions, Notify, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -17,13 +18,44 @@ const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYN
 
 /// Makes a client for the service of the settings. Sends nothing.
 pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Failure> {
-    let account = Account {
+    connect_to(context, account(config))
+}
+
+/// The same, with waits told to somebody else than stderr.
+pub(super) fn connect_telling(
+    context: &Context,
+    config: &Config,
+    notify: Notify,
+) -> Result<Client, Failure> {
+    client(context, account(config), notify)
+}
+
+/// What is left of the budget, without a request. Without a token nothing can have been spent.
+pub(super) fn budget_left(context: &Context, config: &Config) -> BudgetLeft {
+    let limits = limits(config.options.budget);
+    let open = || {
+        let secret = config.token.as_ref()?.read(&*context.env).ok()?;
+        let token = Token::new(secret.expose_secret()).ok()?;
+        let origin = Origin::of(&config.service).ok()?;
+        Budget::open(&config.user_state_dir, &origin, &token, limits).ok()
+    };
+    let (minute_left, day_left) = match open() {
+        Some(budget) => budget.left(),
+        None => (limits.per_minute, limits.per_day),
+    };
+    BudgetLeft {
+        minute_left,
+        day_left,
+    }
+}
+
+fn account(config: &Config) -> Account<'_> {
+    Account {
         service: &config.service,
         token: config.token.as_ref(),
         user_state_dir: &config.user_state_dir,
         budget: config.options.budget,
-    };
-    connect_to(context, account)
+    }
 }
 
 /// A service, and who asks it.
@@ -37,6 +69,17 @@ pub(super) struct Account<'a> {
 
 /// Makes a client. The token goes only to the origin that it belongs to (failures row 133).
 pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Client, Failure> {
+    let out = context.out;
+    let notify: Notify = Arc::new(move |note: WaitNote| {
+        // In whole seconds: nobody waits by the millisecond.
+        let wait = Duration::from_secs(note.wait.as_secs().max(1));
+        let wait = humantime::format_duration(wait);
+        out.note(format!("{}: waiting {wait}", note.reason));
+    });
+    client(context, account, notify)
+}
+
+fn client(context: &Context, account: Account<'_>, notify: Notify) -> Result<Client, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let secret = source.read(&*context.env)?;
     let token = Token::new(secret.expose_secret())
@@ -52,13 +95,7 @@ pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Clie
     })?;
     let mut options = ClientOptions::new(account.service, token, budget);
     options.allow_insecure_http = context.global.insecure_http;
-    let out = context.out;
-    options.notify = Some(Arc::new(move |note: WaitNote| {
-        // In whole seconds: nobody waits by the millisecond.
-        let wait = Duration::from_secs(note.wait.as_secs().max(1));
-        let wait = humantime::format_duration(wait);
-        out.note(format!("{}: waiting {wait}", note.reason));
-    }));
+    options.notify = Some(notify);
     Client::new(options).map_err(no_client)
 }
 

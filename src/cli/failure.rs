@@ -9,6 +9,7 @@ use crate::{
     mirror::{
         disk::{DiskError, DiskErrorKind},
         lock::LockError,
+        scan::ScanError,
     },
     service::{self, ServiceError},
     state::{self, StateError},
@@ -58,6 +59,47 @@ impl Failure {
             .chain()
             .filter_map(|cause| cause.downcast_ref::<io::Error>())
             .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+impl Failure {
+    /// A failure of the engine: one kind of error below has always the same code and remedy.
+    pub fn of(error: anyhow::Error) -> Self {
+        let code = error.chain().find_map(|cause| {
+            if let Some(state) = cause.downcast_ref::<StateError>() {
+                return Some(code_of(&state.kind));
+            }
+            let disk = match cause.downcast_ref::<ScanError>() {
+                Some(ScanError::Root(error)) => Some(error),
+                Some(ScanError::Threads(_)) => None,
+                None => cause.downcast_ref::<DiskError>(),
+            };
+            disk.map(|disk| code_of_disk(disk.kind))
+        });
+        let code = code.unwrap_or(ExitCode::Failed);
+        // Bare errors of the modules below are fragments; those with context are sentences already.
+        let bare = error
+            .chain()
+            .next()
+            .is_some_and(|first| first.is::<StateError>() || first.is::<DiskError>());
+        let error = if bare {
+            anyhow::Error::new(FailedTo(Boxed(error.into_boxed_dyn_error())))
+        } else {
+            error
+        };
+        Self {
+            code,
+            ..Self::failed(error)
+        }
+    }
+
+    /// What ended a cycle before its end, in its own words.
+    pub fn stopped(kind: &service::ErrorKind, message: &str) -> Self {
+        let (code, help) = advice(kind);
+        Self {
+            code,
+            ..Self::failed(anyhow::Error::msg(message.to_owned())).help(help)
+        }
     }
 }
 
@@ -114,23 +156,26 @@ impl From<LockError> for Failure {
 
 impl From<DiskError> for Failure {
     fn from(error: DiskError) -> Self {
-        let code = match error.kind {
-            DiskErrorKind::Changed => ExitCode::Retry,
-            DiskErrorKind::NotFound
-            | DiskErrorKind::Exists
-            | DiskErrorKind::WrongKind
-            | DiskErrorKind::NotEmpty
-            | DiskErrorKind::BadName
-            | DiskErrorKind::Denied
-            | DiskErrorKind::Full
-            | DiskErrorKind::ReadOnly
-            | DiskErrorKind::Replaced
-            | DiskErrorKind::Other => ExitCode::Failed,
-        };
         Self {
-            code,
+            code: code_of_disk(error.kind),
             ..Self::failed(FailedTo(error))
         }
+    }
+}
+
+/// An error whose type nobody branches on any more.
+#[derive(Debug)]
+struct Boxed(Box<dyn Error + Send + Sync>);
+
+impl fmt::Display for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for Boxed {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source()
     }
 }
 
@@ -154,6 +199,22 @@ impl<E: Error> Error for FailedTo<E> {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::failed(anyhow::Error::new(error).context("the output cannot be written"))
+    }
+}
+
+fn code_of_disk(kind: DiskErrorKind) -> ExitCode {
+    match kind {
+        DiskErrorKind::Changed => ExitCode::Retry,
+        DiskErrorKind::NotFound
+        | DiskErrorKind::Exists
+        | DiskErrorKind::WrongKind
+        | DiskErrorKind::NotEmpty
+        | DiskErrorKind::BadName
+        | DiskErrorKind::Denied
+        | DiskErrorKind::Full
+        | DiskErrorKind::ReadOnly
+        | DiskErrorKind::Replaced
+        | DiskErrorKind::Other => ExitCode::Failed,
     }
 }
 

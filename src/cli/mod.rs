@@ -9,18 +9,27 @@ pub mod failure;
 pub mod print;
 pub mod progress;
 
+mod approve;
 mod ask;
 mod check;
 mod completions;
 mod connect;
+mod cycle;
+mod demo;
+mod diff;
 mod doctor;
 mod init;
 mod logging;
 mod man;
 mod new;
 mod paths;
+mod report;
+mod resolve;
 mod sandbox;
+mod scope;
+mod session;
 mod stats;
+mod status;
 mod workspaces;
 
 use context::Context;
@@ -105,6 +114,20 @@ enum Command {
     Init(init::Args),
     /// List the workspaces that the token's owner created
     Workspaces,
+    /// Bring both sides together
+    Sync(cycle::Args),
+    /// Bring the service's changes into the mirror, and nothing else
+    Pull(cycle::Args),
+    /// Bring the mirror's changes to the service, and nothing else
+    Push(cycle::Args),
+    /// Show what changed and what waits for you
+    Status(status::Args),
+    /// Show changes line by line
+    Diff(diff::Args),
+    /// Settle a conflict
+    Resolve(resolve::Args),
+    /// Release held deletions, after showing them
+    Approve(approve::Args),
     /// Look for what is wrong in the files, without asking the service
     Check(check::Args),
     /// Write a file for a new article, and print its path
@@ -115,6 +138,8 @@ enum Command {
     Stats(stats::Args),
     /// Run a local stand-in for the service
     Sandbox(sandbox::Args),
+    /// Watch it work: a stand-in service, a mirror, and what can happen between them
+    Demo(demo::Args),
     /// Print completions for a shell
     Completions(completions::Args),
     /// Print the manual page
@@ -159,11 +184,19 @@ impl Command {
         match self {
             Self::Init(args) => init::run(args, context).await,
             Self::Workspaces => workspaces::run(context).await,
+            Self::Sync(args) => cycle::run(args, cycle::Way::Sync, context).await,
+            Self::Pull(args) => cycle::run(args, cycle::Way::Pull, context).await,
+            Self::Push(args) => cycle::run(args, cycle::Way::Push, context).await,
+            Self::Status(args) => status::run(&args, context).await,
+            Self::Diff(args) => diff::run(&args, context).await,
+            Self::Resolve(args) => resolve::run(&args, context).await,
+            Self::Approve(args) => approve::run(&args, context).await,
             Self::Check(args) => check::run(&args, context),
             Self::New(args) => new::run(&args, context),
             Self::Doctor => doctor::run(context).await,
             Self::Stats(args) => stats::run(&args, context),
             Self::Sandbox(args) => sandbox::run(args, context).await,
+            Self::Demo(args) => demo::run(&args, context).await,
             Self::Completions(args) => completions::run(&args, context),
             Self::Man(args) => man::run(&args, context),
         }

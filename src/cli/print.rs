@@ -87,6 +87,11 @@ impl Output {
         !self.quiet && !self.json && io::stderr().is_terminal()
     }
 
+    /// Tells whether stdout is read by a person: a terminal, or somebody who asks for colours.
+    pub fn is_for_person(self) -> bool {
+        io::stdout().is_terminal() || self.choice(&io::stdout()) != anstream::ColorChoice::Never
+    }
+
     /// Tells whether stderr is coloured.
     pub fn colors_stderr(self) -> bool {
         self.choice(&io::stderr()) != anstream::ColorChoice::Never
@@ -116,6 +121,11 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 /// Like [`escape`], but keeps line breaks: for messages of several lines.
 pub fn escape_block(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| c != '\n' && is_steering(c))
+}
+
+/// Like [`escape`], but keeps tabs: for lines of a file.
+pub fn escape_line(text: &str) -> Cow<'_, str> {
+    escape_where(text, |c| c != '\t' && is_steering(c))
 }
 
 fn escape_where(text: &str, steering: impl Fn(char) -> bool) -> Cow<'_, str> {

@@ -6,6 +6,9 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
 
+/// How often the bar moves by itself.
+const TICK: Duration = Duration::from_millis(120);
+
 /// One step of long work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
@@ -18,8 +21,13 @@ pub enum Step {
     },
     /// So many units of the phase are done.
     Done(u64),
-    /// Nothing goes on until the budget has room again.
-    Waiting(Duration),
+    /// Nothing goes on for a while.
+    Waiting {
+        /// How long.
+        time: Duration,
+        /// Why.
+        why: String,
+    },
 }
 
 /// How fast requests may go.
@@ -48,8 +56,13 @@ impl Progress {
         } else {
             ProgressDrawTarget::hidden()
         };
+        let bar = ProgressBar::with_draw_target(None, target);
+        if visible {
+            // So that one sees that it waits, and not that it hangs.
+            bar.enable_steady_tick(TICK);
+        }
         Self {
-            bar: ProgressBar::with_draw_target(None, target),
+            bar,
             phase: String::new(),
         }
     }
@@ -71,11 +84,11 @@ impl Progress {
                 self.bar.set_position(units);
                 self.say(pace);
             }
-            Step::Waiting(time) => {
+            Step::Waiting { time, why } => {
                 let wait = humantime::format_duration(whole_seconds(time));
                 let phase = &self.phase;
                 self.bar
-                    .set_message(format!("{phase}: waiting {wait} for the request budget"));
+                    .set_message(format!("{phase}: {why}, waiting {wait}"));
             }
         }
     }
@@ -121,9 +134,9 @@ fn whole_seconds(time: Duration) -> Duration {
 
 fn style(with_total: bool) -> ProgressStyle {
     let template = if with_total {
-        "{bar:24} {pos}/{len} {wide_msg}"
+        "{spinner} {bar:24} {pos}/{len} {wide_msg}"
     } else {
-        "{spinner} {pos} {wide_msg}"
+        "{spinner} {wide_msg}"
     };
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
@@ -171,10 +184,12 @@ mod tests {
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"
         );
-        progress.step(Step::Waiting(Duration::from_millis(4200)), pace);
+        let time = Duration::from_millis(4200);
+        let why = "the budget of this minute is spent".to_owned();
+        progress.step(Step::Waiting { time, why }, pace);
         assert_eq!(
             progress.bar.message(),
-            "pushing: waiting 5s for the request budget"
+            "pushing: the budget of this minute is spent, waiting 5s"
         );
         progress.finish();
     }

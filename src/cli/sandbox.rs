@@ -227,7 +227,7 @@ fn options(args: &Args) -> Options {
 }
 
 /// Waits for Ctrl-C or SIGTERM.
-async fn stopped() {
+pub(super) async fn stopped() {
     let interrupted = async {
         if let Err(error) = tokio::signal::ctrl_c().await {
             tracing::error!(%error, "failed to wait for Ctrl-C");

@@ -5,12 +5,17 @@
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
 mod apply;
+pub mod compare;
 mod facts;
+mod leftovers;
 mod observe;
+pub mod open;
 mod recover;
 pub mod report;
 pub mod settings;
 mod spool;
+pub mod status;
+mod waiting;
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
@@ -22,13 +27,23 @@ use crate::state::{FigureRow, store::Store};
 use report::{BudgetLeft, Ending, Report, Requests};
 use settings::{Request, Settings};
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
-/// Tells the time of day; durations are measured with tokio's clock.
+/// A wait under way.
+pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Tells the time of day, and waits; how old what was seen is, is measured with tokio's clock.
 pub trait Clock: Send + Sync {
     /// The moment, by this machine's clock.
     fn now(&self) -> Timestamp;
+
+    /// Waits, before something is tried again.
+    fn pause(&self, wait: Duration) -> Pause {
+        Box::pin(tokio::time::sleep(wait))
+    }
 }
 
 /// The machine's clock.
@@ -70,6 +85,8 @@ pub struct Engine<S, D> {
     teller: Teller,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
+    /// Whether it was cleared up after an earlier run.
+    cleared_up: bool,
 }
 
 /// What ended a cycle before its end.
@@ -77,15 +94,17 @@ pub struct Engine<S, D> {
 pub struct Stop {
     /// How the cycle ends by it.
     pub ending: Ending,
+    /// What kind of failure of the service it was.
+    pub kind: ErrorKind,
     /// What happened.
     pub message: String,
 }
 
 impl Stop {
     fn of(error: ServiceError) -> Self {
-        let ending = ending_of(&error.kind);
         Self {
-            ending,
+            ending: ending_of(&error.kind),
+            kind: error.kind.clone(),
             message: format!("{:#}", anyhow::Error::new(error)),
         }
     }
@@ -118,6 +137,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             figures: BTreeMap::new(),
+            cleared_up: false,
         }
     }
 
@@ -196,6 +216,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
         }
+        report.stopped = stop
+            .as_ref()
+            .map(|stop| (stop.kind.clone(), stop.message.clone()));
         report.conclude(stop.map(|stop| stop.ending));
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
@@ -213,6 +236,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         report: &mut Report,
     ) -> anyhow::Result<Option<Stop>> {
+        if !request.dry_run && !self.cleared_up {
+            self.clear_up()?;
+            self.cleared_up = true;
+        }
         let (plan, mut sight) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
         if request.dry_run {
@@ -290,6 +317,7 @@ fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
         Some(cause) => Ok(Stop {
             ending: ending_of(&cause.kind),
+            kind: cause.kind.clone(),
             message: format!("{error:#}"),
         }),
         None => Err(error),

@@ -4,7 +4,7 @@
 
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem};
-use crate::service::Usage;
+use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
 
 /// How a cycle ended, worst first.
@@ -151,6 +151,9 @@ pub struct Report {
     pub budget: BudgetLeft,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
+    /// What ended it before its end, with the words for it; for this crate's own use.
+    #[serde(skip)]
+    pub stopped: Option<(ErrorKind, String)>,
 }
 
 impl Report {
@@ -165,6 +168,7 @@ impl Report {
             requests: Requests::default(),
             budget: BudgetLeft::default(),
             elapsed_ms: 0,
+            stopped: None,
         }
     }
 
@@ -206,6 +210,21 @@ impl Report {
             outcome = outcome.min(Ending::Partial);
         }
         self.outcome = outcome;
+    }
+
+    /// Adds the report of another workspace of the same command.
+    pub fn add(&mut self, other: Self) {
+        self.outcome = self.outcome.min(other.outcome);
+        self.actions.extend(other.actions);
+        self.problems.extend(other.problems);
+        self.requests.total += other.requests.total;
+        self.requests.get += other.requests.get;
+        self.requests.post += other.requests.post;
+        self.requests.put += other.requests.put;
+        self.requests.delete += other.requests.delete;
+        self.budget = other.budget;
+        self.elapsed_ms += other.elapsed_ms;
+        self.stopped = self.stopped.take().or(other.stopped);
     }
 
     /// Tells whether anything was or would be done, or waits.

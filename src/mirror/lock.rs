@@ -123,6 +123,16 @@ impl Drop for Lock {
     }
 }
 
+/// Makes the folder of a workspace below a mirror, with those above it.
+///
+/// Only for one that was never synced: a known one that is missing is an error, never an empty snapshot.
+pub fn make_root(folder: &Path) -> Result<(), LockError> {
+    fs::create_dir_all(folder).map_err(|source| LockError::Io {
+        path: folder.to_owned(),
+        source,
+    })
+}
+
 /// Makes the private folder of a mirror, for its owner alone and ignored by git. Gives its path.
 pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
     let folder = mirror.join(PRIVATE_FOLDER);

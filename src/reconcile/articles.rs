@@ -1,5 +1,6 @@
 //! The decision table, article by article (design, section 4).
 
+use super::conflict::OUTRUN;
 use super::names::Names;
 use super::pairing::Paired;
 use super::plan::{Action, Conflict, HoldRule, Key, Kind, Outcome, Plan, Problem, Settle, Step};
@@ -56,24 +57,32 @@ impl Planner<'_> {
         }
     }
 
-    /// Names that articles leave because the service moved them are free for others.
+    /// Names that articles leave because the service moved or deleted them are free for others.
     fn free_names(&mut self, ids: &std::collections::BTreeSet<ArticleId>) {
         if !self.policy.direction.pulls() {
             return;
         }
         for id in ids {
-            if let (Some(row), Some(file), Some(Remote::Present(seen))) = (
-                self.base.articles.get(id),
-                self.paired.files.get(id),
-                self.remote.articles.get(id),
-            ) {
-                let way = |field| {
-                    !seen.version.agrees(&row.remote, field)
-                        && file.version.agrees(&row.local, field)
-                };
-                if way(Field::Slug) || way(Field::Category) {
-                    self.names.leave(&self.placed(&file.place));
+            let (Some(row), Some(file)) = (self.base.articles.get(id), self.paired.files.get(id))
+            else {
+                continue;
+            };
+            let leaves = match self.remote.articles.get(id) {
+                Some(Remote::Present(seen)) => {
+                    let way = |field| {
+                        !seen.version.agrees(&row.remote, field)
+                            && file.version.agrees(&row.local, field)
+                    };
+                    way(Field::Slug) || way(Field::Category)
                 }
+                Some(Remote::Gone) => {
+                    let covered = self.policy.covers(&row.place) || self.policy.covers(&file.place);
+                    covered && untouched(row, file)
+                }
+                Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+            };
+            if leaves {
+                self.names.leave(&self.placed(&file.place));
             }
         }
     }
@@ -104,8 +113,11 @@ impl Planner<'_> {
                 self.meet(id, Some(row), file, &seen)
             }
             (Some(row), Local::File(file), Remote::Gone) => self.gone(id, Some(row), file),
-            (Some(row), Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
-                self.unseen(id, row, file, why)
+            (Some(row), Local::File(file), Remote::NotVisible(why)) => {
+                self.vanished(id, row, file, why)
+            }
+            (Some(row), Local::File(file), Remote::Unknown(why)) => {
+                self.unseen(id, row, file, why, HoldRule::Doubt)
             }
             (Some(row), Local::Absent, Remote::Present(seen)) => {
                 let seen = fresh_or_base(row, seen);
@@ -177,7 +189,7 @@ impl Planner<'_> {
     }
 
     fn create_local(&mut self, id: ArticleId, seen: &Seen) -> Outcome {
-        if !self.policy.direction.pulls() {
+        if !self.policy.direction.pulls() || self.local.ignored.contains(&id) {
             return Outcome::Excluded;
         }
         let Some(folder) = self.folder_for(seen.version.category) else {
@@ -217,7 +229,8 @@ impl Planner<'_> {
             && row.written.as_ref() != Some(&seen.revision);
         let conflict = self.base.conflicts.get(&id);
         let edited = seen.version != row.remote || published || conflict.is_some();
-        if let Some(conflict) = conflict.filter(|row| !self.settled_by_hand(row, None)) {
+        let wished = self.policy.resolve.get(&id) == Some(&Keep::Remote);
+        if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
             let mut action = wait(Kind::Conflict, id, &conflict.place);
             action.hold(
                 HoldRule::Person,
@@ -296,29 +309,22 @@ impl Planner<'_> {
 
     /// The article is gone, confirmed; its file is there.
     fn gone(&mut self, id: ArticleId, row: Option<&ArticleRow>, file: &LocalFile) -> Outcome {
-        let untouched =
-            row.is_some_and(|row| row.local == file.version && row.file_flags == file.flags);
-        let keep = self.choice(self.policy.resolve.get(&id).copied());
-        match (untouched, keep) {
+        let unedited = row.is_some_and(|row| untouched(row, file));
+        let wish = self.wish(id, &file.version, None);
+        let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
+        // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
+        let keep = if row.is_some() {
+            self.choice(wish)
+        } else {
+            wish
+        };
+        match (unedited, keep) {
             (true, _) | (false, Some(Keep::Remote)) => {
                 if !self.policy.direction.pulls() {
                     return Outcome::Excluded;
                 }
-                let action = Action {
-                    kind: Kind::Delete,
-                    side: Side::Local,
-                    id: Some(id),
-                    path: file.place.to_string(),
-                    fields: Vec::new(),
-                    note: None,
-                    held: None,
-                    step: Step::RemoveFile {
-                        id,
-                        place: self.placed(&file.place),
-                        version: file.version.clone(),
-                    },
-                };
-                self.push(action)
+                let place = self.placed(&file.place);
+                self.push(Action::remove_file(id, place, file.version.clone()))
             }
             (false, Some(Keep::Local | Keep::Both)) => self.create_remote(file, Some(id)),
             (false, None) => {
@@ -326,8 +332,9 @@ impl Planner<'_> {
                 action.hold(
                     HoldRule::Person,
                     format!(
-                        "the article was deleted on the service, and the file was edited; \
+                        "{}the article was deleted on the service, and the file was edited; \
                          `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
+                        if outrun { OUTRUN } else { "" },
                         file.place
                     ),
                 );
@@ -338,7 +345,12 @@ impl Planner<'_> {
                     flags: file.flags,
                     seen: None,
                     copy: None,
-                    fresh: !self.base.conflicts.contains_key(&id),
+                    fresh: outrun
+                        || self
+                            .base
+                            .conflicts
+                            .get(&id)
+                            .is_none_or(|row| row.remote.is_some()),
                     reason: "deleted on the service, edited here".to_owned(),
                 }));
                 self.push(action)
@@ -346,8 +358,52 @@ impl Planner<'_> {
         }
     }
 
+    /// The article left the listing, and nothing says why: neither its file nor an edit of it goes anywhere.
+    fn vanished(
+        &mut self,
+        id: ArticleId,
+        row: &ArticleRow,
+        file: &LocalFile,
+        why: &str,
+    ) -> Outcome {
+        // Many vanished at once, and this one was not asked for yet: it counts as a deletion in doubt.
+        let waits = row.visibility == Visibility::Published;
+        if !untouched(row, file) {
+            let rule = if waits {
+                HoldRule::Doubt
+            } else {
+                HoldRule::Person
+            };
+            return self.unseen(id, row, file, why, rule);
+        }
+        if !self.policy.direction.pulls() {
+            return Outcome::Unknown;
+        }
+        let mut action = Action::remove_file(id, self.placed(&file.place), file.version.clone());
+        if waits {
+            action.hold(HoldRule::MassDeletion, why);
+        } else {
+            action.step = Step::Wait;
+            action.hold(
+                HoldRule::Person,
+                format!(
+                    "the article left the listing, and nothing says whether it is gone ({why}); the file stays \
+                     until it is published again or known to be deleted"
+                ),
+            );
+        }
+        self.push(action)
+    }
+
     /// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
-    fn unseen(&mut self, id: ArticleId, row: &ArticleRow, file: &LocalFile, why: &str) -> Outcome {
+    fn unseen(
+        &mut self,
+        id: ArticleId,
+        row: &ArticleRow,
+        file: &LocalFile,
+        why: &str,
+        rule: HoldRule,
+    ) -> Outcome {
         let fields = file.version.differing(&row.local);
         if fields.is_empty() && file.flags == row.file_flags {
             return Outcome::Unknown;
@@ -356,7 +412,7 @@ impl Planner<'_> {
         action.side = Side::Remote;
         action.fields = fields;
         action.hold(
-            HoldRule::Doubt,
+            rule,
             format!("the article's present version cannot be read ({why})"),
         );
         self.push(action)
@@ -428,6 +484,10 @@ impl Planner<'_> {
         };
         self.push(action)
     }
+}
+
+fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
+    row.local == file.version && row.file_flags == file.flags
 }
 
 /// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads").

@@ -6,7 +6,7 @@
 use super::articles::Planner;
 use super::change::{self, CategoryThreeWay};
 use super::names;
-use super::plan::{Action, HoldRule, Kind, Outcome, Problem, SettleCategory, Step};
+use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
 use super::snapshot::{LocalCategory, OnConflict};
 use crate::model::base::CategoryRow;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
@@ -339,16 +339,34 @@ impl Planner<'_> {
             let to = self.names.folder(id).map(str::to_owned);
             match (to, row) {
                 (Some(folder), _) => self.create_folder(id, folder, version, revision),
-                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(row) => {
+                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(id, row) => {
                     self.folder_gone(id, row, version, revision);
+                }
+                // Its articles are not wanted here; it need not be read again for that.
+                (None, None) if !self.policy.wanted_categories.contains(&id) => {
+                    self.plan.category_records.push(SettleCategory {
+                        id,
+                        from: None,
+                        to: None,
+                        file: version.clone(),
+                        write: false,
+                        send: Vec::new(),
+                        unsent: version.clone(),
+                        seen: version,
+                        revision,
+                    });
                 }
                 (None, _) => {}
             }
         }
     }
 
-    fn may_be_gone(&self, row: &CategoryRow) -> bool {
+    fn may_be_gone(&self, id: CategoryId, row: &CategoryRow) -> bool {
+        let claimed = self.local.categories.iter();
         self.local.complete
+            && claimed
+                .map(|category| category.id)
+                .all(|claim| claim != Some(id))
             && row.folder.as_ref().is_some_and(|folder| {
                 !self.local.unreadable.contains(folder)
                     && !self.local.top.contains(&path::fold(folder))
@@ -393,24 +411,30 @@ impl Planner<'_> {
         version: CategoryVersion,
         revision: Revision,
     ) {
-        let from = row.folder.clone();
-        self.plan.problems.extend(from.iter().map(|folder| Problem {
-            path: folder.clone(),
+        let Some(folder) = row.folder.clone() else {
+            return;
+        };
+        let note = "the folder was removed; the category itself cannot be deleted through the API, so it stays \
+                    on the service, empty or not (said once)";
+        self.push(Action {
+            kind: Kind::Forget,
+            side: Side::Local,
             id: None,
-            message: "the folder was removed; the category itself cannot be deleted through the API, so it \
-                      stays on the service, empty or not (said once)"
-                .to_owned(),
-        }));
-        self.plan.category_records.push(SettleCategory {
-            id,
-            from,
-            to: None,
-            file: row.local.clone(),
-            write: false,
-            send: Vec::new(),
-            unsent: row.local.clone(),
-            seen: version,
-            revision,
+            path: folder.clone(),
+            fields: Vec::new(),
+            note: Some(note.to_owned()),
+            held: None,
+            step: Step::SettleCategory(Box::new(SettleCategory {
+                id,
+                from: Some(folder),
+                to: None,
+                file: row.local.clone(),
+                write: false,
+                send: Vec::new(),
+                unsent: row.local.clone(),
+                seen: version,
+                revision,
+            })),
         });
     }
 
@@ -462,14 +486,6 @@ impl Planner<'_> {
                 );
             }
         }
-        for action in &self.plan.actions {
-            if action.held.is_some()
-                && let Some(id) = action.id
-            {
-                self.plan
-                    .outcomes
-                    .insert(super::plan::Key::Article(id), Outcome::Held);
-            }
-        }
+        self.plan.note_held();
     }
 }

@@ -21,7 +21,7 @@ impl Planner<'_> {
         seen: &Seen,
     ) -> Outcome {
         let standing = self.base.conflicts.get(&id);
-        let keep = self.policy.resolve.get(&id).copied();
+        let keep = self.wish(id, &file.version, Some(&seen.version));
         let (mut way, settled) = match (standing, row) {
             (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
                 match shown(conflict, seen) {
@@ -42,8 +42,10 @@ impl Planner<'_> {
                     None => (first_meeting(file, seen), false),
                 }
             }
-            (Some(_), _) | (None, None) => (first_meeting(file, seen), false),
-            (None, Some(row)) => (
+            (Some(_), Some(_)) if keep != Some(Keep::Both) => (first_meeting(file, seen), false),
+            (_, None) => (first_meeting(file, seen), false),
+            // Where both are kept, what does not clash is merged.
+            (_, Some(row)) => (
                 change::three_way(
                     &row.local,
                     &row.remote,
@@ -64,6 +66,22 @@ impl Planner<'_> {
         }
         let settles = settled || standing.is_some();
         self.settle(id, row, file, seen, way, settles)
+    }
+
+    /// A person's word on an article, while both versions are the ones that were shown to them.
+    pub(super) fn wish(
+        &self,
+        id: ArticleId,
+        local: &Version,
+        remote: Option<&Version>,
+    ) -> Option<Keep> {
+        let keep = self.policy.resolve.get(&id).copied()?;
+        let Some(conflict) = self.base.conflicts.get(&id) else {
+            return Some(keep);
+        };
+        // The file's own words are known to whoever keeps them.
+        let file = keep == Keep::Local || conflict.local == *local;
+        (file && conflict.remote.as_ref() == remote).then_some(keep)
     }
 
     pub(super) fn choice(&self, keep: Option<Keep>) -> Option<Keep> {
@@ -102,6 +120,8 @@ impl Planner<'_> {
             .map(|(_, reason)| reason.as_str())
             .collect();
         let place = self.placed(&file.place);
+        // A person's word came too late: both versions are shown again, as they are now.
+        let outrun = self.policy.resolve.contains_key(&id);
         let mut action = Action {
             kind: Kind::Conflict,
             side: Side::Both,
@@ -122,7 +142,8 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                "{}{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                if outrun { OUTRUN } else { "" },
                 reasons.join(", ")
             ),
         );
@@ -132,13 +153,17 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: !(known && present),
+            fresh: outrun || !(known && present),
             copy: Some(copy),
             reason: reasons.join(", "),
         }));
         self.push(action)
     }
 }
+
+/// Said where a person settled what is not there any more.
+pub(super) const OUTRUN: &str =
+    "not settled, because it changed after it was shown: look at both again; ";
 
 /// The version that was shown, while the service still has it.
 fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {

@@ -3,7 +3,7 @@
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
 //! read no clock: what counts as lately is counted by the caller.
 
-use super::plan::{Action, HoldRule, Key, Kind, Outcome, Plan, Step};
+use super::plan::{Action, HoldRule, Kind, Plan, Step};
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,11 +64,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     for side in [Side::Remote, Side::Local] {
         hold_deletions(plan, facts, side);
     }
-    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
-        if let Some(id) = action.id {
-            plan.outcomes.insert(Key::Article(id), Outcome::Held);
-        }
-    }
+    plan.note_held();
 }
 
 fn hold_refused(plan: &mut Plan, facts: &Facts) {
@@ -152,12 +148,22 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     if all.is_empty() {
         return;
     }
+    // Those that vanished and were not asked for yet are held already, and count.
+    let waiting = plan
+        .actions
+        .iter()
+        .filter(|action| action.deletes() == Some(side))
+        .filter(|action| {
+            let rule = action.held.as_ref().map(|hold| hold.rule);
+            rule == Some(HoldRule::MassDeletion)
+        })
+        .count();
     let limit = facts.max_deletes.limit(facts.articles);
     let (lately, place) = match side {
         Side::Remote => (facts.deleted_remote, "on the service"),
         Side::Local | Side::Both => (facts.deleted_local, "in the mirror"),
     };
-    let released = facts.allow_deletes || facts.approved.is_superset(&all);
+    let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
     let verdict = if let Some(doubt) = &facts.doubt {
         Some((
             HoldRule::Doubt,
@@ -167,12 +173,12 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         None
     } else if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
         Some((HoldRule::MassDeletion, git.clone()))
-    } else if all.len() > limit {
+    } else if all.len() + waiting > limit {
         Some((
             HoldRule::MassDeletion,
             format!(
                 "{} deletions {place} at once are more than {limit}; `kbsync approve` shows and releases them",
-                all.len()
+                all.len() + waiting
             ),
         ))
     } else if lately + all.len() > limit * 4 {

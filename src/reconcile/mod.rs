@@ -14,7 +14,7 @@
 //! | unchanged | gone, confirmed | delete local, guarded |
 //! | modified | gone, confirmed | conflict: held |
 //! | deleted | gone | forget |
-//! | unchanged or modified | not visible | nothing is deleted; an edit waits until its target is seen |
+//! | unchanged or modified | not visible | nothing is deleted: held; an edit waits until its target is seen |
 //! | deleted | not visible | held |
 //! | created | none | create remote |
 //! | none | created | create local |
@@ -37,6 +37,8 @@ pub mod pairing;
 pub mod plan;
 mod settle;
 pub mod snapshot;
+#[cfg(test)]
+mod tests;
 
 use articles::Planner;
 use pairing::Paired;

@@ -1,39 +1,67 @@
 //! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
 //! deletions last, but for those whose slug somebody else waits for (design, sections 3 and 6).
 //!
-//! A slug belongs to one article of a category at a time. Who wants a slug that another article leaves in
-//! the same plan comes after it; a circle is opened by a temporary slug; who wants one that nobody leaves
-//! has to wait.
+//! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
+//! A slug belongs to one article of a category at a time, and to one category of the workspace. Who wants a
+//! slug that another one leaves in the same plan comes after it; a circle is opened by a temporary slug; who
+//! wants one that nobody leaves has to wait.
 
-use super::plan::{Action, HoldRule, Kind, Plan, Step};
+use super::plan::{Action, HoldRule, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
-use crate::model::{ArticleId, CategoryId, Digest, Field, Side};
+use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use uuid::Uuid;
 
-/// A public address: a slug in a category.
-type Address = (CategoryId, String);
+/// A public address: a slug in a category, or that of a category itself.
+pub type Address = (Option<CategoryId>, String);
+
+/// Who has an address.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Holder {
+    Article(ArticleId),
+    Category(CategoryId),
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Article(id) => write!(f, "article {id}"),
+            Self::Category(id) => write!(f, "category {id}"),
+        }
+    }
+}
 
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(base, remote);
+    wait_for_names(plan);
     wait_for_addresses(plan, &holders);
     let mut actions = std::mem::take(&mut plan.actions);
-    actions.sort_by_key(|action| (phase(action), action.path.clone()));
-    let (mut ordered, rest): (Vec<_>, Vec<_>) = actions
+    let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
+    actions.sort_by_key(|action| (phase(action, &wanted), action.path.clone()));
+    let (categories, actions): (Vec<_>, Vec<_>) = actions
         .into_iter()
-        .partition(|action| phase(action) < PHASE_SEND);
-    ordered.extend(by_address(rest, &holders));
+        .partition(|action| phase(action, &wanted) == PHASE_CATEGORIES);
+    let (local, sending): (Vec<_>, Vec<_>) = actions
+        .into_iter()
+        .partition(|action| phase(action, &wanted) < PHASE_SEND);
+    let mut ordered = by_address(categories, &holders);
+    ordered.extend(local);
+    ordered.extend(by_address(sending, &holders));
     plan.actions = ordered;
     plan.problems.sort();
     plan.problems.dedup();
 }
 
+const PHASE_CATEGORIES: u8 = 0;
 const PHASE_SEND: u8 = 4;
 
-fn phase(action: &Action) -> u8 {
+fn phase(action: &Action, wanted: &BTreeSet<Name>) -> u8 {
     match (&action.step, action.side) {
-        (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => 0,
+        (Step::CreateCategory { .. } | Step::SettleCategory(_), _) => PHASE_CATEGORIES,
         (Step::Forget { .. }, _) => 1,
+        (Step::RemoveFile { place, .. }, _) if wanted.contains(&name(place)) => 1,
         (Step::Settle(settle), _) if !settle.sends() => 2,
         (Step::Conflict(_) | Step::Wait, _) => 3,
         (Step::CreateArticle { .. } | Step::Settle(_) | Step::ParkSlug { .. }, _) => PHASE_SEND,
@@ -42,38 +70,107 @@ fn phase(action: &Action) -> u8 {
     }
 }
 
+/// A name in a folder, folded: one file has it at a time.
+type Name = (String, String);
+
+fn name(place: &Place) -> Name {
+    (place.folder.clone(), path::fold(&place.file))
+}
+
+/// The name that an action takes in the mirror, if it takes one.
+fn takes_name(action: &Action) -> Option<Name> {
+    match &action.step {
+        Step::Settle(settle) if settle.from.as_ref() != Some(&settle.to) => Some(name(&settle.to)),
+        Step::Settle(_)
+        | Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+/// Holds what takes the name of a file whose removal is held.
+fn wait_for_names(plan: &mut Plan) {
+    let kept: BTreeSet<Name> = plan
+        .actions
+        .iter()
+        .filter(|action| action.held.is_some())
+        .filter_map(|action| match &action.step {
+            Step::RemoveFile { place, .. } => Some(name(place)),
+            Step::Settle(_)
+            | Step::CreateArticle { .. }
+            | Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => None,
+        })
+        .collect();
+    for action in &mut plan.actions {
+        if takes_name(action).is_some_and(|name| kept.contains(&name)) {
+            action.hold(
+                HoldRule::Waits,
+                "its name is free only when the file that has it is removed, which is held",
+            );
+        }
+    }
+}
+
 /// Who has which address on the service now.
-fn holders(base: &Base, remote: &RemoteSnapshot) -> BTreeMap<Address, ArticleId> {
+fn holders(base: &Base, remote: &RemoteSnapshot) -> BTreeMap<Address, Holder> {
     let mut holders = BTreeMap::new();
+    for row in base.categories.values() {
+        let slug = match remote.categories.get(&row.id) {
+            Some((version, _)) => &version.slug,
+            None => &row.remote.slug,
+        };
+        holders.insert((None, slug.clone()), Holder::Category(row.id));
+    }
+    for (id, (version, _)) in &remote.categories {
+        holders.insert((None, version.slug.clone()), Holder::Category(*id));
+    }
     for row in base.articles.values() {
-        holders.insert((row.remote.category, row.remote.slug.clone()), row.id);
+        let address = (Some(row.remote.category), row.remote.slug.clone());
+        holders.insert(address, Holder::Article(row.id));
     }
     for (id, entry) in &remote.articles {
         match entry {
             Remote::Present(_) => {
                 if let Some(row) = base.articles.get(id) {
-                    let was = (row.remote.category, row.remote.slug.clone());
-                    if holders.get(&was) == Some(id) {
+                    let was = (Some(row.remote.category), row.remote.slug.clone());
+                    if holders.get(&was) == Some(&Holder::Article(*id)) {
                         holders.remove(&was);
                     }
                 }
             }
-            Remote::Gone => holders.retain(|_, holder| holder != id),
+            Remote::Gone => holders.retain(|_, holder| *holder != Holder::Article(*id)),
             Remote::NotVisible(_) | Remote::Unknown(_) => {}
         }
     }
     for (id, entry) in &remote.articles {
         if let Remote::Present(seen) = entry {
-            holders.insert((seen.version.category, seen.version.slug.clone()), *id);
+            let address = (Some(seen.version.category), seen.version.slug.clone());
+            holders.insert(address, Holder::Article(*id));
         }
     }
     holders
 }
 
 /// The address that an action takes on the service, if it takes one.
-fn takes(action: &Action) -> Option<Address> {
+pub fn takes(action: &Action) -> Option<Address> {
     match &action.step {
-        Step::CreateArticle { version, .. } => Some((version.category, version.slug.clone())),
+        Step::CreateArticle { version, .. } => Some((Some(version.category), version.slug.clone())),
+        Step::CreateCategory { version, .. } => Some((None, version.slug.clone())),
+        Step::SettleCategory(settle) if settle.send.contains(&Field::Slug) => {
+            Some((None, settle.file.slug.clone()))
+        }
         Step::Settle(settle)
             if settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category) =>
         {
@@ -87,10 +184,9 @@ fn takes(action: &Action) -> Option<Address> {
             } else {
                 settle.seen.version.slug.clone()
             };
-            Some((category, slug))
+            Some((Some(category), slug))
         }
         Step::Settle(_)
-        | Step::CreateCategory { .. }
         | Step::SettleCategory(_)
         | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
@@ -101,11 +197,48 @@ fn takes(action: &Action) -> Option<Address> {
     }
 }
 
-/// The article whose address an action frees, if it frees one.
-fn frees(action: &Action) -> Option<ArticleId> {
+/// The address that an action frees when it is done, if it frees one.
+pub fn leaves(action: &Action) -> Option<Address> {
+    let seen = match &action.step {
+        Step::DeleteArticle { seen, .. } => seen,
+        Step::Settle(settle) if takes(action).is_some() => &settle.seen,
+        Step::SettleCategory(settle) if takes(action).is_some() => {
+            return Some((None, settle.seen.slug.clone()));
+        }
+        Step::Settle(_)
+        | Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => return None,
+    };
+    Some((Some(seen.version.category), seen.version.slug.clone()))
+}
+
+/// Who an action is about, once that has an id.
+fn about(action: &Action) -> Option<Holder> {
     match &action.step {
-        Step::DeleteArticle { id, .. } => Some(*id),
-        Step::Settle(settle) if takes(action).is_some() => Some(settle.id),
+        Step::SettleCategory(settle) => Some(Holder::Category(settle.id)),
+        Step::Settle(_)
+        | Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => action.id.map(Holder::Article),
+    }
+}
+
+/// Whose address an action frees, if it frees one.
+fn frees(action: &Action) -> Option<Holder> {
+    match &action.step {
+        Step::DeleteArticle { id, .. } => Some(Holder::Article(*id)),
+        Step::Settle(_) | Step::SettleCategory(_) if takes(action).is_some() => about(action),
         Step::Settle(_)
         | Step::CreateArticle { .. }
         | Step::CreateCategory { .. }
@@ -118,22 +251,22 @@ fn frees(action: &Action) -> Option<ArticleId> {
     }
 }
 
-/// The article that has to leave before an action can be done, if there is one.
-fn waits_for(action: &Action, holders: &BTreeMap<Address, ArticleId>) -> Option<ArticleId> {
+/// Who has to leave before an action can be done, if there is one.
+fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Holder> {
     let holder = *holders.get(&takes(action)?)?;
-    (action.id != Some(holder)).then_some(holder)
+    (about(action) != Some(holder)).then_some(holder)
 }
 
 /// Holds what wants an address that nobody leaves, until nothing changes any more.
-fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, ArticleId>) {
+fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) {
     loop {
-        let leaving: BTreeSet<ArticleId> = plan
+        let leaving: BTreeSet<Holder> = plan
             .actions
             .iter()
             .filter(|action| action.held.is_none())
             .filter_map(frees)
             .collect();
-        let held: BTreeMap<ArticleId, String> = plan
+        let held: BTreeMap<Holder, String> = plan
             .actions
             .iter()
             .filter(|action| action.held.is_some())
@@ -158,7 +291,7 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, ArticleId>) {
                 ),
                 None => action.hold(
                     HoldRule::Person,
-                    format!("its slug \"{slug}\" is that of article {holder}; choose another"),
+                    format!("its slug \"{slug}\" is that of {holder}; choose another"),
                 ),
             }
             changed = true;
@@ -170,8 +303,8 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, ArticleId>) {
 }
 
 /// Orders what changes the service by who waits for whom, and opens circles.
-fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> Vec<Action> {
-    let freeing: BTreeMap<ArticleId, usize> = actions
+fn by_address(mut actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> Vec<Action> {
+    let freeing: BTreeMap<Holder, usize> = actions
         .iter()
         .enumerate()
         .filter(|(_, action)| action.held.is_none())
@@ -205,7 +338,7 @@ fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> V
     }
     let steps: BTreeMap<usize, Action> = parked
         .iter()
-        .map(|(aside, slot)| (*slot, step_aside(&actions[*aside])))
+        .filter_map(|(aside, slot)| Some((*slot, step_aside(&mut actions[*aside])?)))
         .collect();
     let mut actions: Vec<Option<Action>> = actions.into_iter().map(Some).collect();
     order
@@ -218,35 +351,55 @@ fn by_address(actions: Vec<Action>, holders: &BTreeMap<Address, ArticleId>) -> V
         .collect()
 }
 
-fn step_aside(action: &Action) -> Action {
-    let id = action
-        .id
-        .unwrap_or_else(|| ArticleId::new(uuid::Uuid::nil()));
-    let slug = match &action.step {
-        Step::Settle(settle) => settle.seen.version.slug.clone(),
+/// A first step that only frees the slug of an action, which then starts from there.
+fn step_aside(action: &mut Action) -> Option<Action> {
+    let note = Some("for a moment, so that two addresses can be swapped".to_owned());
+    let fields = vec![Field::Slug];
+    match &mut action.step {
+        Step::Settle(settle) => Some(Action {
+            kind: Kind::Move,
+            side: Side::Remote,
+            fields,
+            note,
+            step: Step::ParkSlug {
+                id: settle.id,
+                slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
+            },
+            ..action.clone()
+        }),
+        Step::SettleCategory(settle) => {
+            let slug = temporary(&settle.seen.slug, settle.id.uuid());
+            let mut aside = SettleCategory {
+                file: settle.unsent.clone(),
+                write: false,
+                send: vec![Field::Slug],
+                ..(**settle).clone()
+            };
+            aside.file.slug.clone_from(&slug);
+            settle.seen.slug = slug;
+            Some(Action {
+                kind: Kind::UpdateCategory,
+                side: Side::Remote,
+                fields,
+                note,
+                step: Step::SettleCategory(Box::new(aside)),
+                ..action.clone()
+            })
+        }
         Step::CreateArticle { .. }
         | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
         | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }
         | Step::Conflict(_)
-        | Step::Wait => String::new(),
-    };
-    let mark = Digest::of_parts(&[id.uuid().as_bytes()]).to_string();
-    let stem: String = slug.chars().take(200).collect();
-    Action {
-        kind: Kind::Move,
-        side: Side::Remote,
-        id: action.id,
-        path: action.path.clone(),
-        fields: vec![Field::Slug],
-        note: Some("for a moment, so that two addresses can be swapped".to_owned()),
-        held: None,
-        step: Step::ParkSlug {
-            id,
-            slug: format!("{stem}-{}", &mark[..8]),
-        },
+        | Step::Wait => None,
     }
+}
+
+/// A slug that nobody else has.
+fn temporary(slug: &str, id: Uuid) -> String {
+    let mark = Digest::of_parts(&[id.as_bytes()]).to_string();
+    let stem: String = slug.chars().take(200).collect();
+    format!("{stem}-{}", &mark[..8])
 }

@@ -338,17 +338,20 @@ fn mark_unknown(
             mark(id, "its file is not ready");
         }
     }
+    // Several folders claim such a category: a file that has no id may lie in any of them.
+    let unclear: BTreeSet<CategoryId> = local
+        .categories
+        .iter()
+        .filter(|category| !folders.contains_key(category.folder.as_str()))
+        .filter_map(|category| category.id)
+        .collect();
     for row in base.articles.values() {
         let folder = row.place.folder.as_str();
         if !local.complete {
             mark(row.id, "the mirror was not read whole");
         } else if local.unreadable.contains(folder) {
             mark(row.id, "its folder cannot be read");
-        } else if local
-            .categories
-            .iter()
-            .any(|category| category.folder == folder && !folders.contains_key(folder))
-        {
+        } else if unclear.contains(&row.local.category) {
             mark(row.id, "its folder's category is not clear");
         }
     }

@@ -314,9 +314,55 @@ impl Plan {
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }
+
+    /// Brings the outcomes in line with what is held.
+    pub(super) fn note_held(&mut self) {
+        for action in self.actions.iter().filter(|action| action.held.is_some()) {
+            let key = match (&action.step, action.id) {
+                (_, Some(id)) => Key::Article(id),
+                (
+                    Step::CreateArticle {
+                        instead_of: Some(id),
+                        ..
+                    },
+                    None,
+                ) => Key::Article(*id),
+                (Step::CreateArticle { place, .. }, None) => Key::File(place.clone()),
+                (
+                    Step::CreateCategory { .. }
+                    | Step::SettleCategory(_)
+                    | Step::Settle(_)
+                    | Step::ParkSlug { .. }
+                    | Step::DeleteArticle { .. }
+                    | Step::RemoveFile { .. }
+                    | Step::Forget { .. }
+                    | Step::Conflict(_)
+                    | Step::Wait,
+                    None,
+                ) => continue,
+            };
+            if let Some(outcome) = self.outcomes.get_mut(&key) {
+                *outcome = Outcome::Held;
+            }
+        }
+    }
 }
 
 impl Action {
+    /// Removes a file whose article is gone.
+    pub fn remove_file(id: ArticleId, place: Place, version: Version) -> Self {
+        Self {
+            kind: Kind::Delete,
+            side: Side::Local,
+            id: Some(id),
+            path: place.to_string(),
+            fields: Vec::new(),
+            note: None,
+            held: None,
+            step: Step::RemoveFile { id, place, version },
+        }
+    }
+
     /// Digests what the action depends on: while it is the same, a refusal or an approval still holds.
     pub fn fingerprint(&self) -> Digest {
         let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];

@@ -71,6 +71,8 @@ pub struct LocalSnapshot {
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Every name at the top, folded: what a new folder must not clash with.
     pub top: BTreeSet<String>,
+    /// Articles that the mirror does not have and does not want: their places are ignored.
+    pub ignored: BTreeSet<ArticleId>,
     /// Conflict copies that lie beside their files.
     pub copies: BTreeSet<Place>,
     /// Whether the whole mirror was listed; otherwise nothing counts as absent.

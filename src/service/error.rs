@@ -54,21 +54,28 @@ pub struct ServiceError {
     pub source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
+impl ErrorKind {
+    /// Tells whether all further requests would meet the same wall: sign-in, network or budget.
+    pub fn stops_all(&self) -> bool {
+        match self {
+            Self::Unauthorized
+            | Self::RateLimited { .. }
+            | Self::BudgetSpent { .. }
+            | Self::Unavailable => true,
+            Self::Forbidden
+            | Self::NotFound
+            | Self::Refused
+            | Self::Unreadable
+            | Self::NoEndpoint
+            | Self::TooLarge => false,
+        }
+    }
+}
+
 impl ServiceError {
     /// Tells whether all further requests would meet the same wall: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
-        match self.kind {
-            ErrorKind::Unauthorized
-            | ErrorKind::RateLimited { .. }
-            | ErrorKind::BudgetSpent { .. }
-            | ErrorKind::Unavailable => true,
-            ErrorKind::Forbidden
-            | ErrorKind::NotFound
-            | ErrorKind::Refused
-            | ErrorKind::Unreadable
-            | ErrorKind::NoEndpoint
-            | ErrorKind::TooLarge => false,
-        }
+        self.kind.stops_all()
     }
 }
 

@@ -23,6 +23,15 @@ pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
     }
 }
 
+/// Makes a folder and those above it, readable by its owner only. One that is there stays as it is.
+pub(super) fn make_folder(dir: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(dir)
+}
+
 /// Names the file that SQLite puts beside the database.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);

@@ -1,5 +1,7 @@
 //! The integration tests: one binary, a file per theme.
 
+mod adoption;
+mod categories;
 mod cli_check;
 mod cli_config;
 mod cli_init;
@@ -7,9 +9,22 @@ mod cli_new;
 mod cli_service;
 mod cli_stats;
 mod cli_words;
+mod conflicts;
+mod crash;
+mod daemon_loop;
+mod echo;
+mod edits;
 mod first;
+mod guards;
+mod hostile;
+mod identity;
 mod kb;
+mod look;
 mod merge;
+mod names;
+mod remote;
 mod schema;
 mod tidy;
+mod visibility;
+mod wire;
 mod world;

@@ -9,7 +9,7 @@ use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp};
-use crate::reconcile::plan::SettleCategory;
+use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{CategoryPatch, ErrorKind, NewCategory, RemoteCategory, Service};
 use crate::state::{Intent, IntentId};
 
@@ -22,6 +22,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Creates a category for a folder, and writes its `_category.yaml`.
     pub(super) async fn create_category(
         &mut self,
+        action: &Action,
         folder: &str,
         provisional: CategoryId,
         version: &CategoryVersion,
@@ -41,7 +42,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             lost |= error.answer_lost;
             if error.kind == ErrorKind::Unavailable && tries < TRIES {
                 tries += 1;
-                tokio::time::sleep(pause(tries)).await;
+                self.clock.pause(pause(tries)).await;
                 continue;
             }
             run.blocked.insert(folder.to_owned());
@@ -58,7 +59,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let now = self.clock.now();
             self.store.write(now, |tx| tx.remove_intent(intent))?;
             return Ok(match error.kind {
-                ErrorKind::Refused | ErrorKind::Forbidden => Done::Failed(error.to_string()),
+                ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error)?,
                 ErrorKind::Unauthorized
                 | ErrorKind::NotFound
                 | ErrorKind::RateLimited { .. }
@@ -145,6 +146,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Brings a category's two sides together: folder, `_category.yaml`, then the service.
     pub(super) async fn settle_category(
         &mut self,
+        action: &Action,
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
@@ -160,7 +162,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(stop) = &run.stop {
             return Ok(Done::Later(stop.message.clone()));
         }
-        self.send_category(settle, run).await
+        self.send_category(action, settle, run).await
     }
 
     fn settle_category_here(
@@ -168,10 +170,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
+        let now = self.clock.now();
         let Some(to) = &settle.to else {
+            let read = run.sight.remote.categories.contains_key(&settle.id);
+            let row = self.category_row(settle, None, read.then_some(now), run);
+            self.store.write(now, |tx| tx.put_category(&row))?;
+            run.sight.base.categories.insert(settle.id, row);
             return Ok(Done::Yes(None));
         };
-        let now = self.clock.now();
         let moves = settle.from.as_ref() != Some(to);
         let intent = if moves || settle.write {
             let intent = Intent::WriteCategory {
@@ -305,6 +311,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     async fn send_category(
         &mut self,
+        action: &Action,
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
@@ -361,7 +368,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
-                Ok(failed(error))
+                match error.kind {
+                    ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error),
+                    ErrorKind::Unauthorized
+                    | ErrorKind::NotFound
+                    | ErrorKind::RateLimited { .. }
+                    | ErrorKind::BudgetSpent { .. }
+                    | ErrorKind::Unavailable
+                    | ErrorKind::Unreadable
+                    | ErrorKind::NoEndpoint
+                    | ErrorKind::TooLarge => Ok(failed(error)),
+                }
             }
         }
     }

@@ -80,7 +80,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if error.kind == ErrorKind::Unavailable && tries < TRIES {
                 tries += 1;
                 tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
-                tokio::time::sleep(pause(tries)).await;
+                self.clock.pause(pause(tries)).await;
                 continue;
             }
             return match error.kind {
@@ -250,6 +250,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             enabled: article.flags.enabled.or(birth.flags.enabled),
             draft: article.flags.draft.or(birth.flags.draft),
         };
+        if let Some(old) = birth.instead_of {
+            self.clear_copy(old, run)?;
+        }
+        let now = self.clock.now();
         let row = ArticleRow {
             id,
             place: birth.place.clone(),
@@ -263,9 +267,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stamp: None,
             replaced: None,
             written: Some(article.revision.clone()),
-            asked: None,
+            asked: Some(now),
         };
-        let now = self.clock.now();
         self.store.write(now, |tx| {
             if let Some(text) = article
                 .text
@@ -310,7 +313,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(stamp) = stamp
             && self.trusted(stamp).is_none()
         {
-            tokio::time::sleep(std::time::Duration::from_millis(25)).await;
+            self.clock.pause(std::time::Duration::from_millis(25)).await;
         }
         let row = ArticleRow {
             stamp: stamp.and_then(|stamp| self.trusted(stamp)),
@@ -323,6 +326,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             run.sight.base.articles.remove(&old);
         }
         run.sight.base.articles.insert(id, row);
+        run.born.insert(birth.action.path.clone(), id);
         Ok(Done::Yes(None))
     }
 

@@ -7,7 +7,8 @@ use super::{Done, Run, failed, not_written};
 use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::{ArticleId, Place, Side, Version};
+use crate::model::{ArticleId, Place, Side, Stamp, Version};
+use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::{ErrorKind, Service};
 use crate::state::{Intent, Seen as SeenVersion, Subject};
@@ -16,6 +17,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Deletes an article whose file was removed.
     pub(super) async fn delete_article(
         &mut self,
+        action: &Action,
         id: ArticleId,
         place: &Place,
         seen: &Seen,
@@ -26,6 +28,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match self.disk.look(At::Folder(&place.folder), &place.file) {
             Ok(None) => {}
+            // Another article's file was moved there; the scan saw it.
+            Ok(Some(entry)) if is_of_another(run, id, place, entry.stamp) => {}
             Ok(Some(_)) => return Ok(Done::Later("its file is there again".to_owned())),
             // A folder that is gone holds no file; anything else is doubt.
             Err(error) if error.kind == DiskErrorKind::NotFound => {}
@@ -54,7 +58,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
                 return Ok(match error.kind {
-                    ErrorKind::Forbidden | ErrorKind::Refused => Done::Failed(error.to_string()),
+                    ErrorKind::Forbidden | ErrorKind::Refused => self.refused(action, &error)?,
                     ErrorKind::Unauthorized
                     | ErrorKind::NotFound
                     | ErrorKind::RateLimited { .. }
@@ -131,6 +135,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(not_written(error));
         }
         self.disk.sync_folder(at)?;
+        self.clear_copy(id, run)?;
         let approved = run.request.allow_deletes || self.was_approved(Side::Local)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
@@ -156,6 +161,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .row(id)
             .map(|row| row.place.to_string())
             .unwrap_or_default();
+        self.clear_copy(id, run)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -174,4 +180,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .any(|approval| approval.side == side))
     }
+}
+
+/// Tells whether the file at an article's place is another article's, and just as it was scanned.
+fn is_of_another(run: &Run<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
+    let paired = &run.sight.paired;
+    let others = paired.files.iter().filter(|(other, _)| **other != id);
+    let mut files = others.map(|(_, file)| file).chain(&paired.fresh);
+    run.sight.stamps.get(place) == Some(&stamp) && files.any(|file| file.place == *place)
 }

@@ -67,8 +67,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Step::Settle(settle) = &action.step else {
                 continue;
             };
-            if let Some(reason) = run.obstacle(action) {
-                run.say(action, crate::engine::report::Status::Skipped, Some(reason));
+            if let Some((status, reason)) = run.obstacle(action) {
+                run.say(action, status, Some(reason));
                 continue;
             }
             jobs.push(self.prepare(action, settle, durability, run)?);
@@ -341,7 +341,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && matches!(&job.outcome, Some(Ok(stamp)) if self.trusted(*stamp).is_none())
         });
         if racy {
-            tokio::time::sleep(GRAIN).await;
+            self.clock.pause(GRAIN).await;
         }
     }
 

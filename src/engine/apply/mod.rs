@@ -12,7 +12,8 @@ mod guard_read;
 mod record;
 mod send;
 
-pub(super) use files::needs_whole;
+pub(super) use files::{MAX_FILE, needs_whole, slug_key};
+pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;
 use super::report::{Line, Report, Status};
@@ -21,6 +22,7 @@ use super::{Engine, Stop};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Revision, Side, TextDigest, Version};
+use crate::reconcile::order::{self, Address};
 use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
@@ -34,8 +36,12 @@ pub(super) struct Run<'a> {
     pub(super) report: &'a mut Report,
     /// Real ids of categories that were created.
     pub(super) created: BTreeMap<CategoryId, CategoryId>,
+    /// Ids of articles that were created, by their paths.
+    pub(super) born: BTreeMap<String, ArticleId>,
     /// Folders whose category step failed: what depends on them waits.
     pub(super) blocked: BTreeSet<String>,
+    /// Addresses that were to be free by now and are not: who wants one of them waits.
+    pub(super) taken: BTreeSet<Address>,
     /// Versions that were seen again.
     pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
     /// Versions that this run itself has put on the service, for articles that it changes twice.
@@ -93,7 +99,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             request,
             report,
             created: BTreeMap::new(),
+            born: BTreeMap::new(),
             blocked: BTreeSet::new(),
+            taken: BTreeSet::new(),
             latest: BTreeMap::new(),
             own: BTreeMap::new(),
             reseen: BTreeMap::new(),
@@ -138,11 +146,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         if action.held.is_some() {
+            run.block(&action);
             run.say(&action, Status::Held, None);
             return Ok(());
         }
-        if let Some(reason) = run.obstacle(&action) {
-            run.say(&action, Status::Skipped, Some(reason));
+        if let Some((status, reason)) = run.obstacle(&action) {
+            run.say(&action, status, Some(reason));
             return Ok(());
         }
         let done = match &action.step {
@@ -151,10 +160,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 provisional,
                 version,
             } => {
-                self.create_category(folder, *provisional, version, run)
+                self.create_category(&action, folder, *provisional, version, run)
                     .await?
             }
-            Step::SettleCategory(settle) => self.settle_category(settle, run).await?,
+            Step::SettleCategory(settle) => self.settle_category(&action, settle, run).await?,
             Step::CreateArticle {
                 place,
                 version,
@@ -167,7 +176,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
             Step::ParkSlug { id, slug } => self.park_slug(*id, slug, run).await?,
             Step::DeleteArticle { id, place, seen } => {
-                self.delete_article(*id, place, seen, run).await?
+                self.delete_article(&action, *id, place, seen, run).await?
             }
             Step::RemoveFile { id, place, version } => {
                 self.remove_file(*id, place, version, run)?
@@ -188,7 +197,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Done::Yes(note) => {
                 tracing::info!(path = %action.path, id = ?action.id, fields = ?action.fields, "{}", action.kind.word());
                 let now = self.clock.now();
-                self.store.write(now, |tx| tx.unpark(&action.key()))?;
+                let fingerprint = action.fingerprint();
+                self.store.write(now, |tx| {
+                    tx.unpark(&action.key())?;
+                    // A person's release is good for one time.
+                    tx.take_approval(action.side, &fingerprint.to_string(), fingerprint)
+                })?;
                 run.say(action, Status::Done, note);
             }
             Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
@@ -234,25 +248,72 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 impl Run<'_> {
     pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
-        self.report.actions.push(Line::of(action, status, reason));
+        if status != Status::Done {
+            let parked = match &action.step {
+                Step::ParkSlug { id, .. } => self.row(*id).map(|row| &row.remote),
+                Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::CreateArticle { .. }
+                | Step::Settle(_)
+                | Step::DeleteArticle { .. }
+                | Step::RemoveFile { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => None,
+            };
+            let parked = parked.map(|remote| (Some(remote.category), remote.slug.clone()));
+            self.taken.extend(order::leaves(action).or(parked));
+        }
+        let mut line = Line::of(action, status, reason);
+        line.id = line.id.or_else(|| self.born.get(&action.path).copied());
+        self.report.actions.push(line);
     }
 
-    /// Why a step cannot be tried: everything stopped, or its category failed.
-    pub(super) fn obstacle(&self, action: &Action) -> Option<String> {
+    /// What depends on a category that is held waits with it: on a new one, or on a folder's new name.
+    fn block(&mut self, action: &Action) {
+        match &action.step {
+            Step::CreateCategory { folder, .. } => {
+                self.blocked.insert(folder.clone());
+            }
+            Step::SettleCategory(settle) if settle.from != settle.to => {
+                self.blocked.extend(settle.from.clone());
+                self.blocked.extend(settle.to.clone());
+            }
+            Step::SettleCategory(_)
+            | Step::CreateArticle { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+
+    /// Why a step cannot be tried: everything stopped, or something else has to be done first, which has a
+    /// line of its own.
+    pub(super) fn obstacle(&self, action: &Action) -> Option<(Status, String)> {
         if let Some(stop) = self
             .stop
             .as_ref()
             .filter(|_| action.sends() || action.deletes().is_some())
         {
-            return Some(stop.message.clone());
+            return Some((Status::Skipped, stop.message.clone()));
+        }
+        if let Some((_, slug)) = order::takes(action).filter(|taken| self.taken.contains(taken)) {
+            let reason = format!("its slug \"{slug}\" is not free yet");
+            return Some((Status::Held, reason));
         }
         let folder = action.path.split('/').next().unwrap_or_default();
         let category = matches!(
             action.step,
             Step::CreateCategory { .. } | Step::SettleCategory(_)
         );
-        (!category && self.blocked.contains(folder))
-            .then(|| format!("the category of {folder}/ has to be settled first"))
+        (!category && self.blocked.contains(folder)).then(|| {
+            let reason = format!("the category of {folder}/ has to be settled first");
+            (Status::Held, reason)
+        })
     }
 
     /// Puts real ids in the place of those that stood for new categories; `None`: not created.

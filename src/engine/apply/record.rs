@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::engine::observe::{Sight, VALIDATOR};
 use crate::engine::report::{Report, Status};
 use crate::engine::settings::Request;
+use crate::engine::waiting::HELD;
 use crate::mirror::disk::Disk;
 use crate::mirror::scan::settled;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
@@ -17,6 +18,8 @@ use crate::state::{Deed, Seen as SeenVersion, Subject, history};
 
 /// What a PUT came to.
 pub(super) struct Sent {
+    /// When the service answered: an article that is unpublished by this needs no question today.
+    pub(super) at: Timestamp,
     pub(super) version: Version,
     pub(super) revision: Revision,
     pub(super) flags: Flags,
@@ -68,7 +71,9 @@ pub(super) fn row_after(
             Some(sent) => Some(sent.revision.clone()),
             None => old.and_then(|row| row.written.clone()),
         },
-        asked: old.and_then(|row| row.asked),
+        asked: sent
+            .map(|sent| sent.at)
+            .or_else(|| old.and_then(|row| row.asked)),
     }
 }
 
@@ -206,6 +211,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .all(|line| line.status == Status::Done);
         let validator = sight.validator.as_ref().filter(|_| clean);
         let validator = validator.map(serde_json::to_string).transpose()?;
+        let held = self.still_held(request, report, now)?;
         self.store.write(now, |tx| {
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
             read.iter().try_for_each(|row| tx.put_category(row))?;
@@ -225,6 +231,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None if clean => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
+            tx.set_meta(HELD, &held)?;
             tx.set_meta(LAST_POLL, &now.0.to_string())
         })?;
         history::prune(

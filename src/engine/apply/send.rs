@@ -82,7 +82,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
             over_revision,
         };
         let now = self.clock.now();
-        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
+        let first = run.row(settle.id).is_none();
+        let intent = self.store.write(now, |tx| {
+            // On a first meeting nothing else remembers what is overwritten.
+            if first {
+                tx.record(&SeenVersion {
+                    subject: Subject::Article(settle.id),
+                    place: settle.to.clone(),
+                    side: Side::Remote,
+                    cause: "replaced".to_owned(),
+                    version: settle.seen.version.clone(),
+                    file: None,
+                })?;
+            }
+            tx.add_intent(&intent)
+        })?;
         let answer = self.put(settle.id, &patch, settle, run).await?;
         match answer {
             Ok(article) => {
@@ -131,7 +145,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             tries += 1;
             tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
-            tokio::time::sleep(pause(tries)).await;
+            self.clock.pause(pause(tries)).await;
             let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
                 return Ok(Err(error));
             };
@@ -216,6 +230,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settle.seen.visibility
         };
         let sent = Sent {
+            at: self.clock.now(),
             version,
             revision: article.revision.clone(),
             flags,

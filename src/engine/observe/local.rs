@@ -3,12 +3,13 @@
 //! A file that was not touched is what the base says; every other one is read once. What the scan cannot
 //! prove absent is present and unknown.
 
-use crate::engine::Engine;
 use crate::engine::apply::needs_whole;
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
+use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
+use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
 use crate::model::{
@@ -16,7 +17,6 @@ use crate::model::{
 };
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
-use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
 use anyhow::Context as _;
@@ -34,11 +34,14 @@ pub(in crate::engine) struct Scanned {
     /// Articles whose file changed.
     pub(in crate::engine) changed: BTreeSet<ArticleId>,
     pub(in crate::engine) doubt: Option<String>,
+    /// What is out of scope.
+    pub(in crate::engine) layout: Layout,
 }
 
 /// Scans the mirror.
-pub(in crate::engine) fn scan<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
+pub(in crate::engine) fn scan<D: Disk>(
+    disk: &D,
+    store: &mut Store,
     base: &Base,
     spool: &mut Spool,
 ) -> anyhow::Result<Scanned> {
@@ -55,13 +58,13 @@ pub(in crate::engine) fn scan<S: Service, D: Disk>(
     let mut reader = Reader {
         base,
         rows: &rows,
-        store: &mut engine.store,
+        store,
         spool,
         out: Scanned::default(),
         broken: None,
     };
     let scan = scan::scan(
-        &engine.disk,
+        disk,
         &|place| rows.get(place).and_then(|row| row.stamp),
         &|folder| folders.get(folder).copied().flatten(),
         &mut |file| reader.take(file),
@@ -110,7 +113,7 @@ impl Reader<'_> {
                 id,
                 problem,
                 with_markers,
-            } => match with_markers.filter(|document| self.markers_belong(&place, document)) {
+            } => match with_markers.filter(|document| self.belongs(&place, document)) {
                 Some(document) => self.read(place, stamp, &document),
                 None => self.not_ready(place, id, problem.to_string()),
             },
@@ -129,11 +132,25 @@ impl Reader<'_> {
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
 
-    /// An article about git may show conflict markers: then the base has them, too.
-    fn markers_belong(&mut self, place: &Place, document: &Document) -> bool {
+    /// An article about git may show conflict markers, and the service may hold more than its own limits
+    /// allow: then the base has the same.
+    fn belongs(&mut self, place: &Place, document: &Document) -> bool {
         let Some(row) = self.row_of(place, document.id()) else {
             return false;
         };
+        let known = |text: &str, of: fn(&Version) -> &str| {
+            text.chars().count() <= MAX_CHARS
+                || [&row.local, &row.remote]
+                    .into_iter()
+                    .any(|version| of(version) == text)
+        };
+        let lengths = known(document.title(), |version| &version.title)
+            && known(document.slug().unwrap_or_default(), |version| &version.slug)
+            && known(document.introtext(), |version| &version.introtext)
+            && known(document.keywords(), |version| &version.keywords);
+        if !lengths || !has_conflict_markers(document.text()) {
+            return lengths;
+        }
         let texts = [row.local.text, row.remote.text];
         texts
             .into_iter()
@@ -292,6 +309,14 @@ impl Scanned {
         for category in scan.categories {
             self.category(base, category, &with_articles);
         }
+        let folders = base
+            .categories
+            .values()
+            .filter_map(|row| row.folder.clone());
+        // What is ignored is neither there nor gone.
+        let ignored = folders.filter(|folder| scan.layout.ignores_folder(folder));
+        self.snapshot.unreadable.extend(ignored);
+        self.layout = scan.layout;
         self.snapshot
             .files
             .sort_by(|one, other| one.place.cmp(&other.place));

@@ -13,16 +13,20 @@ use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest};
+use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
+use crate::state::StateError;
+use crate::state::store::Store;
 use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokio::time::Instant;
+use uuid::Uuid;
 
 /// What one cycle saw.
 pub(in crate::engine) struct Sight {
@@ -54,10 +58,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at both sides.
     pub(in crate::engine) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
         let now = self.clock.now();
-        let mut base = self.load_base()?;
+        let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let scanned = local::scan(self, &base, &mut spool)?;
+        let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
@@ -101,35 +105,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        self.ask_absent(&base, request, &known, &mut sight).await?;
+        self.ask_absent(&mut base, request, &known, &mut sight)
+            .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        sight.local.ignored = ignored(&scanned.layout, &base, &sight);
         sight.base = base;
         Ok(sight)
-    }
-
-    /// Loads the base.
-    pub(in crate::engine) fn load_base(&self) -> anyhow::Result<Base> {
-        Ok(Base {
-            articles: self
-                .store
-                .articles()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            categories: self
-                .store
-                .categories()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-            conflicts: self
-                .store
-                .conflicts()?
-                .into_iter()
-                .map(|row| (row.id, row))
-                .collect(),
-        })
     }
 
     fn validator(&self) -> anyhow::Result<Option<Validator>> {
@@ -384,7 +366,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
     async fn ask_absent(
         &mut self,
-        base: &Base,
+        base: &mut Base,
         request: &Request,
         known: &Known<'_>,
         sight: &mut Sight,
@@ -393,16 +375,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
+        let approvals = self.store.approvals()?;
+        let approved = approvals.into_iter().map(|approval| approval.set).collect();
         let mut absent = questions::sort_absent(
             base,
             &sight.paired,
             &sight.remote.articles,
             request,
             limit,
+            &approved,
             known.now,
         );
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &sight.remote.articles);
+        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
         absent.ask.extend(
             doubtful
                 .into_iter()
@@ -456,22 +441,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// A confirmed 404 is remembered, and so is when an article was asked for.
     fn remember_answer(
         &mut self,
-        base: &Base,
+        base: &mut Base,
         id: ArticleId,
         answer: &Remote,
         request: &Request,
     ) -> anyhow::Result<()> {
-        let Some(row) = base.articles.get(&id).filter(|_| !request.dry_run) else {
+        let Some(row) = base.articles.get_mut(&id).filter(|_| !request.dry_run) else {
             return Ok(());
         };
         let now = self.clock.now();
-        let mut row = row.clone();
+        // What is recorded later in this cycle is made from this row: it must not forget the question.
         row.asked = Some(now);
         match answer {
             Remote::Gone => row.visibility = Visibility::Gone,
             Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
             Remote::Present(_) | Remote::Unknown(_) => {}
         }
+        let row = row.clone();
         self.store.write(now, |tx| tx.put_article(&row))?;
         Ok(())
     }
@@ -518,6 +504,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// Loads the base.
+pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
+    Ok(Base {
+        articles: store
+            .articles()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        categories: store
+            .categories()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+        conflicts: store
+            .conflicts()?
+            .into_iter()
+            .map(|row| (row.id, row))
+            .collect(),
+    })
+}
+
 /// Categories that are read again in one cycle, once their day is over.
 const MAX_REFRESHED: usize = 5;
 
@@ -528,6 +535,36 @@ impl Sight {
         self.stop = Some(Stop::of(error));
         self.remote.complete = false;
     }
+}
+
+/// Articles of which the mirror knows nothing, and which would be written where everything is ignored.
+fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
+    let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
+    let folder = |id: CategoryId| {
+        let row = base.categories.get(&id);
+        let known = row.and_then(|row| row.folder.clone());
+        let here = sight.paired.folder(id).map(str::to_owned).or(known);
+        here.or_else(|| {
+            let read = sight.remote.categories.get(&id).map(|(version, _)| version);
+            let version = read.or(row.map(|row| &row.remote))?;
+            Some(name(&version.slug, id.uuid()))
+        })
+    };
+    let strangers = sight.remote.articles.iter();
+    strangers
+        .filter(|(id, _)| !base.articles.contains_key(id) && !sight.paired.files.contains_key(id))
+        .filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) => Some((*id, seen)),
+            Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+        })
+        .filter(|(id, seen)| {
+            let stem = name(&seen.version.slug, id.uuid());
+            folder(seen.version.category).is_some_and(|folder| {
+                layout.ignores(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
+            })
+        })
+        .map(|(id, _)| id)
+        .collect()
 }
 
 fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {

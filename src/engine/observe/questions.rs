@@ -7,12 +7,13 @@ use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Timestamp};
+use crate::model::base::Visibility;
+use crate::model::{ArticleId, Digest, Timestamp};
 use crate::reconcile::pairing::Paired;
+use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 /// Known drafts and disabled articles are asked for again after this long, in milliseconds.
 pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
@@ -39,6 +40,7 @@ pub(in crate::engine) fn sort_absent(
     listed: &BTreeMap<ArticleId, Remote>,
     request: &Request,
     limit: usize,
+    approved: &HashSet<Digest>,
     now: Timestamp,
 ) -> Absent {
     let mut absent = Absent::default();
@@ -46,6 +48,13 @@ pub(in crate::engine) fn sort_absent(
         usize::MAX
     } else {
         limit
+    };
+    // Whoever approved the removal of a file wants its article to be asked for now.
+    let released = |id: ArticleId| {
+        paired.files.get(&id).is_some_and(|file| {
+            let removal = Action::remove_file(id, file.place.clone(), file.version.clone());
+            approved.contains(&removal.fingerprint())
+        })
     };
     let (mut vanished, mut again) = (0, 0);
     for row in base
@@ -64,7 +73,7 @@ pub(in crate::engine) fn sort_absent(
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
             }
-            Visibility::Published if vanished < limit => {
+            Visibility::Published if vanished < limit || released(row.id) => {
                 vanished += 1;
                 absent.ask.push(Question {
                     id: row.id,
@@ -111,24 +120,39 @@ pub(in crate::engine) fn sort_absent(
     absent
 }
 
-/// Listed articles of which we last knew that they are disabled, under a revision that is not ours: a
-/// service may list disabled articles, so only a probe tells whether it was enabled again.
+/// Listed articles of which we last knew that they are disabled: a service may list disabled articles. Under
+/// the revision that we know nothing happened to them, and that is noted in `listed`; under a new one, or
+/// after a day, only a probe tells whether one was enabled again, and those are given back.
 pub(in crate::engine) fn listed_but_disabled(
     base: &Base,
-    listed: &BTreeMap<ArticleId, Remote>,
+    listed: &mut BTreeMap<ArticleId, Remote>,
+    now: Timestamp,
 ) -> Vec<ArticleId> {
-    let suspicious = |row: &&ArticleRow| {
-        row.remote_flags.enabled == Some(false)
-            && matches!(listed.get(&row.id), Some(Remote::Present(seen))
-                if row.written.as_ref() != Some(&seen.revision)
-                    && (row.visibility != Visibility::Unpublished || row.revision != seen.revision)
-                    && seen.flags.enabled.is_none())
-    };
-    base.articles
+    let mut suspicious = Vec::new();
+    for row in base
+        .articles
         .values()
-        .filter(suspicious)
-        .map(|row| row.id)
-        .collect()
+        .filter(|row| row.remote_flags.enabled == Some(false))
+    {
+        let Some(Remote::Present(seen)) = listed.get_mut(&row.id) else {
+            continue;
+        };
+        let listing = seen.visibility == Visibility::Published && seen.flags.enabled.is_none();
+        let own = row.written.as_ref() == Some(&seen.revision);
+        let due = row
+            .asked
+            .is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
+        if !listing || own {
+            continue;
+        }
+        if row.revision == seen.revision && row.visibility == Visibility::Unpublished && !due {
+            seen.visibility = row.visibility;
+            seen.flags = row.remote_flags;
+        } else {
+            suspicious.push(row.id);
+        }
+    }
+    suspicious
 }
 
 /// What one question came to: an answer, or the error that ends all asking.
@@ -143,19 +167,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         known: &Known<'_>,
         spool: &mut Spool,
     ) -> anyhow::Result<Asked> {
+        // A service may let disabled articles be read: then only the probe says why one is not listed.
+        let mut read = None;
         if question.get {
             match self.service.article(question.id, request.purpose).await {
-                Ok(article) => {
-                    return self
-                        .answered(article, Visibility::Published, known, spool)
-                        .map(Ok);
-                }
+                Ok(article) => read = Some(article),
                 Err(error) if error.kind == ErrorKind::NotFound => {}
                 Err(error) if error.stops_all() => return Ok(Err(error)),
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
         }
         if !self.may_probe()? {
+            if let Some(article) = read {
+                let published = Visibility::Published;
+                return self.answered(article, published, known, spool).map(Ok);
+            }
             return Ok(Ok(Remote::NotVisible(
                 "it is not listed, and probing is off".to_owned(),
             )));
@@ -164,7 +190,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(article) => {
                 let visibility = visibility_of(article.flags);
                 let visibility = match visibility {
-                    // Not found by GET although nothing hides it: readers do not see it.
+                    // Not listed although nothing hides it: it is asked for again after a day.
                     Visibility::Published => Visibility::Unpublished,
                     Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
                         visibility
@@ -172,13 +198,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 };
                 self.answered(article, visibility, known, spool).map(Ok)
             }
-            Err(error) if error.kind == ErrorKind::NotFound => Ok(Ok(Remote::Gone)),
             Err(error) if error.stops_all() => Ok(Err(error)),
             Err(error) => {
                 if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) {
-                    self.stop_probing(&error)?;
+                    self.stop_probing(&error, request)?;
                 }
-                Ok(Ok(Remote::NotVisible(error.to_string())))
+                match read {
+                    Some(article) => self
+                        .answered(article, Visibility::Published, known, spool)
+                        .map(Ok),
+                    None if error.kind == ErrorKind::NotFound => Ok(Ok(Remote::Gone)),
+                    None => Ok(Ok(Remote::NotVisible(error.to_string()))),
+                }
             }
         }
     }
@@ -209,7 +240,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The first refusal ends probing for this workspace, and the report says so.
-    pub(in crate::engine) fn stop_probing(&mut self, error: &ServiceError) -> anyhow::Result<()> {
+    fn stop_probing(&mut self, error: &ServiceError, request: &Request) -> anyhow::Result<()> {
+        if request.dry_run {
+            return Ok(());
+        }
         tracing::warn!(%error, "the service refuses probes; articles that leave the listing wait for a person");
         let now = self.clock.now();
         let reason = error.to_string();

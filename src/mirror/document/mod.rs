@@ -85,6 +85,7 @@ impl Document {
     /// Reads a file. Conflict markers of git in the body make it not ready.
     pub fn parse(bytes: &[u8]) -> Result<Self, NotReady> {
         let document = Self::parse_with_markers(bytes)?;
+        document.check_lengths()?;
         if !has_conflict_markers(document.text()) {
             return Ok(document);
         }
@@ -104,11 +105,26 @@ impl Document {
         })
     }
 
-    /// Reads a file whose body may have conflict markers of git: an article about git has them on both sides.
+    /// Reads a file whose body may have conflict markers of git, and whose fields may be over the limits: an
+    /// article that the service holds may have either.
     pub fn parse_with_markers(bytes: &[u8]) -> Result<Self, NotReady> {
         Self::read(bytes).map_err(|problem| NotReady {
             id: problem::find_id(bytes).map(ArticleId::new),
             ..problem
+        })
+    }
+
+    fn check_lengths(&self) -> Result<(), NotReady> {
+        let words = &self.words;
+        let texts = [
+            (Field::Title, words.title.as_str()),
+            (Field::Slug, words.slug.as_deref().unwrap_or_default()),
+            (Field::Introtext, &words.introtext),
+            (Field::Keywords, &words.keywords),
+        ];
+        check_lengths(&self.block, texts).map_err(|problem| NotReady {
+            id: self.id(),
+            ..self.frame.in_file(problem)
         })
     }
 
@@ -287,7 +303,7 @@ impl Words {
         let optional = |field: Field| -> Result<String, NotReady> {
             Ok(text_of(block, field.key())?.unwrap_or_default().to_owned())
         };
-        let words = Self {
+        Ok(Self {
             id: id_of(block)?.map(ArticleId::new),
             title: title_of(block)?,
             slug: Some(optional(Field::Slug)?).filter(|slug| !slug.is_empty()),
@@ -297,17 +313,7 @@ impl Words {
                 enabled: flag_of(block, Field::Enabled.key())?,
                 draft: flag_of(block, Field::Draft.key())?,
             },
-        };
-        check_lengths(
-            block,
-            [
-                (Field::Title, words.title.as_str()),
-                (Field::Slug, words.slug.as_deref().unwrap_or_default()),
-                (Field::Introtext, &words.introtext),
-                (Field::Keywords, &words.keywords),
-            ],
-        )?;
-        Ok(words)
+        })
     }
 }
 

@@ -65,8 +65,8 @@ pub enum ScannedFile {
         id: Option<ArticleId>,
         /// What is wrong.
         problem: NotReady,
-        /// What it says, where conflict markers of git in its body are all that is wrong: the caller may
-        /// waive that, when the base or the service has them too.
+        /// What it says, where conflict markers of git in its body or fields over the limits are all that is
+        /// wrong: the caller may waive that, when the base or the service has them too.
         with_markers: Option<Box<Document>>,
     },
     /// Something that is not a file to read: present and unknown.

@@ -20,6 +20,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const STATEMENTS: usize = 96;
 
 impl Store {
+    /// Makes the folder of a database, for its owner alone, if there is none.
+    pub fn prepare(dir: &Path) -> Outcome<()> {
+        disk::make_folder(dir).map_err(|error| StateError::io(error).at(Some(dir)))
+    }
+
     /// Opens the database in a folder that exists, making it if there is none.
     ///
     /// It is readable by its owner only, and bound to one service and workspace for good. A damaged

@@ -1,0 +1,141 @@
+//! How long a cycle takes with many articles: `cargo bench --bench cycle [-- ARTICLES]`.
+//!
+//! The service is the sandbox on this machine, over a real socket, so that its own work is in the figures.
+
+use kbsync::engine::report::Report;
+use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::{Clock as _, Engine, SystemClock};
+use kbsync::mirror::{RealDisk, lock};
+use kbsync::model::WorkspaceId;
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::sandbox::{Options, Running, Sandbox};
+use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::client::{Client, ClientOptions};
+use kbsync::service::token::Token;
+use kbsync::state::{Binding, Store};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How often each step is repeated; the median is told.
+const ROUNDS: usize = 9;
+
+fn engine(
+    running: &Running,
+    workspace: WorkspaceId,
+    mirror: &Path,
+) -> anyhow::Result<Engine<Client, RealDisk>> {
+    let binding = Binding {
+        service: running.url.clone(),
+        workspace,
+    };
+    let store = Store::open(&lock::private_folder(mirror)?, &binding, SystemClock.now())?;
+    let limits = Limits {
+        per_minute: 1_000_000,
+        per_day: 1_000_000,
+        reserve_for_pushes_percent: 0,
+    };
+    let token = Token::new(&running.token())?;
+    let client = Client::new(ClientOptions::new(
+        &running.url,
+        token,
+        Budget::in_memory(limits),
+    ))?;
+    Ok(Engine::new(
+        client,
+        RealDisk::open(mirror)?,
+        store,
+        Settings::new(workspace),
+    ))
+}
+
+#[tokio::main]
+#[expect(clippy::print_stdout, reason = "a benchmark tells its figures")]
+async fn main() -> anyhow::Result<()> {
+    let articles = std::env::args()
+        .skip(1)
+        .find_map(|word| word.parse().ok())
+        .unwrap_or(10_000);
+    let running = Sandbox::start(Options::unlimited()).await?;
+    let workspace = WorkspaceId::new(running.sandbox.seed(articles, 50));
+    let mirror = tempfile::tempdir()?;
+    let both = Request::new(Direction::Both);
+    println!("{articles} articles in 50 categories");
+
+    let started = Instant::now();
+    let report = engine(&running, workspace, mirror.path())?
+        .cycle(&both)
+        .await?;
+    tell("first sync", started.elapsed(), &report);
+
+    for reuse in [false, true] {
+        let mut kept = engine(&running, workspace, mirror.path())?;
+        let mut times = Vec::new();
+        let mut last = None;
+        for _ in 0..ROUNDS {
+            let started = Instant::now();
+            last = Some(if reuse {
+                kept.cycle(&both).await?
+            } else {
+                engine(&running, workspace, mirror.path())?
+                    .cycle(&both)
+                    .await?
+            });
+            times.push(started.elapsed());
+        }
+        let name = if reuse {
+            "quiet sync, engine kept"
+        } else {
+            "quiet sync"
+        };
+        if let Some(report) = last {
+            tell(name, median(times), &report);
+        }
+    }
+
+    let place = std::fs::read_dir(mirror.path())?
+        .filter_map(Result::ok)
+        .find(|entry| entry.path().join("_category.yaml").exists())
+        .and_then(|entry| {
+            let mut files = std::fs::read_dir(entry.path()).ok()?.filter_map(Result::ok);
+            files.find(|file| {
+                file.path()
+                    .extension()
+                    .is_some_and(|ending| ending == "html")
+            })
+        })
+        .ok_or_else(|| anyhow::anyhow!("no article to edit"))?
+        .path();
+    let mut times = Vec::new();
+    let mut last = None;
+    for round in 0..ROUNDS {
+        let text = std::fs::read_to_string(&place)?;
+        std::fs::write(&place, format!("{text}<p>Round {round}.</p>\n"))?;
+        let started = Instant::now();
+        last = Some(
+            engine(&running, workspace, mirror.path())?
+                .cycle(&both)
+                .await?,
+        );
+        times.push(started.elapsed());
+    }
+    if let Some(report) = last {
+        tell("one edit", median(times), &report);
+    }
+    Ok(())
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort();
+    times[times.len() / 2]
+}
+
+#[expect(clippy::print_stdout, reason = "a benchmark tells its figures")]
+fn tell(name: &str, time: Duration, report: &Report) {
+    println!(
+        "{name:24} {:>8.1} ms  {} actions, {} requests, {:?}",
+        time.as_secs_f64() * 1000.0,
+        report.actions.len(),
+        report.requests.total,
+        report.outcome
+    );
+}

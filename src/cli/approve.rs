@@ -1,0 +1,176 @@
+//! `kbsync approve`: shows the deletions and roll-backs that are held for their number, and releases
+//! exactly these.
+//!
+//! What is shown comes from a fresh look at both sides. When the set has grown until it is carried out,
+//! the release is void.
+
+use super::{
+    Outcome, ask,
+    context::Context,
+    cycle,
+    exit::ExitCode,
+    failure::Failure,
+    print::{DIM, ERROR, escape},
+    report::{self, several},
+    scope::{self, Part},
+    session::{Session, Worked},
+};
+use crate::{
+    config::{Config, Need},
+    engine::{Clock as _, SystemClock, report::Report, settings::Request},
+    model::Side,
+    reconcile::{
+        plan::{Action, HoldRule},
+        snapshot::Direction,
+    },
+};
+
+/// Releases what is held for its number.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+}
+
+/// What is held in one workspace.
+struct Waiting {
+    part: Part,
+    actions: Vec<Action>,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    if let Some(failure) = cycle::wrong_branch(&config) {
+        return Err(failure);
+    }
+    let mut session = Session::writing(context, &config, "approve")?;
+    let waiting = look(&mut session, &config).await?;
+    session.finish();
+    if waiting.is_empty() {
+        if context.out.json {
+            context.out.json(&Report::new(false))?;
+        }
+        context
+            .out
+            .note("nothing is held for its number; `kbsync status` shows what else waits");
+        return Ok(ExitCode::Done);
+    }
+    show(context, &waiting)?;
+    if !args.yes && !agreed(context, &waiting)? {
+        return Ok(ExitCode::Attention);
+    }
+    let mut worked = Worked {
+        report: Report::new(false),
+        failures: Vec::new(),
+    };
+    for waiting in waiting {
+        release(&mut session, waiting, &mut worked).await?;
+    }
+    session.finish();
+    report::print(context, &worked)?;
+    Ok(report::code(&worked.report, false))
+}
+
+/// Looks at both sides of every workspace.
+async fn look(session: &mut Session<'_>, config: &Config) -> Result<Vec<Waiting>, Failure> {
+    let mut waiting = Vec::new();
+    for part in scope::all(config) {
+        let mut engine = session.engine(&part, false)?;
+        let plan = engine.plan(&Request::new(Direction::Both)).await;
+        session.give_back(engine);
+        let actions: Vec<Action> = plan
+            .map_err(Failure::of)?
+            .actions
+            .into_iter()
+            .filter(|action| {
+                let rule = action.held.as_ref().map(|hold| hold.rule);
+                rule.is_some_and(HoldRule::approvable)
+            })
+            .collect();
+        if !actions.is_empty() {
+            waiting.push(Waiting { part, actions });
+        }
+    }
+    Ok(waiting)
+}
+
+fn show(context: &Context, waiting: &[Waiting]) -> Result<(), Failure> {
+    for Waiting { part, actions } in waiting {
+        for action in actions {
+            let prefix = if part.prefix.is_empty() { "" } else { "/" };
+            let path = format!("{}{prefix}{}", part.prefix, action.path);
+            let (word, place) = match action.side {
+                Side::Remote => (action.kind.word(), "on the service"),
+                Side::Local => (action.kind.word(), "in the mirror"),
+                Side::Both => (action.kind.word(), "on both sides"),
+            };
+            let line = format!(
+                "{ERROR}{word:<9}{ERROR:#} {} {DIM}{place}{DIM:#}",
+                escape(&path)
+            );
+            if context.out.json {
+                context.out.note(line);
+            } else {
+                context.out.line(line)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
+    let count = waiting.iter().map(|one| one.actions.len()).sum();
+    let these = several(count, "action");
+    if context.out.json || !ask::possible() {
+        return Err(Failure {
+            code: ExitCode::Attention,
+            ..Failure::failed(anyhow::Error::msg(format!(
+                "{these} wait for a yes, and there is no terminal to ask on"
+            )))
+            .help("look at the list, then run `kbsync approve --yes`")
+        });
+    }
+    let yes = ask::agrees(&format!("Carry out {these}?"))?;
+    if !yes {
+        context.out.note("nothing was released");
+    }
+    Ok(yes)
+}
+
+/// Writes the release down and carries it out. One that was not used up by then is void, unless the
+/// cycle was cut off.
+async fn release(
+    session: &mut Session<'_>,
+    waiting: Waiting,
+    worked: &mut Worked,
+) -> Result<(), Failure> {
+    let Waiting { part, actions } = waiting;
+    let mut engine = session.engine(&part, false)?;
+    let now = SystemClock.now();
+    let marks: Vec<_> = actions
+        .iter()
+        .map(|action| (action.side, action.fingerprint()))
+        .collect();
+    engine.store_mut().write(now, |state| {
+        marks
+            .iter()
+            .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
+    })?;
+    let outcome = engine.cycle(&Request::new(Direction::Both)).await;
+    let cut_off = outcome
+        .as_ref()
+        .map_or(true, |report| report.stopped.is_some());
+    if !cut_off {
+        engine.store_mut().write(now, |state| {
+            marks.iter().try_for_each(|(side, mark)| {
+                state
+                    .take_approval(*side, &mark.to_string(), *mark)
+                    .map(|_was_left| ())
+            })
+        })?;
+    }
+    session.give_back(engine);
+    worked.report.add(outcome.map_err(Failure::of)?);
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `kbsync sync`, `pull` and `push`: one cycle, both ways or one.
+
+use super::{
+    Outcome,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    report,
+    scope::{self, Part},
+    session::{Session, Worked},
+};
+use crate::{
+    config::{Config, Need},
+    engine::{
+        report::{Ending, Report},
+        settings::Request,
+    },
+    mirror::checkout::{self, Head},
+    reconcile::{
+        plan::Problem,
+        snapshot::{Direction, OnConflict},
+    },
+};
+use std::path::PathBuf;
+
+/// Brings the sides together.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Files and category folders to look at [default: all]
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Let deletions pass that are held for their number, this time
+    #[arg(long)]
+    allow_deletes: bool,
+    /// Settle conflicts at once in favour of one side; the other version stays in the history
+    #[arg(long, value_enum, value_name = "SIDE")]
+    prefer: Option<Prefer>,
+    /// With --dry-run: exit with 1 when there is something to do
+    #[arg(long, requires = "dry_run")]
+    exit_code: bool,
+}
+
+/// The side that wins conflicts.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Prefer {
+    /// The file
+    Local,
+    /// The service
+    Remote,
+}
+
+/// Which of the three commands it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Way {
+    /// Both ways.
+    Sync,
+    /// Towards the mirror.
+    Pull,
+    /// Towards the service.
+    Push,
+}
+
+impl Way {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Pull => "pull",
+            Self::Push => "push",
+        }
+    }
+
+    const fn direction(self) -> Direction {
+        match self {
+            Self::Sync => Direction::Both,
+            Self::Pull => Direction::Pull,
+            Self::Push => Direction::Push,
+        }
+    }
+}
+
+pub(super) async fn run(args: Args, way: Way, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let parts = scope::parts(context, &config, &args.paths)?;
+    let request = Request {
+        dry_run: args.dry_run,
+        allow_deletes: args.allow_deletes,
+        prefer: args.prefer.map(|side| match side {
+            Prefer::Local => OnConflict::Local,
+            Prefer::Remote => OnConflict::Remote,
+        }),
+        ..Request::new(way.direction())
+    };
+    work(
+        context,
+        &config,
+        way.word(),
+        &parts,
+        &request,
+        args.exit_code,
+    )
+    .await
+}
+
+/// Runs one cycle per workspace and prints the report.
+pub(super) async fn work(
+    context: &Context,
+    config: &Config,
+    doing: &str,
+    parts: &[Part],
+    request: &Request,
+    exit_code: bool,
+) -> Outcome {
+    if let Some(failure) = wrong_branch(config) {
+        return refuse(context, request, &failure);
+    }
+    let mut session = if request.dry_run {
+        Session::reading(context, config)?
+    } else {
+        Session::writing(context, config, doing)?
+    };
+    let worked = session.cycles(parts, request).await?;
+    report::print(context, &worked)?;
+    Ok(report::code(&worked.report, exit_code))
+}
+
+/// Why nothing is synced while another branch is checked out (settings, `git: {branch: …}`).
+pub(super) fn wrong_branch(config: &Config) -> Option<Failure> {
+    let wanted = config.options.git_branch.as_ref()?;
+    let found = match checkout::head(&config.mirror) {
+        Ok(None) => return None,
+        Ok(Some(Head::Branch(branch))) if branch == *wanted => return None,
+        Ok(Some(Head::Branch(branch))) => format!("the branch `{branch}` is checked out"),
+        Ok(Some(Head::Detached)) => "no branch is checked out".to_owned(),
+        Err(error) => format!("git's HEAD cannot be read ({error})"),
+    };
+    let message =
+        format!("nothing is synced: {found}, and `git:` in the settings wants `{wanted}`");
+    let help = format!("`git switch {wanted}`, or change `git: {{branch: …}}` in kbsync.yaml");
+    Some(Failure {
+        code: ExitCode::Attention,
+        ..Failure::failed(anyhow::Error::msg(message)).help(help)
+    })
+}
+
+/// Scripts get a report of nothing, with the reason.
+fn refuse(context: &Context, request: &Request, failure: &Failure) -> Outcome {
+    let mut report = Report::new(request.dry_run);
+    report.outcome = Ending::Attention;
+    report.problems.push(Problem {
+        path: String::new(),
+        id: None,
+        message: failure.error.to_string(),
+    });
+    if context.out.json {
+        let failures = Vec::new();
+        report::print(context, &Worked { report, failures })?;
+    }
+    context.out.failure(failure);
+    Ok(failure.code)
+}

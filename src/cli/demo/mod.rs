@@ -1,0 +1,61 @@
+//! `kbsync demo`: a stand-in service, a mirror in a temporary folder, and what can happen between them.
+//!
+//! The commands are those of this program, with their real output; after each step both sides are looked
+//! at, and the demo fails when one is not as it was promised. `stage` is where it plays, `scenes` the play.
+
+mod scenes;
+mod stage;
+
+use super::{
+    Outcome, ask,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    print::{DIM, HELP},
+    sandbox::stopped,
+};
+use stage::Stage;
+
+/// Plays what can happen between a mirror and its service.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Keep the folder
+    #[arg(long)]
+    keep: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    if context.out.json {
+        return Err(Failure::usage(
+            "the demo is a play for people; it has no JSON",
+            "leave --json out: its exit code says whether every step checked out",
+        ));
+    }
+    let mut stage = Stage::build(context).await?;
+    let played = scenes::play(&mut stage).await;
+    if played.is_ok() && ask::possible() {
+        encore(context, &stage)?;
+        stopped().await;
+    }
+    let folder = stage.close(args.keep)?;
+    if let Some(folder) = folder {
+        context.out.note(format!("kept: {}", folder.display()));
+    }
+    played.map(|()| ExitCode::Done)
+}
+
+/// How to go on playing.
+fn encore(context: &Context, stage: &Stage<'_>) -> Result<(), Failure> {
+    for line in [
+        String::new(),
+        format!("{HELP}Your turn.{HELP:#} In another terminal:"),
+        format!("  cd {}", stage.mirror().display()),
+        format!("  export KBSYNC_TOKEN={}", stage.token()),
+        "  kbsync status".to_owned(),
+        format!("Be the colleague in the dashboard: {}/", stage.url()),
+        format!("{DIM}Ctrl-C ends it.{DIM:#}"),
+    ] {
+        context.out.line(line)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,366 @@
+//! The report of a cycle, for a person or as JSON.
+
+use super::{
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    print::{DIM, ERROR, GOOD, WARNING, escape},
+    session::Worked,
+};
+use crate::{
+    engine::report::{Ending, Line, Report, Status},
+    model::Side,
+    reconcile::plan::{Kind, Problem},
+};
+use anstyle::Style;
+
+/// Prints what a command did, and what went wrong with it.
+pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
+    let report = &worked.report;
+    if context.out.json {
+        context.out.json(report)?;
+    } else {
+        let text = shown(report);
+        if !text.is_empty() {
+            context.out.line(text)?;
+        }
+    }
+    for failure in &worked.failures {
+        context.out.failure(failure);
+    }
+    if let Some((kind, message)) = &report.stopped {
+        context.out.failure(&Failure::stopped(kind, message));
+    }
+    Ok(())
+}
+
+/// The exit code of a report (design, section 9).
+pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
+    let code = match report.outcome {
+        Ending::Done => ExitCode::Done,
+        Ending::Failed => ExitCode::Failed,
+        Ending::Attention => ExitCode::Attention,
+        Ending::Partial => ExitCode::Partial,
+        Ending::Retry => ExitCode::Retry,
+    };
+    if !report.dry_run {
+        return code;
+    }
+    match code {
+        ExitCode::Failed | ExitCode::Usage => code,
+        ExitCode::Retry if report.stopped.is_some() => code,
+        ExitCode::Done | ExitCode::Attention | ExitCode::Partial | ExitCode::Retry => {
+            if exit_code && !report.is_quiet() {
+                ExitCode::Failed
+            } else {
+                ExitCode::Done
+            }
+        }
+    }
+}
+
+fn shown(report: &Report) -> String {
+    let mut lines = action_lines(&report.actions);
+    let told = report.stopped.as_ref().map(|(_, message)| message.as_str());
+    let problems: Vec<&Problem> = report
+        .problems
+        .iter()
+        .filter(|problem| Some(problem.message.as_str()) != told && !is_failure(problem, report))
+        .collect();
+    lines.extend(problems.iter().map(|problem| problem_line(problem)));
+    let broken = told.is_some() || report.outcome == Ending::Failed;
+    if broken && lines.is_empty() {
+        return String::new();
+    }
+    lines.push(summary(report, problems.len(), broken));
+    lines.join("\n")
+}
+
+/// A failure of the machine is told on stderr, with its remedy.
+fn is_failure(problem: &Problem, report: &Report) -> bool {
+    report.outcome == Ending::Failed
+        && problem.message.starts_with("failed to ")
+        && problem.id.is_none()
+        && !problem.path.contains('/')
+}
+
+/// A file or folder that is left out, and why.
+pub(super) fn problem_line(problem: &Problem) -> String {
+    let path = escape(&problem.path);
+    let message = escape(&problem.message);
+    let gap = if path.is_empty() { "" } else { ": " };
+    format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
+}
+
+/// One line an action; a reason that several have in turn stands once, below them.
+pub(super) fn action_lines(actions: &[Line]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, line) in actions.iter().enumerate() {
+        lines.push(action_line(line));
+        let Some(reason) = &line.reason else { continue };
+        let again = actions
+            .get(index + 1)
+            .is_some_and(|next| next.status == line.status && next.reason.as_ref() == Some(reason));
+        if !again {
+            lines.push(format!("    {DIM}{}{DIM:#}", escape(reason)));
+        }
+    }
+    lines
+}
+
+fn action_line(line: &Line) -> String {
+    let (style, note) = match line.status {
+        Status::Done | Status::Planned => (style_of(line.action), ""),
+        Status::Held if line.action == Kind::Conflict => (WARNING, ""),
+        Status::Held => (WARNING, " held"),
+        Status::Failed => (ERROR, " failed"),
+        Status::Skipped => (WARNING, " later"),
+    };
+    let arrow = match (line.action, line.side) {
+        (Kind::Conflict, _) => "⚡",
+        (_, Side::Local) => "←",
+        (_, Side::Remote) => "→",
+        (_, Side::Both) => "↔",
+    };
+    let fields: Vec<_> = line.fields.iter().map(|field| field.key()).collect();
+    let fields = if fields.is_empty() {
+        String::new()
+    } else {
+        format!(" {DIM}({}){DIM:#}", fields.join(", "))
+    };
+    let (word, path) = (word(line.action), escape(&line.path));
+    format!("{style}{arrow} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
+}
+
+/// In a line, a category is known by its path.
+fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::CreateCategory => "create",
+        Kind::UpdateCategory => "update",
+        Kind::Create
+        | Kind::Update
+        | Kind::Move
+        | Kind::Delete
+        | Kind::Adopt
+        | Kind::Forget
+        | Kind::Merge
+        | Kind::Conflict
+        | Kind::Restore => kind.word(),
+    }
+}
+
+fn style_of(kind: Kind) -> Style {
+    match kind {
+        Kind::Delete => ERROR,
+        Kind::Conflict => WARNING,
+        Kind::Adopt | Kind::Forget => DIM,
+        Kind::Create
+        | Kind::Update
+        | Kind::Move
+        | Kind::Merge
+        | Kind::Restore
+        | Kind::CreateCategory
+        | Kind::UpdateCategory => GOOD,
+    }
+}
+
+/// What was done and what is left of the budget, in a line.
+fn summary(report: &Report, problems: usize, broken: bool) -> String {
+    let count =
+        |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();
+    let done = |line: &Line| matches!(line.status, Status::Done | Status::Planned);
+    let moves = |line: &Line| done(line) && !matches!(line.action, Kind::Adopt | Kind::Forget);
+    let here = count(&|line| moves(line) && line.side != Side::Remote);
+    let there = count(&|line| moves(line) && line.side != Side::Local);
+    let changes = count(&moves);
+    let mut parts = Vec::new();
+    if changes > 0 {
+        let sides = match (here, there) {
+            (0, _) => "on the service".to_owned(),
+            (_, 0) => "in the mirror".to_owned(),
+            (here, there) => format!("{here} in the mirror, {there} on the service"),
+        };
+        parts.push(format!("{} ({sides})", several(changes, "change")));
+    }
+    let mut add = |number: usize, word: &str| {
+        if number > 0 {
+            parts.push(word.replace('#', &number.to_string()));
+        }
+    };
+    let conflicts = count(&|line| line.status == Status::Held && line.action == Kind::Conflict);
+    add(
+        conflicts,
+        if conflicts == 1 {
+            "# conflict"
+        } else {
+            "# conflicts"
+        },
+    );
+    add(
+        count(&|line| line.status == Status::Held && line.action != Kind::Conflict),
+        "# held",
+    );
+    add(count(&|line| line.status == Status::Failed), "# failed");
+    add(
+        count(&|line| line.status == Status::Skipped),
+        "# left for later",
+    );
+    add(
+        count(&|line| done(line) && matches!(line.action, Kind::Adopt | Kind::Forget)),
+        "# noted",
+    );
+    add(
+        problems,
+        if problems == 1 {
+            "# problem"
+        } else {
+            "# problems"
+        },
+    );
+    let what = match (parts.is_empty(), broken) {
+        (true, true) => "Nothing was done".to_owned(),
+        (true, false) => "Both sides are equal".to_owned(),
+        (false, _) if report.dry_run => format!("Dry run, nothing was done: {}", parts.join(", ")),
+        (false, _) => parts.join(", "),
+    };
+    format!("{what}; {}", cost(report))
+}
+
+fn cost(report: &Report) -> String {
+    let requests = usize::try_from(report.requests.total).unwrap_or(usize::MAX);
+    format!(
+        "{DIM}{}, {} left this minute, {} today{DIM:#}",
+        several(requests, "request"),
+        grouped(report.budget.minute_left),
+        grouped(report.budget.day_left)
+    )
+}
+
+/// A number with its noun.
+pub(super) fn several(number: usize, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// A number with commas between the thousands.
+pub(super) fn grouped(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Field;
+
+    fn line(action: Kind, side: Side, path: &str, status: Status, reason: Option<&str>) -> Line {
+        Line {
+            action,
+            side,
+            path: path.into(),
+            id: None,
+            fields: vec![Field::Title],
+            status,
+            reason: reason.map(str::to_owned),
+            rule: None,
+        }
+    }
+
+    fn plain(report: &Report) -> String {
+        anstream::adapter::strip_str(&shown(report)).to_string()
+    }
+
+    #[test]
+    fn the_summary_counts_what_people_ask_for() {
+        let mut report = Report::new(false);
+        report.requests.total = 4;
+        report.budget.minute_left = 57;
+        report.budget.day_left = 1400;
+        assert_eq!(
+            plain(&report),
+            "Both sides are equal; 4 requests, 57 left this minute, 1,400 today"
+        );
+        report.actions = vec![
+            line(Kind::Update, Side::Remote, "a/1.html", Status::Done, None),
+            line(Kind::Create, Side::Local, "a/2.html", Status::Done, None),
+            line(
+                Kind::Conflict,
+                Side::Both,
+                "a/3.html",
+                Status::Held,
+                Some("both"),
+            ),
+            line(
+                Kind::Delete,
+                Side::Remote,
+                "a/4.html",
+                Status::Held,
+                Some("too many"),
+            ),
+            line(
+                Kind::Delete,
+                Side::Remote,
+                "a/5.html",
+                Status::Held,
+                Some("too many"),
+            ),
+        ];
+        assert_eq!(
+            plain(&report),
+            "→ update    a/1.html (title)\n\
+             ← create    a/2.html (title)\n\
+             ⚡ conflict  a/3.html (title)\n    both\n\
+             → delete    a/4.html (title) held\n\
+             → delete    a/5.html (title) held\n    too many\n\
+             2 changes (1 in the mirror, 1 on the service), 1 conflict, 2 held; \
+             4 requests, 57 left this minute, 1,400 today"
+        );
+    }
+
+    #[test]
+    fn a_dry_run_says_that_nothing_was_done() {
+        let mut report = Report::new(true);
+        report.actions = vec![line(
+            Kind::Delete,
+            Side::Local,
+            "a/1.html",
+            Status::Planned,
+            None,
+        )];
+        assert!(plain(&report).contains("Dry run, nothing was done: 1 change (in the mirror)"));
+        assert_eq!(code(&report, false), ExitCode::Done);
+        assert_eq!(code(&report, true), ExitCode::Failed);
+    }
+
+    #[test]
+    fn f140_what_others_wrote_cannot_steer_the_terminal() {
+        let mut report = Report::new(false);
+        report.actions = vec![line(
+            Kind::Update,
+            Side::Local,
+            "a/\u{1b}[2J.html",
+            Status::Failed,
+            Some("x\u{7}"),
+        )];
+        assert!(!plain(&report).contains(['\u{1b}', '\u{7}']));
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (1440, "1,440"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), shown);
+        }
+    }
+}

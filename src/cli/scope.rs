@@ -1,0 +1,177 @@
+//! Which workspaces a command is about, and which of their paths.
+
+use super::{context::Context, failure::Failure, paths::in_mirror};
+use crate::{
+    config::{Config, Root},
+    engine::open,
+    model::path::{CATEGORY_FILE, EXTENSION},
+    state::Store,
+};
+use std::path::{Path, PathBuf};
+
+/// A workspace of the mirror, and what of it a command is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Part {
+    /// Where it lives.
+    pub(super) root: Root,
+    /// Its folder below the mirror; empty when it is the mirror itself.
+    pub(super) prefix: String,
+    /// Files and category folders; empty: all of it.
+    pub(super) scope: Vec<String>,
+}
+
+impl Part {
+    /// All of a workspace.
+    fn whole(config: &Config, root: Root) -> Self {
+        Self {
+            prefix: open::prefix(config, &root),
+            root,
+            scope: Vec::new(),
+        }
+    }
+
+    /// What is left of a path below this workspace; `""` is the workspace itself.
+    fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
+        if self.prefix.is_empty() || path == self.prefix {
+            return Some(path.strip_prefix(&self.prefix).unwrap_or(path));
+        }
+        path.strip_prefix(&self.prefix)?.strip_prefix('/')
+    }
+
+    /// Tells whether a path is a folder above this workspace.
+    fn is_under(&self, path: &str) -> bool {
+        path.is_empty()
+            || self
+                .prefix
+                .strip_prefix(path)
+                .is_some_and(|rest| rest.starts_with('/'))
+    }
+}
+
+/// All workspaces of the mirror.
+pub(super) fn all(config: &Config) -> Vec<Part> {
+    config
+        .roots()
+        .into_iter()
+        .map(|root| Part::whole(config, root))
+        .collect()
+}
+
+/// The workspaces that the paths are in; all of them when there are no paths.
+pub(super) fn parts(
+    context: &Context,
+    config: &Config,
+    paths: &[PathBuf],
+) -> Result<Vec<Part>, Failure> {
+    let mut parts: Vec<(Part, bool, bool)> = all(config)
+        .into_iter()
+        .map(|part| (part, paths.is_empty(), paths.is_empty()))
+        .collect();
+    for path in paths {
+        let below = in_mirror(&config.mirror, &context.current, path)?;
+        let mut found = false;
+        for (part, wanted, whole) in &mut parts {
+            match part.below(&below) {
+                None if !part.is_under(&below) => continue,
+                None | Some("") => *whole = true,
+                Some(rest) => {
+                    let known = known(config, part, rest, path)?;
+                    part.scope.push(known);
+                }
+            }
+            (found, *wanted) = (true, true);
+        }
+        if !found {
+            return Err(Failure::usage(
+                format!("{} is in none of the workspaces' folders", path.display()),
+                "name a file or a category's folder in one of them",
+            ));
+        }
+    }
+    Ok(parts
+        .into_iter()
+        .filter(|(_, wanted, _)| *wanted)
+        .map(|(part, _, whole)| Part {
+            scope: if whole { Vec::new() } else { part.scope },
+            ..part
+        })
+        .collect())
+}
+
+/// The workspace and the path in it that one argument names.
+pub(super) fn part(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<(Part, String), Failure> {
+    let below = in_mirror(&config.mirror, &context.current, path)?;
+    all(config)
+        .into_iter()
+        .find_map(|part| {
+            let rest = part.below(&below)?.to_owned();
+            Some((part, rest))
+        })
+        .ok_or_else(|| {
+            Failure::usage(
+                format!("{} is in none of the workspaces' folders", path.display()),
+                "name a file in one of them",
+            )
+        })
+}
+
+/// A path that is in the mirror or in the state, as both know it. `.html` may be left out.
+fn known(config: &Config, part: &Part, rest: &str, written: &Path) -> Result<String, Failure> {
+    let depth = rest.split('/').count();
+    let on_disk = |path: &str| part.root.path.join(path).symlink_metadata().is_ok();
+    let with_ending = format!("{rest}{EXTENSION}");
+    let file =
+        depth == 2 && (rest.ends_with(EXTENSION) || rest.ends_with(&format!("/{CATEGORY_FILE}")));
+    let found = if depth == 2
+        && !file
+        && (on_disk(&with_ending) || in_state(config, part, &with_ending)?)
+    {
+        Some(with_ending)
+    } else if (depth == 1 && part.root.path.join(rest).is_dir())
+        || (file && on_disk(rest))
+        || (depth <= 2 && in_state(config, part, rest)?)
+    {
+        Some(rest.to_owned())
+    } else {
+        None
+    };
+    found.ok_or_else(|| {
+        if on_disk(rest) {
+            Failure::usage(
+                format!(
+                    "{} is no article and no category's folder",
+                    written.display()
+                ),
+                "name a category's folder, or an .html file directly in one",
+            )
+        } else {
+            Failure::usage(
+                format!(
+                    "{} is neither in the mirror nor known from an earlier sync",
+                    written.display()
+                ),
+                "check the path; `kbsync status` lists what changed",
+            )
+        }
+    })
+}
+
+fn in_state(config: &Config, part: &Part, path: &str) -> Result<bool, Failure> {
+    let binding = open::binding(config, &part.root);
+    let Some(store) = Store::open_read_only(&part.root.state, Some(&binding))? else {
+        return Ok(false);
+    };
+    let in_folder = |folder: &str| folder == path;
+    Ok(store
+        .articles()?
+        .iter()
+        .any(|row| in_folder(&row.place.folder) || row.place.to_string() == path)
+        || store
+            .categories()?
+            .iter()
+            .any(|row| row.folder.as_deref().is_some_and(in_folder)))
+}

@@ -1,0 +1,255 @@
+//! One command's work on the mirror: its lock, its client, its progress, and a cycle per workspace.
+
+use super::{
+    connect::connect_telling,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    progress::{Pace, Progress, Step},
+    scope::Part,
+};
+use crate::{
+    config::Config,
+    engine::{
+        self, Engine, Teller, open,
+        report::{Ending, Report},
+        settings::Request,
+    },
+    mirror::{RealDisk, lock},
+    reconcile::plan::Problem,
+    service::{
+        budget::Budget,
+        client::{Client, Notify, WaitNote},
+    },
+    state::Store,
+};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+/// A mirror at work.
+pub(super) struct Session<'c> {
+    context: &'c Context,
+    config: &'c Config,
+    client: Option<Client>,
+    bar: Arc<Mutex<Bar>>,
+    /// Held until the command is done.
+    locks: Vec<lock::Lock>,
+}
+
+/// A report, and what went wrong beyond it.
+#[derive(Debug)]
+pub(super) struct Worked {
+    /// All workspaces' reports in one.
+    pub(super) report: Report,
+    /// Failures of this machine: the state, the disk.
+    pub(super) failures: Vec<Failure>,
+}
+
+impl<'c> Session<'c> {
+    /// For a command that only looks: no lock, and nothing is written.
+    pub(super) fn reading(context: &'c Context, config: &'c Config) -> Result<Self, Failure> {
+        let bar = Arc::new(Mutex::new(Bar {
+            progress: Progress::new(context.out.shows_progress()),
+            budget: None,
+            per_minute: config.options.budget.per_minute,
+            per_unit: 0,
+        }));
+        let mut session = Self {
+            context,
+            config,
+            client: None,
+            bar,
+            locks: Vec::new(),
+        };
+        let client = session.connect()?;
+        session.client = Some(client);
+        Ok(session)
+    }
+
+    /// For a command that changes things: it has the mirror for itself.
+    pub(super) fn writing(
+        context: &'c Context,
+        config: &'c Config,
+        doing: &str,
+    ) -> Result<Self, Failure> {
+        let mut session = Self::reading(context, config)?;
+        for root in config.roots() {
+            if !root.path.is_dir() && Store::open_read_only(&root.state, None)?.is_none() {
+                lock::make_root(&root.path)?;
+            }
+            session.locks.push(lock::Lock::acquire(&root.path, doing)?);
+        }
+        Ok(session)
+    }
+
+    /// One cycle per workspace, and one report of all.
+    pub(super) async fn cycles(
+        &mut self,
+        parts: &[Part],
+        request: &Request,
+    ) -> Result<Worked, Failure> {
+        let mut worked = Worked {
+            report: Report::new(request.dry_run),
+            failures: Vec::new(),
+        };
+        for part in parts {
+            let request = Request {
+                scope: part.scope.clone(),
+                ..request.clone()
+            };
+            match self.cycle(part, &request).await {
+                Ok(report) => {
+                    let ends = report
+                        .stopped
+                        .as_ref()
+                        .is_some_and(|(kind, _)| kind.stops_all());
+                    worked.report.add(report);
+                    if ends {
+                        break;
+                    }
+                }
+                Err(failure) if failure.code == ExitCode::Usage => return Err(failure),
+                Err(failure) => worked.take(failure, part),
+            }
+        }
+        self.finish();
+        Ok(worked)
+    }
+
+    async fn cycle(&mut self, part: &Part, request: &Request) -> Result<Report, Failure> {
+        let mut engine = self.engine(part, request.dry_run)?;
+        let outcome = engine.cycle(request).await;
+        self.give_back(engine);
+        outcome.map_err(Failure::of)
+    }
+
+    /// An engine for a workspace.
+    pub(super) fn engine(
+        &mut self,
+        part: &Part,
+        read_only: bool,
+    ) -> Result<Engine<Client, RealDisk>, Failure> {
+        let client = match self.client.take() {
+            Some(client) => client,
+            None => self.connect()?,
+        };
+        let engine = if read_only {
+            open::reader(self.config, &part.root, client)
+        } else {
+            open::writer(self.config, &part.root, client)
+        };
+        Ok(engine.map_err(Failure::of)?.with_teller(self.teller()))
+    }
+
+    /// Takes an engine apart, for the next workspace.
+    pub(super) fn give_back(&mut self, engine: Engine<Client, RealDisk>) {
+        let (client, _disk, _store) = engine.into_parts();
+        self.client = Some(client);
+    }
+
+    /// The client, for a command that asks by itself.
+    pub(super) fn client(&self) -> Option<&Client> {
+        self.client.as_ref()
+    }
+
+    /// Takes the bar away.
+    pub(super) fn finish(&self) {
+        lock_bar(&self.bar).progress.finish();
+    }
+
+    fn connect(&self) -> Result<Client, Failure> {
+        let (bar, out) = (self.bar.clone(), self.context.out);
+        let notify: Notify = Arc::new(move |note: WaitNote| {
+            // In whole seconds: nobody waits by the millisecond.
+            let time = Duration::from_secs(note.wait.as_secs().max(1));
+            if out.shows_progress() {
+                lock_bar(&bar).wait(time, note.reason.to_string());
+            } else {
+                let wait = humantime::format_duration(time);
+                out.note(format!("{}: waiting {wait}", note.reason));
+            }
+        });
+        let client = connect_telling(self.context, self.config, notify)?;
+        lock_bar(&self.bar).budget = Some(client.budget().clone());
+        Ok(client)
+    }
+
+    fn teller(&self) -> Teller {
+        let bar = self.bar.clone();
+        Arc::new(move |progress| lock_bar(&bar).take(progress))
+    }
+}
+
+impl Worked {
+    /// Takes a failure of one workspace; the others go on.
+    fn take(&mut self, failure: Failure, part: &Part) {
+        let ending = if failure.code == ExitCode::Retry {
+            Ending::Retry
+        } else {
+            Ending::Failed
+        };
+        self.report.outcome = self.report.outcome.min(ending);
+        self.report.problems.push(Problem {
+            path: part.prefix.clone(),
+            id: None,
+            message: format!("{:#}", failure.error),
+        });
+        self.failures.push(failure);
+    }
+}
+
+/// The progress of a command, as the engine and the client tell it.
+struct Bar {
+    progress: Progress,
+    budget: Option<Budget>,
+    per_minute: u32,
+    per_unit: u32,
+}
+
+impl Bar {
+    fn take(&mut self, progress: engine::Progress) {
+        match progress {
+            engine::Progress::Phase {
+                name,
+                total,
+                requests,
+            } => {
+                self.per_unit = requests;
+                let step = Step::Phase {
+                    name: name.to_owned(),
+                    total,
+                };
+                let pace = self.pace();
+                self.progress.step(step, pace);
+            }
+            engine::Progress::Done(units) => {
+                let pace = self.pace();
+                self.progress.step(Step::Done(units), pace);
+            }
+        }
+    }
+
+    fn wait(&mut self, time: Duration, why: String) {
+        let pace = self.pace();
+        self.progress.step(Step::Waiting { time, why }, pace);
+    }
+
+    fn pace(&self) -> Pace {
+        let minute_left = match &self.budget {
+            Some(budget) if self.per_unit > 0 => budget.left().0,
+            Some(_) | None => 0,
+        };
+        Pace {
+            per_minute: self.per_minute,
+            minute_left,
+            per_unit: self.per_unit,
+        }
+    }
+}
+
+/// A panic elsewhere does not make the bar worse than it was.
+fn lock_bar(bar: &Mutex<Bar>) -> std::sync::MutexGuard<'_, Bar> {
+    bar.lock().unwrap_or_else(PoisonError::into_inner)
+}

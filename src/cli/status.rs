@@ -1,0 +1,248 @@
+//! `kbsync status`: what changed and what waits, from the mirror and the state alone.
+//!
+//! No request is made without `--remote`, no lock is taken, and nothing is written.
+
+use super::{
+    Outcome,
+    connect::budget_left,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
+    report::{self, grouped, problem_line},
+    scope,
+    session::Session,
+};
+use crate::{
+    config::{Config, Need},
+    engine::{
+        Clock as _, SystemClock, open,
+        settings::Request,
+        status::{self, Change, ChangeKind, Open, Status},
+    },
+    mirror::{RealDisk, lock::Lock},
+    model::{Side, Timestamp},
+    reconcile::snapshot::Direction,
+};
+use std::time::Duration;
+
+/// Shows where things stand.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Ask the service, and show both sides' changes
+    #[arg(long)]
+    remote: bool,
+    /// Exit with 1 when there is something to do
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let now = SystemClock.now();
+    let mut found = look(&config, now)?;
+    let mut stopped = None;
+    if args.remote {
+        let mut session = Session::reading(context, &config)?;
+        let request = Request {
+            dry_run: true,
+            ..Request::new(Direction::Both)
+        };
+        let worked = session.cycles(&scope::all(&config), &request).await?;
+        found.take_plan(&worked.report);
+        stopped = worked.report.stopped;
+        if let Some(failure) = worked.failures.into_iter().next() {
+            return Err(failure);
+        }
+    } else {
+        found.budget = budget_left(context, &config);
+    }
+    if context.out.json {
+        context.out.json(&found)?;
+    } else {
+        for line in shown(&found, now, busy(&config).as_deref()) {
+            context.out.line(line)?;
+        }
+    }
+    if let Some((kind, message)) = stopped {
+        return Err(Failure::stopped(&kind, &message));
+    }
+    let something = args.exit_code && !found.is_quiet();
+    Ok(if something {
+        ExitCode::Failed
+    } else {
+        ExitCode::Done
+    })
+}
+
+/// Looks at every workspace.
+fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
+    let mut all: Option<Status> = None;
+    for root in config.roots() {
+        let mut store = open::read_state(config, &root)?;
+        let disk = RealDisk::open(&root.path)?;
+        let one = status::status(&disk, &mut store, &open::settings(config, &root), now)
+            .map_err(Failure::of)?;
+        match &mut all {
+            Some(all) => all.add(one),
+            None => all = Some(one),
+        }
+    }
+    Ok(all.unwrap_or_else(Status::empty))
+}
+
+/// Who is at work on the mirror.
+fn busy(config: &Config) -> Option<String> {
+    let holder = |root: &crate::config::Root| Lock::holder(&root.path).ok().flatten();
+    let owner = config.roots().iter().find_map(holder)?;
+    Some(owner.to_string())
+}
+
+fn shown(status: &Status, now: Timestamp, busy: Option<&str>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let here = |change: &&Change| change.side != Some(Side::Remote);
+    let there = |change: &&Change| change.side == Some(Side::Remote);
+    section(
+        &mut lines,
+        "Changed in the mirror:",
+        status.changes.iter().filter(here).map(change_line),
+    );
+    section(
+        &mut lines,
+        "Changed on the service:",
+        status.changes.iter().filter(there).map(change_line),
+    );
+    section(
+        &mut lines,
+        "In conflict:",
+        open_lines(&status.conflicts).into_iter(),
+    );
+    section(
+        &mut lines,
+        "Held, until you decide:",
+        open_lines(&status.held).into_iter(),
+    );
+    section(
+        &mut lines,
+        "Not seen by readers:",
+        status.invisible.iter().map(|open| {
+            let (path, reason) = (escape(&open.path), escape(&open.reason));
+            format!("  {path} {DIM}({reason}){DIM:#}")
+        }),
+    );
+    section(
+        &mut lines,
+        "Left out:",
+        status
+            .problems
+            .iter()
+            .map(|problem| format!("  {}", problem_line(problem))),
+    );
+    if status.is_quiet() {
+        lines.push(if status.last_sync.is_some() {
+            "Nothing changed in the mirror since the last sync.".to_owned()
+        } else {
+            "Nothing was synced yet; `kbsync sync` begins.".to_owned()
+        });
+    }
+    if let Some(busy) = busy {
+        lines.push(format!("{busy} is at work."));
+    }
+    lines.push(ending(status, now));
+    lines
+}
+
+fn section(lines: &mut Vec<String>, title: &str, inside: impl Iterator<Item = String>) {
+    let mut inside = inside.peekable();
+    if inside.peek().is_some() {
+        lines.push(format!("{HELP}{title}{HELP:#}"));
+        lines.extend(inside);
+        lines.push(String::new());
+    }
+}
+
+fn change_line(change: &Change) -> String {
+    let style = match change.change {
+        ChangeKind::Created => GOOD,
+        ChangeKind::Modified | ChangeKind::Moved => WARNING,
+        ChangeKind::Deleted => ERROR,
+    };
+    let path = escape(&change.path);
+    let fields: Vec<_> = change.fields.iter().map(|field| field.key()).collect();
+    let fields = if fields.is_empty() {
+        String::new()
+    } else {
+        format!(" {DIM}({}){DIM:#}", fields.join(", "))
+    };
+    format!(
+        "  {style}{:<9}{style:#} {path}{fields}",
+        change.change.word()
+    )
+}
+
+/// A reason that several have in turn stands once, below them.
+fn open_lines(open: &[Open]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for (index, one) in open.iter().enumerate() {
+        let word = one.action.map_or_else(String::new, |action| {
+            format!("{WARNING}{:<9}{WARNING:#} ", action.word())
+        });
+        lines.push(format!("  {word}{}", escape(&one.path)));
+        let again = open
+            .get(index + 1)
+            .is_some_and(|next| next.reason == one.reason);
+        if !again && !one.reason.is_empty() {
+            lines.push(format!("    {DIM}{}{DIM:#}", escape(&one.reason)));
+        }
+    }
+    lines
+}
+
+fn ending(status: &Status, now: Timestamp) -> String {
+    let when = match status.last_sync.as_deref().and_then(moment) {
+        Some(then) => format!("last sync {}", ago(now.millis_since(then))),
+        None => "never synced".to_owned(),
+    };
+    format!(
+        "{DIM}{when}; {} requests left this minute, {} today{DIM:#}",
+        grouped(status.budget.minute_left),
+        grouped(status.budget.day_left)
+    )
+}
+
+fn moment(written: &str) -> Option<Timestamp> {
+    let moment = chrono::DateTime::parse_from_rfc3339(written).ok()?;
+    Some(Timestamp(moment.timestamp_millis()))
+}
+
+/// How long ago, in the largest unit that fits.
+fn ago(millis: u64) -> String {
+    let seconds = Duration::from_millis(millis).as_secs();
+    let (number, unit) = match seconds {
+        0..10 => return "just now".to_owned(),
+        10..60 => (seconds, "second"),
+        60..3600 => (seconds / 60, "minute"),
+        3600..86_400 => (seconds / 3600, "hour"),
+        _ => (seconds / 86_400, "day"),
+    };
+    let number = usize::try_from(number).unwrap_or(usize::MAX);
+    format!("{} ago", report::several(number, unit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_in_the_largest_unit() {
+        for (seconds, told) in [
+            (3, "just now"),
+            (59, "59 seconds ago"),
+            (60, "1 minute ago"),
+            (7200, "2 hours ago"),
+            (3 * 86_400, "3 days ago"),
+        ] {
+            assert_eq!(ago(seconds * 1000), told);
+        }
+    }
+}

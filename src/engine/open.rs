@@ -1,0 +1,90 @@
+//! From checked settings to an engine: for the commands and for the daemon.
+//!
+//! [`writer`] opens the state for changes; the caller holds the lock of the workspace's folder.
+//! [`reader`] changes nothing at all, makes nothing, and needs no lock: it is for a dry run.
+
+use super::settings::Settings;
+use super::{Clock, Engine, SystemClock};
+use crate::config::{self, Config, Root};
+use crate::mirror::disk::RealDisk;
+use crate::reconcile::guard::MaxDeletes;
+use crate::reconcile::snapshot::OnConflict;
+use crate::service::Service;
+use crate::state::store::Store;
+use crate::state::{Binding, StateError};
+
+/// The workspace that a state belongs to.
+pub fn binding(config: &Config, root: &Root) -> Binding {
+    Binding {
+        service: config.service.clone(),
+        workspace: root.workspace,
+    }
+}
+
+/// The folder of a workspace below the mirror, with `/` between names; empty when it is the mirror itself.
+pub fn prefix(config: &Config, root: &Root) -> String {
+    let below = root.path.strip_prefix(&config.mirror).unwrap_or(&root.path);
+    let names: Vec<_> = below
+        .components()
+        .map(|name| name.as_os_str().to_string_lossy())
+        .collect();
+    names.join("/")
+}
+
+/// What a cycle has to know of the settings.
+pub fn settings(config: &Config, root: &Root) -> Settings {
+    let options = &config.options;
+    Settings {
+        workspace: root.workspace,
+        prefix: prefix(config, root),
+        categories: config.categories.iter().copied().collect(),
+        guard_window: options.guard_window,
+        max_deletes: MaxDeletes {
+            count: options.max_deletes.count,
+            percent: options.max_deletes.percent,
+        },
+        on_conflict: match options.on_conflict {
+            config::OnConflict::Hold => OnConflict::Hold,
+            config::OnConflict::Local => OnConflict::Local,
+            config::OnConflict::Remote => OnConflict::Remote,
+        },
+        probe: options.probe,
+        new_enabled: options.new_articles.enabled,
+        new_draft: options.new_articles.draft,
+        keep_days: options.history.keep_days,
+        keep_versions: options.history.keep_versions,
+    }
+}
+
+/// Opens a workspace to change it. The caller holds the lock of its folder.
+pub fn writer<S: Service>(
+    config: &Config,
+    root: &Root,
+    service: S,
+) -> anyhow::Result<Engine<S, RealDisk>> {
+    let now = SystemClock.now();
+    Store::prepare(&root.state)?;
+    let store = Store::open(&root.state, &binding(config, root), now)?;
+    let disk = RealDisk::open(&root.path)?;
+    Ok(Engine::new(service, disk, store, settings(config, root)))
+}
+
+/// Opens a workspace to look at it. Where nothing was synced yet, the state is an empty one.
+pub fn reader<S: Service>(
+    config: &Config,
+    root: &Root,
+    service: S,
+) -> anyhow::Result<Engine<S, RealDisk>> {
+    let store = read_state(config, root)?;
+    let disk = RealDisk::open(&root.path)?;
+    Ok(Engine::new(service, disk, store, settings(config, root)))
+}
+
+/// The state of a workspace, for reading; an empty one where there is none.
+pub fn read_state(config: &Config, root: &Root) -> Result<Store, StateError> {
+    let binding = binding(config, root);
+    match Store::open_read_only(&root.state, Some(&binding))? {
+        Some(store) => Ok(store),
+        None => Store::in_memory(&binding),
+    }
+}

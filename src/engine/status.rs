@@ -1,0 +1,512 @@
+//! Where things stand, without asking the service: what changed in the mirror since both sides agreed,
+//! what waits for a person, what readers do not see.
+//!
+//! Nothing is written, no request is made, and no lock is needed: another process may be at work. Its JSON
+//! is a public interface (design, section 9); the schema is `examples/schema/status.schema.json`.
+
+use super::apply::LAST_POLL;
+use super::observe::{load_base, local};
+use super::report::{BudgetLeft, Line, Report, Status as Became};
+use super::settings::Settings;
+use super::spool::Spool;
+use super::waiting;
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, CategoryVersion, Field, Place, Side, Timestamp};
+use crate::reconcile::pairing::{self, Paired};
+use crate::reconcile::plan::{HoldRule, Kind, Problem};
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, RemoteSnapshot};
+use crate::state::store::Store;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How a side differs from what both last agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeKind {
+    /// It is new.
+    Created,
+    /// Its words changed.
+    Modified,
+    /// Its place or address changed, perhaps with its words.
+    Moved,
+    /// It is gone.
+    Deleted,
+}
+
+impl ChangeKind {
+    /// The word as it is printed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Created => "created",
+            Self::Modified => "modified",
+            Self::Moved => "moved",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+/// A change since both sides agreed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Change {
+    /// The path in the mirror.
+    pub path: String,
+    /// The article or category, once it has an id.
+    pub id: Option<String>,
+    /// What happened to it.
+    pub change: ChangeKind,
+    /// The fields that changed.
+    pub fields: Vec<Field>,
+    /// The side that changed, where both were looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
+}
+
+/// Something that stands open.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
+pub struct Open {
+    /// The path in the mirror.
+    pub path: String,
+    /// The article, once it has an id.
+    pub id: Option<ArticleId>,
+    /// The action that waits, where one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub action: Option<Kind>,
+    /// The side that it would change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub side: Option<Side>,
+    /// Why, and what to do.
+    pub reason: String,
+    /// Since when, in RFC 3339.
+    pub since: Option<String>,
+}
+
+/// The daemon that keeps a mirror.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Daemon {
+    /// Its process.
+    pub pid: u32,
+    /// When it started, in RFC 3339.
+    pub since: String,
+    /// When it asks the service next, in RFC 3339.
+    pub next_poll: Option<String>,
+}
+
+/// Where things stand.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Status {
+    /// The version of this form.
+    pub version: u32,
+    /// What changed.
+    pub changes: Vec<Change>,
+    /// Articles of which a person has to choose a version.
+    pub conflicts: Vec<Open>,
+    /// Actions that wait for a person.
+    pub held: Vec<Open>,
+    /// Articles that readers do not see.
+    pub invisible: Vec<Open>,
+    /// Files that are left out, and why.
+    pub problems: Vec<Problem>,
+    /// What is left of the budget.
+    pub budget: BudgetLeft,
+    /// When the service was last listed whole, in RFC 3339.
+    pub last_sync: Option<String>,
+    /// The daemon, while one runs.
+    pub daemon: Option<Daemon>,
+}
+
+/// A refusal is shown for as long as it keeps the same from being sent, in milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Looks at one workspace.
+///
+/// # Errors
+///
+/// When the mirror or the state cannot be read.
+pub fn status<D: Disk>(
+    disk: &D,
+    store: &mut Store,
+    settings: &Settings,
+    now: Timestamp,
+) -> anyhow::Result<Status> {
+    let base = load_base(store)?;
+    let mut spool = Spool::new(true, now);
+    let scanned = local::scan(disk, store, &base, &mut spool)?;
+    let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
+    let open = open_conflicts(&base, &scanned.snapshot);
+    let changes = changes(&base, &scanned.snapshot, &paired);
+    let held = held(&base, store, &open, &changes, now)?;
+    let mut problems = paired.problems;
+    problems.extend(scanned.problems);
+    problems.sort();
+    problems.dedup();
+    let mut status = Status {
+        version: 1,
+        changes,
+        conflicts: open.into_values().collect(),
+        held,
+        invisible: invisible(&base),
+        problems,
+        budget: BudgetLeft::default(),
+        last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
+        daemon: None,
+    };
+    status.sort();
+    status.put_below(&settings.prefix);
+    Ok(status)
+}
+
+impl Status {
+    /// Nothing at all.
+    pub fn empty() -> Self {
+        Self {
+            version: 1,
+            changes: Vec::new(),
+            conflicts: Vec::new(),
+            held: Vec::new(),
+            invisible: Vec::new(),
+            problems: Vec::new(),
+            budget: BudgetLeft::default(),
+            last_sync: None,
+            daemon: None,
+        }
+    }
+
+    /// Adds another workspace of the same mirror. The older look at the service counts for both.
+    pub fn add(&mut self, other: Self) {
+        self.changes.extend(other.changes);
+        self.conflicts.extend(other.conflicts);
+        self.held.extend(other.held);
+        self.invisible.extend(other.invisible);
+        self.problems.extend(other.problems);
+        // RFC 3339 in UTC is in the order of its moments.
+        self.last_sync = match (self.last_sync.take(), other.last_sync) {
+            (Some(one), Some(two)) => Some(one.min(two)),
+            (None, _) | (_, None) => None,
+        };
+    }
+
+    /// Takes what a dry run found: both sides' changes, and what would wait.
+    pub fn take_plan(&mut self, report: &Report) {
+        let both: Vec<Change> = report.actions.iter().flat_map(changes_behind).collect();
+        self.changes = both;
+        let line_of = |line: &Line| Open {
+            path: line.path.clone(),
+            id: line.id,
+            action: Some(line.action),
+            side: Some(line.side),
+            reason: line.reason.clone().unwrap_or_default(),
+            since: None,
+        };
+        let known = |open: &[Open], line: &Line| open.iter().any(|one| one.path == line.path);
+        for line in report
+            .actions
+            .iter()
+            .filter(|line| line.status == Became::Held)
+        {
+            if line.action == Kind::Conflict {
+                if !known(&self.conflicts, line) {
+                    self.conflicts.push(line_of(line));
+                }
+            } else if !known(&self.held, line) {
+                self.held.push(line_of(line));
+            }
+        }
+        self.problems.extend(report.problems.iter().cloned());
+        self.problems.sort();
+        self.problems.dedup();
+        self.budget = report.budget;
+        self.sort();
+    }
+
+    /// Tells whether there is something to do.
+    pub fn is_quiet(&self) -> bool {
+        self.changes.is_empty()
+            && self.conflicts.is_empty()
+            && self.held.is_empty()
+            && self.problems.is_empty()
+    }
+
+    fn sort(&mut self) {
+        self.changes.sort();
+        for list in [&mut self.conflicts, &mut self.held, &mut self.invisible] {
+            list.sort();
+        }
+    }
+
+    fn put_below(&mut self, prefix: &str) {
+        if prefix.is_empty() {
+            return;
+        }
+        let open = [&mut self.conflicts, &mut self.held, &mut self.invisible];
+        let paths = open.into_iter().flatten().map(|open| &mut open.path);
+        let paths = paths.chain(self.changes.iter_mut().map(|change| &mut change.path));
+        let paths = paths.chain(self.problems.iter_mut().map(|problem| &mut problem.path));
+        for path in paths {
+            format!("{prefix}/{path}")
+                .trim_end_matches('/')
+                .clone_into(path);
+        }
+    }
+}
+
+/// When the service was last listed whole.
+pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
+    let written = store.meta(LAST_POLL)?;
+    Ok(written
+        .and_then(|millis| millis.parse().ok())
+        .map(Timestamp))
+}
+
+/// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
+fn open_conflicts(base: &Base, local: &LocalSnapshot) -> BTreeMap<ArticleId, Open> {
+    let stands = |place: &Place, copy: Option<&String>| {
+        copy.is_none_or(|copy| local.copies.contains(&Place::new(&place.folder, copy)))
+            || local.unreadable.contains(&place.folder)
+    };
+    base.conflicts
+        .values()
+        .filter(|row| stands(&row.place, row.copy.as_ref()))
+        .map(|row| {
+            let way_out = row.copy.as_ref().map_or_else(
+                || "`kbsync resolve --keep local` creates it anew, `--keep remote` removes the file".to_owned(),
+                |copy| format!("edit the file and delete {copy}, or use `kbsync resolve`"),
+            );
+            let open = Open {
+                path: row.place.to_string(),
+                id: Some(row.id),
+                action: None,
+                side: None,
+                reason: format!("{}; {way_out}", row.reason),
+                since: Some(row.at.to_rfc3339()),
+            };
+            (row.id, open)
+        })
+        .collect()
+}
+
+fn changes(base: &Base, local: &LocalSnapshot, paired: &Paired) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for row in base.articles.values() {
+        if paired.unknown.contains_key(&row.id) {
+            continue;
+        }
+        match paired.files.get(&row.id) {
+            Some(file) => changes.extend(edited(row, file)),
+            None => changes.push(Change {
+                path: row.place.to_string(),
+                id: Some(row.id.to_string()),
+                change: ChangeKind::Deleted,
+                fields: Vec::new(),
+                side: None,
+            }),
+        }
+    }
+    let strangers = paired
+        .files
+        .iter()
+        .filter(|(id, _)| !base.articles.contains_key(id) && !base.conflicts.contains_key(id))
+        .map(|(_, file)| file);
+    for file in strangers.chain(&paired.fresh) {
+        changes.push(Change {
+            path: file.place.to_string(),
+            id: file.id.map(|id| id.to_string()),
+            change: ChangeKind::Created,
+            fields: Vec::new(),
+            side: None,
+        });
+    }
+    changes.extend(category_changes(base, local, paired));
+    changes
+}
+
+fn edited(row: &ArticleRow, file: &LocalFile) -> Option<Change> {
+    let mut fields = file.version.differing(&row.local);
+    if file.flags.enabled != row.file_flags.enabled {
+        fields.push(Field::Enabled);
+    }
+    if file.flags.draft != row.file_flags.draft {
+        fields.push(Field::Draft);
+    }
+    let moved = file.place != row.place
+        || fields.contains(&Field::Slug)
+        || fields.contains(&Field::Category);
+    if fields.is_empty() && !moved {
+        return None;
+    }
+    // A folder that was renamed takes its files along; that is the category's change.
+    let with_folder = fields.is_empty() && file.place.file == row.place.file;
+    (!with_folder).then(|| Change {
+        path: file.place.to_string(),
+        id: Some(row.id.to_string()),
+        change: if moved {
+            ChangeKind::Moved
+        } else {
+            ChangeKind::Modified
+        },
+        fields,
+        side: None,
+    })
+}
+
+fn category_changes(base: &Base, local: &LocalSnapshot, paired: &Paired) -> Vec<Change> {
+    let mut changes = Vec::new();
+    for (id, category) in &paired.categories {
+        let Some(row) = base.categories.get(id) else {
+            changes.push(Change {
+                path: category.folder.clone(),
+                id: category.id.map(|id| id.to_string()),
+                change: ChangeKind::Created,
+                fields: Vec::new(),
+                side: None,
+            });
+            continue;
+        };
+        let mut fields = Vec::new();
+        if let Some(version) = &category.version {
+            fields.extend(
+                CategoryVersion::FIELDS
+                    .into_iter()
+                    .filter(|field| version.get(*field) != row.local.get(*field)),
+            );
+        }
+        let moved = row
+            .folder
+            .as_ref()
+            .is_some_and(|folder| *folder != category.folder);
+        if moved || !fields.is_empty() {
+            changes.push(Change {
+                path: category.folder.clone(),
+                id: Some(id.to_string()),
+                change: if moved {
+                    ChangeKind::Moved
+                } else {
+                    ChangeKind::Modified
+                },
+                fields,
+                side: None,
+            });
+        }
+    }
+    let gone = base.categories.values().filter_map(|row| {
+        let folder = row.folder.as_ref()?;
+        let there = paired.categories.contains_key(&row.id)
+            || local.unreadable.contains(folder)
+            || local.unready_categories.contains(folder)
+            || local.top.contains(&crate::model::path::fold(folder));
+        (!there).then(|| Change {
+            path: folder.clone(),
+            id: Some(row.id.to_string()),
+            change: ChangeKind::Deleted,
+            fields: Vec::new(),
+            side: None,
+        })
+    });
+    changes.extend(gone);
+    changes
+}
+
+/// What was held when last looked at, and what the service refused.
+fn held(
+    base: &Base,
+    store: &Store,
+    conflicts: &BTreeMap<ArticleId, Open>,
+    changes: &[Change],
+    now: Timestamp,
+) -> anyhow::Result<Vec<Open>> {
+    let mut open: Vec<Open> = waiting::held(store)?
+        .into_iter()
+        .filter(|held| held.rule != Some(HoldRule::Refused))
+        .filter(|held| {
+            let row = held.id.is_some_and(|id| base.conflicts.contains_key(&id));
+            let shown = held.id.is_some_and(|id| conflicts.contains_key(&id));
+            held.action != Kind::Conflict || (!row && !shown)
+        })
+        .map(|held| Open {
+            path: held.path,
+            id: held.id,
+            action: Some(held.action),
+            side: Some(held.side),
+            reason: held.reason,
+            since: Some(held.since.to_rfc3339()),
+        })
+        .collect();
+    let paths: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    for parked in store.parked()?.into_values() {
+        let rest = parked.key.split_once(' ').map_or("", |(_, rest)| rest);
+        let id = rest.parse::<ArticleId>().ok();
+        let path = match id.and_then(|id| base.articles.get(&id)) {
+            Some(row) => row.place.to_string(),
+            None => rest.to_owned(),
+        };
+        if now.millis_since(parked.at) < DAY && paths.contains(path.as_str()) {
+            open.push(Open {
+                path,
+                id,
+                action: None,
+                side: Some(Side::Remote),
+                reason: format!(
+                    "the service refused it ({}); it is tried again when it changes, or after a day",
+                    parked.reason
+                ),
+                since: Some(parked.at.to_rfc3339()),
+            });
+        }
+    }
+    Ok(open)
+}
+
+fn invisible(base: &Base) -> Vec<Open> {
+    let why = |row: &ArticleRow| match row.visibility {
+        Visibility::Published => None,
+        Visibility::Unpublished if row.remote_flags.draft == Some(true) => Some("a draft"),
+        Visibility::Unpublished => Some("disabled"),
+        Visibility::NotVisible => Some("left the listing, and nothing said why"),
+        Visibility::Gone => Some("deleted on the service"),
+    };
+    base.articles
+        .values()
+        .filter_map(|row| {
+            Some(Open {
+                path: row.place.to_string(),
+                id: Some(row.id),
+                action: None,
+                side: None,
+                reason: why(row)?.to_owned(),
+                since: row.asked.map(Timestamp::to_rfc3339),
+            })
+        })
+        .collect()
+}
+
+/// The changes that an action answers to, on the side where they were made.
+fn changes_behind(line: &Line) -> Vec<Change> {
+    let change = |change: ChangeKind, side: Side| Change {
+        path: line.path.clone(),
+        id: line.id.map(|id| id.to_string()),
+        change,
+        fields: line.fields.clone(),
+        side: Some(side),
+    };
+    let maker = match line.side {
+        Side::Local => Side::Remote,
+        Side::Remote => Side::Local,
+        Side::Both => Side::Both,
+    };
+    match line.action {
+        Kind::Create | Kind::CreateCategory => vec![change(ChangeKind::Created, maker)],
+        Kind::Update | Kind::UpdateCategory => vec![change(ChangeKind::Modified, maker)],
+        Kind::Move => vec![change(ChangeKind::Moved, maker)],
+        Kind::Delete => vec![change(ChangeKind::Deleted, maker)],
+        Kind::Merge => vec![
+            change(ChangeKind::Modified, Side::Local),
+            change(ChangeKind::Modified, Side::Remote),
+        ],
+        Kind::Restore => vec![
+            change(ChangeKind::Deleted, Side::Local),
+            change(ChangeKind::Modified, Side::Remote),
+        ],
+        // Both sides are equal, or it is among the conflicts.
+        Kind::Adopt | Kind::Forget | Kind::Conflict => Vec::new(),
+    }
+}

@@ -1,0 +1,105 @@
+//! What waits for a person is remembered, so that `kbsync status` can tell without asking the service.
+//!
+//! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
+//! only, says nothing about the rest: what was held there is still held.
+
+use super::Engine;
+use super::report::{Report, Status};
+use super::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::{ArticleId, Side, Timestamp};
+use crate::reconcile::plan::{HoldRule, Kind};
+use crate::reconcile::snapshot::Direction;
+use crate::service::Service;
+use crate::state::store::Store;
+use serde::{Deserialize, Serialize};
+
+/// The key of the state under which the held actions are.
+pub(super) const HELD: &str = "held";
+
+/// An action that waits.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Held {
+    /// The path in the mirror.
+    pub(super) path: String,
+    /// The article, once it has an id.
+    pub(super) id: Option<ArticleId>,
+    /// The word for it.
+    pub(super) action: Kind,
+    /// The side that it would change.
+    pub(super) side: Side,
+    /// Why it waits, and what to do.
+    pub(super) reason: String,
+    /// Which guard holds it.
+    pub(super) rule: Option<HoldRule>,
+    /// Since when.
+    pub(super) since: Timestamp,
+}
+
+/// Reads what was held at the end of the last cycle.
+pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
+    let written = store.meta(HELD)?;
+    // A later version may write it in another way: then the next cycle writes it anew.
+    Ok(written
+        .and_then(|text| serde_json::from_str(&text).ok())
+        .unwrap_or_default())
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// What is held after a cycle, as it is written.
+    pub(super) fn still_held(
+        &self,
+        request: &Request,
+        report: &Report,
+        now: Timestamp,
+    ) -> anyhow::Result<String> {
+        let before = held(&self.store)?;
+        let policy = self.policy(request);
+        let looked_at = |held: &Held| {
+            let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
+            let in_scope = if file.is_empty() {
+                policy.covers_folder(folder)
+            } else {
+                policy.covers(&crate::model::Place::new(folder, file))
+            };
+            let in_direction = match (request.direction, held.side) {
+                (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,
+                (Direction::Pull, side) => side == Side::Local,
+                (Direction::Push, side) => side == Side::Remote,
+            };
+            in_scope && in_direction
+        };
+        let since = |path: &str, action: Kind| {
+            before
+                .iter()
+                .find(|held| held.path == path && held.action == action)
+                .map_or(now, |held| held.since)
+        };
+        let mut after: Vec<Held> = report
+            .actions
+            .iter()
+            .filter(|line| line.status == Status::Held)
+            .map(|line| Held {
+                path: line.path.clone(),
+                id: line.id,
+                action: line.action,
+                side: line.side,
+                reason: line.reason.clone().unwrap_or_default(),
+                rule: line.rule,
+                since: since(&line.path, line.action),
+            })
+            .collect();
+        let rest: Vec<Held> = before
+            .iter()
+            .filter(|held| !looked_at(held))
+            .filter(|held| {
+                !after
+                    .iter()
+                    .any(|new| new.path == held.path && new.action == held.action)
+            })
+            .cloned()
+            .collect();
+        after.extend(rest);
+        Ok(serde_json::to_string(&after)?)
+    }
+}

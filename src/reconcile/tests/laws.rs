@@ -1,0 +1,150 @@
+//! What is true of every plan, whatever the world.
+
+use super::small::Small;
+use crate::model::path::fold;
+use crate::model::{ArticleId, Place};
+use crate::reconcile::pairing::Paired;
+use crate::reconcile::plan::{Key, Outcome, Plan, Step};
+use crate::reconcile::snapshot::{Keep, OnConflict, Remote};
+use crate::reconcile::{World, unaccounted};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Asserts all of it.
+pub(super) fn check(world: &Small, paired: &Paired, plan: &Plan) {
+    books(world, paired, plan);
+    deletions(world, paired, plan);
+    direction(world, plan);
+    one_action_an_article(plan);
+    names(world, plan);
+}
+
+/// Every key has one outcome, and nothing else has one; what is held says so.
+fn books(world: &Small, paired: &Paired, plan: &Plan) {
+    let input = World {
+        base: &world.base,
+        local: &world.local,
+        paired,
+        remote: &world.remote,
+        bodies: &world.bodies,
+        policy: &world.policy,
+    };
+    assert_eq!(unaccounted(&input, plan), []);
+    let ids: BTreeSet<ArticleId> = world
+        .base
+        .articles
+        .keys()
+        .chain(world.remote.articles.keys())
+        .chain(paired.files.keys())
+        .chain(paired.unknown.keys())
+        .copied()
+        .collect();
+    assert_eq!(plan.outcomes.len(), ids.len() + paired.fresh.len());
+    for action in &plan.actions {
+        let Some(id) = action.id else { continue };
+        let outcome = plan.outcomes.get(&Key::Article(id));
+        let wanted = if action.held.is_some() {
+            Outcome::Held
+        } else {
+            Outcome::Planned
+        };
+        assert_eq!(outcome, Some(&wanted), "{action}");
+    }
+    for settle in &plan.records {
+        let outcome = plan.outcomes.get(&Key::Article(settle.id));
+        assert_eq!(outcome, Some(&Outcome::Recorded));
+    }
+}
+
+/// Deletions have a base row and a side that is as the base says.
+fn deletions(world: &Small, paired: &Paired, plan: &Plan) {
+    for action in &plan.actions {
+        match &action.step {
+            Step::DeleteArticle { id, seen, .. } => {
+                let row = world.base.articles.get(id).expect("a base row");
+                assert_eq!(seen.version, row.remote, "{action}");
+                assert!(!paired.files.contains_key(id) && !paired.unknown.contains_key(id));
+                assert!(matches!(
+                    world.remote.articles.get(id),
+                    Some(Remote::Present(_))
+                ));
+                assert!(!world.local.files.iter().any(|file| file.place == row.place));
+            }
+            Step::RemoveFile { id, version, .. } => {
+                let resolved = world.policy.resolve.get(id) == Some(&Keep::Remote);
+                let chosen = resolved || world.policy.on_conflict == OnConflict::Remote;
+                assert_eq!(world.remote.articles.get(id), Some(&Remote::Gone));
+                assert!(!paired.unknown.contains_key(id));
+                let row = world.base.articles.get(id);
+                assert!(row.is_some() || resolved, "no base, no deletion: {action}");
+                assert!(
+                    chosen || row.is_some_and(|row| row.local == *version),
+                    "an edited file goes: {action}"
+                );
+            }
+            Step::Forget { id } => assert!(world.base.articles.contains_key(id)),
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::CreateArticle { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+}
+
+/// `pull` sends nothing, and `push` changes no words in the mirror.
+fn direction(world: &Small, plan: &Plan) {
+    let (pulls, pushes) = (
+        world.policy.direction.pulls(),
+        world.policy.direction.pushes(),
+    );
+    for action in plan.actions.iter().filter(|action| action.held.is_none()) {
+        assert!(pushes || !action.sends(), "{action}");
+        match &action.step {
+            Step::Settle(settle) if !pulls => {
+                assert_eq!(settle.from.as_ref(), Some(&settle.to), "{action}");
+                assert_eq!(settle.had.as_ref(), Some(&settle.file), "{action}");
+            }
+            Step::RemoveFile { .. } => assert!(pulls, "{action}"),
+            Step::DeleteArticle { .. } => assert!(pushes, "{action}"),
+            Step::SettleCategory(settle) if !pulls => {
+                assert_eq!(settle.from, settle.to, "{action}");
+                assert!(!settle.write, "{action}");
+            }
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::CreateArticle { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+}
+
+fn one_action_an_article(plan: &Plan) {
+    let mut seen: BTreeMap<ArticleId, usize> = BTreeMap::new();
+    for action in &plan.actions {
+        if let (Some(id), false) = (action.id, matches!(action.step, Step::ParkSlug { .. })) {
+            *seen.entry(id).or_default() += 1;
+        }
+    }
+    seen.retain(|_, count| *count > 1);
+    assert_eq!(seen, BTreeMap::new());
+}
+
+/// No two actions put a file at one name, whatever its case.
+fn names(world: &Small, plan: &Plan) {
+    let folded = |place: &Place| (fold(&place.folder), fold(&place.file));
+    let mut written = BTreeSet::new();
+    for action in plan.actions.iter().filter(|action| action.held.is_none()) {
+        if let Step::Settle(settle) = &action.step {
+            assert!(written.insert(folded(&settle.to)), "{action}");
+            let moves = settle.from.as_ref() != Some(&settle.to);
+            let copied = world.local.copies.contains(&settle.to);
+            assert!(!(moves && copied), "{action}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! Many worlds: every combination for one article, and random ones with several.
+//!
+//! A world is written as its three lines, so that a failure can be read and run again by itself.
+
+use super::small::{Small, body};
+use crate::model::Place;
+use crate::reconcile::plan::Plan;
+use crate::reconcile::snapshot::{Direction, OnConflict, Remote};
+use proptest::prelude::*;
+use std::collections::BTreeSet;
+
+const DIRECTIONS: [Direction; 3] = [Direction::Both, Direction::Pull, Direction::Push];
+const POLICIES: [OnConflict; 3] = [OnConflict::Hold, OnConflict::Local, OnConflict::Remote];
+
+/// Carries plans out until nothing is left to do but what waits; that takes two rounds at most.
+fn settle(world: &mut Small) -> Plan {
+    for _ in 0..2 {
+        let plan = world.plan();
+        world.apply(&plan);
+    }
+    let plan = world.plan();
+    let open: Vec<String> = plan
+        .actions
+        .iter()
+        .filter(|action| action.held.is_none())
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(open, Vec::<String>::new(), "not done after two rounds");
+    assert_eq!(plan.records, [], "rows still change after two rounds");
+    assert_eq!(
+        plan.category_records,
+        [],
+        "rows still change after two rounds"
+    );
+    plan
+}
+
+/// Every word of an edit is on one of the two sides afterwards.
+fn survives(world: &Small, edits: &BTreeSet<String>) {
+    let mut said = String::new();
+    let mut say = |version: &crate::model::Version| {
+        said.push_str(&format!(
+            "{} {} {}\n",
+            version.title, version.introtext, world.bodies[&version.text]
+        ));
+    };
+    for file in &world.local.files {
+        say(&file.version);
+    }
+    for entry in world.remote.articles.values() {
+        if let Remote::Present(seen) = entry {
+            say(&seen.version);
+        }
+    }
+    let here = world
+        .local
+        .categories
+        .iter()
+        .filter_map(|category| category.version.as_ref());
+    for version in here.chain(world.categories.values().map(|(version, _)| version)) {
+        said.push_str(&format!("{}\n", version.name));
+    }
+    for edit in edits {
+        assert!(
+            said.contains(edit.as_str()),
+            "{edit} is lost; there is\n{said}"
+        );
+    }
+}
+
+/// Runs one world through all that is to be true of it.
+fn run(mut world: Small, edits: &BTreeSet<String>) {
+    settle(&mut world);
+    survives(&world, edits);
+}
+
+/// The words of edits that no rule may lose: those of the side that does not lose conflicts.
+fn edits(lines: [&str; 2], policy: OnConflict) -> BTreeSet<String> {
+    let kept = match policy {
+        OnConflict::Hold => ["L", "R"].as_slice(),
+        OnConflict::Local => &["L"],
+        OnConflict::Remote => &["R"],
+    };
+    lines
+        .iter()
+        .flat_map(|line| line.split([' ', '=', '+', ';']))
+        .filter(|word| kept.iter().any(|mark| word.starts_with(mark)))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_combination_of_one_article() {
+    const LOCAL: [&str; 17] = [
+        "a -",
+        "a ?",
+        "a",
+        "a title=La",
+        "a title=Same",
+        "a title=Lb text=Lc+two+three",
+        "a in=two",
+        "a slug=x",
+        "a noid",
+        "a noid title=La",
+        "a id=a",
+        "a id=a title=La",
+        "a off",
+        "a draft",
+        "a in=fresh",
+        "a slug=x file=a",
+        "a in=two title=La",
+    ];
+    const REMOTE: [&str; 15] = [
+        "a -",
+        "a gone",
+        "a hidden",
+        "a unread",
+        "a",
+        "a rev",
+        "a title=Ra",
+        "a text=one+two+Rb",
+        "a in=two",
+        "a slug=y",
+        "a slug=x",
+        "a unpublished",
+        "a unpublished title=Ra",
+        "a in=three",
+        "a in=two slug=x title=Same",
+    ];
+    let mut worlds = 0;
+    let mut bad = Vec::new();
+    for base in ["", "two/; a", "two/; a unpublished", "two/; a file=chosen"] {
+        for local in LOCAL {
+            for remote in REMOTE {
+                for direction in DIRECTIONS {
+                    for policy in POLICIES {
+                        let world = Small::new(base, local, remote)
+                            .direction(direction)
+                            .on_conflict(policy);
+                        let edits = edits([local, remote], policy);
+                        let lines =
+                            format!("{base:?}, {local:?}, {remote:?}, {direction:?}, {policy:?}");
+                        worlds += 1;
+                        if let Err(panic) =
+                            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                                run(world, &edits)
+                            }))
+                        {
+                            let m = panic.downcast_ref::<String>().cloned().unwrap_or_default();
+                            bad.push(format!("{lines}: {m}"));
+                        }
+                    }
+                }
+            }
+        }
+    }
+    eprintln!("{} bad of {worlds}", bad.len());
+    for b in bad.iter().step_by((bad.len() / 30).max(1)) {
+        eprintln!("{b}");
+    }
+    assert!(bad.is_empty());
+    assert_eq!(worlds, 4 * LOCAL.len() * REMOTE.len() * 9);
+}
+
+/// Says which world it was when a test fails.
+fn tell(lines: &str, test: impl FnOnce()) {
+    if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(test)) {
+        eprintln!("in the world {lines}");
+        std::panic::resume_unwind(panic);
+    }
+}
+
+/// What may happen to one article here, in words; `#` stands for its number.
+const HERE: [&str; 22] = [
+    "",
+    "",
+    "",
+    "",
+    "-",
+    "?",
+    "title=L#",
+    "intro=L#",
+    "text=L#+two+three",
+    "text=one+two+L#",
+    "slug=a",
+    "slug=b",
+    "slug=x#",
+    "slug=a file=c#",
+    "in=one",
+    "in=two",
+    "in=fresh",
+    "noid",
+    "noid title=L#",
+    "off",
+    "title=Same",
+    "slug=b title=L#",
+];
+/// The same there.
+const THERE: [&str; 22] = [
+    "",
+    "",
+    "",
+    "",
+    "gone",
+    "hidden",
+    "unread",
+    "-",
+    "rev",
+    "title=R#",
+    "intro=R#",
+    "text=R#+two+three",
+    "text=one+two+R#",
+    "slug=a",
+    "slug=b",
+    "slug=y#",
+    "in=one",
+    "in=two",
+    "in=three",
+    "unpublished",
+    "title=Same",
+    "slug=b title=R#",
+];
+const CATEGORY_HERE: [&str; 8] = [
+    "",
+    "",
+    "",
+    "folder=uno",
+    "name=L#",
+    "noyaml",
+    "-",
+    "folder=zwei name=L#",
+];
+const CATEGORY_THERE: [&str; 6] = ["", "", "", "slug=eins", "name=R#", "slug=zwei name=R#"];
+
+/// The words that happen to each article: whether it is in the base, here, there.
+type Fates = Vec<(bool, bool, usize, usize, usize)>;
+
+fn fates() -> impl Strategy<Value = (Fates, [(usize, usize); 2], usize, usize, bool)> {
+    let fate = (
+        prop::bool::weighted(0.8),
+        any::<bool>(),
+        0..HERE.len(),
+        0..HERE.len(),
+        0..THERE.len(),
+    );
+    let category = (0..CATEGORY_HERE.len(), 0..CATEGORY_THERE.len());
+    (
+        prop::collection::vec(fate, 1..=6),
+        [category.clone(), category],
+        0..DIRECTIONS.len(),
+        0..POLICIES.len(),
+        any::<bool>(),
+    )
+}
+
+/// Three lines that can be: no two files or articles have one place or address.
+fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
+    let mut lines = ["one/; two/".to_owned(), String::new(), String::new()];
+    for (number, (here, there)) in categories.into_iter().enumerate() {
+        let name = ["one/", "two/"][number];
+        let mark = format!("c{number}");
+        lines[1] += &format!("; {name} {}", CATEGORY_HERE[here].replace('#', &mark));
+        lines[2] += &format!("; {name} {}", CATEGORY_THERE[there].replace('#', &mark));
+    }
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let mut places = BTreeSet::new();
+    let mut addresses = BTreeSet::new();
+    let home = |number: usize| if number % 2 == 0 { "one" } else { "two" };
+    for (number, fate) in fates.iter().enumerate().filter(|(_, fate)| fate.0) {
+        let (folder, name) = (home(number), names[number]);
+        let hidden = if fate.1 && number == 5 {
+            "unpublished"
+        } else {
+            ""
+        };
+        lines[0] += &format!("; {name} in={folder} {hidden}");
+    }
+    for (number, (base, more, one, other, there)) in fates.iter().enumerate() {
+        let (folder, name, mark) = (home(number), names[number], number.to_string());
+        let mut here = HERE[*one].to_owned();
+        if *more && !["-", "?"].contains(&HERE[*other]) && !HERE[*other].contains("noid") {
+            here = format!("{here} {}", HERE[*other]);
+        }
+        let here = here.replace('#', &mark);
+        let there = THERE[*there].replace('#', &mark);
+        let get = |words: &str, key: &str| {
+            words
+                .split(' ')
+                .find_map(|word| word.strip_prefix(key).map(str::to_owned))
+        };
+        // Here.
+        let to = get(&here, "in=").unwrap_or_else(|| folder.to_owned());
+        let slug = get(&here, "slug=").unwrap_or_else(|| name.to_owned());
+        let file = get(&here, "file=").unwrap_or_else(|| slug.clone());
+        let mut words = here.clone();
+        if !places.insert((to.clone(), file)) {
+            words = format!("slug={slug} file=other{number} {here}");
+            places.insert((to.clone(), format!("other{number}")));
+        }
+        if *base || (here.len() > 2 && !here.contains('-')) {
+            lines[1] += &format!("; {name} in={to} {words}");
+        }
+        // There.
+        let to = get(&there, "in=").unwrap_or_else(|| folder.to_owned());
+        let slug = get(&there, "slug=").unwrap_or_else(|| name.to_owned());
+        let mut words = there.clone();
+        if !addresses.insert((to.clone(), slug)) {
+            words = format!("slug=z{number} {there}");
+        }
+        if *base || (there.len() > 3 && !["gone", "hidden", "unread"].contains(&there.as_str())) {
+            lines[2] += &format!("; {name} in={to} {words}");
+        }
+    }
+    lines
+}
+
+fn world(lines: &[String; 3], direction: usize, policy: usize, rewrites: bool) -> Small {
+    let mut world = Small::new(&lines[0], &lines[1], &lines[2])
+        .direction(DIRECTIONS[direction])
+        .on_conflict(POLICIES[policy]);
+    world.rewrites = rewrites;
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: std::env::var("KB_CASES").map_or(256, |n| n.parse().unwrap()), ..ProptestConfig::default() })]
+
+    #[test]
+    fn several_articles_settle_and_nothing_is_lost((fates, categories, direction, policy, rewrites) in fates()) {
+        let lines = lines(&fates, categories);
+        let edits = edits([&lines[1], &lines[2]], POLICIES[policy]);
+        tell(&format!("{lines:#?} {:?} {:?}", DIRECTIONS[direction], POLICIES[policy]), || run(world(&lines, direction, policy, rewrites), &edits));
+    }
+}

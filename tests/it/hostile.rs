@@ -1,0 +1,358 @@
+//! Hostile surroundings for an engine: a disk and a service that a test can fail, or let the process die in,
+//! at every step; and a clock that does not wait.
+
+use crate::world::World;
+use kbsync::engine::report::Report;
+use kbsync::engine::settings::Request;
+use kbsync::engine::{Clock, Engine, Pause};
+use kbsync::mirror::RealDisk;
+use kbsync::mirror::disk::{
+    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Leftover, Listing,
+    Staged,
+};
+use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::service::budget::clock::SteppedClock;
+use kbsync::service::budget::{Budget, Limits};
+use kbsync::service::client::{Client, ClientOptions};
+use kbsync::service::token::Token;
+use kbsync::service::{
+    Answer, ArticlePatch, CategoryPatch, ListEnd, ListRequest, Listed, NewArticle, NewCategory,
+    Purpose, RemoteArticle, RemoteCategory, Service, ServiceRead, ServiceWrite, Usage, Workspace,
+};
+use kbsync::state::{Binding, Store};
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// One moment of a step.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Moment {
+    /// What is done, such as `stage` or `PUT`.
+    pub(crate) doing: &'static str,
+    /// To what: a path in the mirror, or an id.
+    pub(crate) what: String,
+    /// Whether it has been carried out.
+    pub(crate) after: bool,
+}
+
+/// Told every moment. It may fail a step of the disk before it is carried out; it may panic, which is the
+/// death of the process.
+pub(crate) type Meddler = Arc<dyn Fn(&Moment) -> Result<(), DiskErrorKind> + Send + Sync>;
+
+/// A disk whose changes a test can fail.
+pub(crate) struct Tampered {
+    pub(crate) inner: RealDisk,
+    pub(crate) meddle: Meddler,
+}
+
+impl Tampered {
+    fn step<T>(
+        &self,
+        doing: &'static str,
+        what: String,
+        work: impl FnOnce() -> Result<T, DiskError>,
+    ) -> Result<T, DiskError> {
+        let mut moment = Moment {
+            doing,
+            what,
+            after: false,
+        };
+        if let Err(kind) = (self.meddle)(&moment) {
+            return Err(DiskError::new(kind, doing, moment.what));
+        }
+        let done = work()?;
+        moment.after = true;
+        match (self.meddle)(&moment) {
+            Ok(()) => Ok(done),
+            Err(kind) => Err(DiskError::new(kind, doing, moment.what)),
+        }
+    }
+}
+
+fn named(at: At<'_>, name: &str) -> String {
+    match at {
+        At::Root => name.to_owned(),
+        At::Folder(folder) => format!("{folder}/{name}"),
+    }
+}
+
+impl Disk for Tampered {
+    fn list(&self, at: At<'_>) -> Result<Listing, DiskError> {
+        self.inner.list(at)
+    }
+
+    fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
+        self.inner.look(at, name)
+    }
+
+    fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError> {
+        self.inner.read(at, name, limit)
+    }
+
+    fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError> {
+        self.step("stage", named(at, ""), || {
+            self.inner.stage(at, bytes, durability)
+        })
+    }
+
+    fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
+        let folder = staged.folder.clone().unwrap_or_default();
+        self.step("publish", format!("{folder}/{name}"), || {
+            self.inner.publish(staged, name, expect)
+        })
+    }
+
+    fn discard(&self, staged: Staged) -> Result<(), DiskError> {
+        self.inner.discard(staged)
+    }
+
+    fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError> {
+        self.step("remove", named(at, name), || {
+            self.inner.remove(at, name, expected)
+        })
+    }
+
+    fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError> {
+        self.step("rename", from.to_string(), || {
+            self.inner.rename(from, to, expected)
+        })
+    }
+
+    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.step("exchange", one.to_string(), || {
+            self.inner.exchange(one, other)
+        })
+    }
+
+    fn create_folder(&self, name: &str) -> Result<(), DiskError> {
+        self.step("create folder", name.to_owned(), || {
+            self.inner.create_folder(name)
+        })
+    }
+
+    fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.step("rename folder", from.to_owned(), || {
+            self.inner.rename_folder(from, to)
+        })
+    }
+
+    fn remove_folder(&self, name: &str) -> Result<(), DiskError> {
+        self.step("remove folder", name.to_owned(), || {
+            self.inner.remove_folder(name)
+        })
+    }
+
+    fn sync_folder(&self, at: At<'_>) -> Result<(), DiskError> {
+        self.step("sync folder", named(at, ""), || self.inner.sync_folder(at))
+    }
+
+    fn flush(&self) -> Result<(), DiskError> {
+        self.step("flush", String::new(), || self.inner.flush())
+    }
+
+    fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
+        self.inner.sweep(keep)
+    }
+}
+
+/// A service whose requests a test is told of. Only panics of the meddler count.
+pub(crate) struct Watched {
+    pub(crate) inner: Client,
+    pub(crate) meddle: Meddler,
+}
+
+impl Watched {
+    async fn step<T: Send>(
+        &self,
+        doing: &'static str,
+        what: String,
+        work: impl Future<Output = Answer<T>> + Send,
+    ) -> Answer<T> {
+        let mut moment = Moment {
+            doing,
+            what,
+            after: false,
+        };
+        let ignored = (self.meddle)(&moment);
+        assert_eq!(ignored, Ok(()), "requests are failed by the sandbox");
+        let answer = work.await;
+        moment.after = true;
+        let ignored = (self.meddle)(&moment);
+        assert_eq!(ignored, Ok(()), "requests are failed by the sandbox");
+        answer
+    }
+}
+
+impl ServiceRead for Watched {
+    async fn workspaces(&self) -> Answer<Vec<Workspace>> {
+        self.inner.workspaces().await
+    }
+
+    async fn workspace(&self, id: WorkspaceId) -> Answer<Workspace> {
+        self.inner.workspace(id).await
+    }
+
+    async fn category(
+        &self,
+        id: CategoryId,
+        purpose: Purpose,
+    ) -> Answer<(RemoteCategory, Vec<Listed>)> {
+        self.step("GET", id.to_string(), self.inner.category(id, purpose))
+            .await
+    }
+
+    async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.step("GET", id.to_string(), self.inner.article(id, purpose))
+            .await
+    }
+
+    async fn list(
+        &self,
+        request: &ListRequest,
+        sink: &mut (dyn FnMut(Listed) + Send),
+    ) -> Answer<ListEnd> {
+        self.step("GET", "listing".to_owned(), self.inner.list(request, sink))
+            .await
+    }
+}
+
+impl ServiceWrite for Watched {
+    async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
+        self.step("POST", new.slug.clone(), self.inner.create_article(new))
+            .await
+    }
+
+    async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
+        self.step("PUT", id.to_string(), self.inner.update_article(id, patch))
+            .await
+    }
+
+    async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.step("PROBE", id.to_string(), self.inner.probe(id, purpose))
+            .await
+    }
+
+    async fn delete_article(&self, id: ArticleId) -> Answer<()> {
+        self.step("DELETE", id.to_string(), self.inner.delete_article(id))
+            .await
+    }
+
+    async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
+        let slug = new.version.slug.clone();
+        self.step("POST", slug, self.inner.create_category(new))
+            .await
+    }
+
+    async fn update_category(
+        &self,
+        id: CategoryId,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        self.step("PUT", id.to_string(), self.inner.update_category(id, patch))
+            .await
+    }
+}
+
+impl Service for Watched {
+    fn usage(&self) -> Usage {
+        self.inner.usage()
+    }
+}
+
+/// The world's clock, but long waits pass at once.
+pub(crate) struct Hurried(Arc<crate::world::Hand>);
+
+impl Clock for Hurried {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    fn pause(&self, wait: Duration) -> Pause {
+        if wait < Duration::from_millis(50) {
+            return Box::pin(tokio::time::sleep(wait));
+        }
+        self.0.advance(wait);
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+/// A client whose waits pass at once.
+pub(crate) fn client(world: &World) -> Client {
+    let limits = Limits {
+        per_minute: 100_000,
+        per_day: 1_000_000,
+        reserve_for_pushes_percent: 20,
+    };
+    client_within(world, limits)
+}
+
+/// The same, with another budget.
+pub(crate) fn client_within(world: &World, limits: Limits) -> Client {
+    let token = Token::new(&world.running.token()).expect("a token");
+    let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
+    Client::new(ClientOptions::new(&world.running.url, token, budget)).expect("a client")
+}
+
+/// The state, as a new process opens it.
+pub(crate) fn store(world: &World) -> Store {
+    let binding = Binding {
+        service: world.running.url.clone(),
+        workspace: world.settings.workspace,
+    };
+    Store::open(&world.path(".kbsync"), &binding, world.clock.now()).expect("a state")
+}
+
+/// An engine whose waits pass at once and whose steps are told to `meddle`.
+pub(crate) fn engine(world: &World, meddle: &Meddler) -> Engine<Watched, Tampered> {
+    engine_of(world, client(world), meddle)
+}
+
+/// The same, with a client of one's own.
+pub(crate) fn engine_of(
+    world: &World,
+    client: Client,
+    meddle: &Meddler,
+) -> Engine<Watched, Tampered> {
+    let service = Watched {
+        inner: client,
+        meddle: meddle.clone(),
+    };
+    let disk = Tampered {
+        inner: RealDisk::open(world.folder.path()).expect("a mirror"),
+        meddle: meddle.clone(),
+    };
+    Engine::new(service, disk, store(world), world.settings.clone())
+        .with_clock(Arc::new(Hurried(world.clock.clone())))
+}
+
+/// Nobody meddles.
+pub(crate) fn calm() -> Meddler {
+    Arc::new(|_| Ok(()))
+}
+
+/// Runs `sync` while somebody meddles.
+pub(crate) async fn sync_with(world: &World, meddle: &Meddler) -> Report {
+    engine(world, meddle)
+        .cycle(&Request::new(Direction::Both))
+        .await
+        .expect("a cycle")
+}
+
+/// Runs `sync` without waiting for anything.
+pub(crate) async fn sync(world: &World) -> Report {
+    sync_with(world, &calm()).await
+}
+
+/// The process dies at its `n`-th moment, counted from 0. Tells how many there were.
+pub(crate) fn dies_at(n: usize) -> (Meddler, Arc<AtomicUsize>) {
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = count.clone();
+    let meddle: Meddler = Arc::new(move |moment| {
+        let number = counter.fetch_add(1, Ordering::SeqCst);
+        assert!(number < n, "the process dies at {moment:?}");
+        Ok(())
+    });
+    (meddle, count)
+}
