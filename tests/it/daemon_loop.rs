@@ -405,6 +405,7 @@ async fn it_looks_at_everything_once_the_watch_is_set_up() {
             seconds(3).await;
             assert_eq!(bench.jobs(), []);
             bench.touch("a/early.html").await;
+            seconds(1).await;
             bench.event(Event::Watching(Mode::Events)).await;
             seconds(3).await;
             // The first look saw the early file, too.
@@ -506,14 +507,12 @@ async fn a_doubt_waits_for_files_in_motion_but_not_for_ever() {
             seconds(30).await;
             assert_eq!(bench.jobs(), [], "a removal waits for its grace");
             seconds(40).await;
-            let [(Trigger::Watch, gone), (Trigger::Rescan, mirror)] =
-                bench.jobs().try_into().expect("two")
-            else {
-                panic!("{:?}", bench.jobs());
-            };
             assert_eq!(
-                (gone, mirror),
-                (strings(&["-a/gone.html"]), strings(&["mirror"]))
+                bench.jobs(),
+                [
+                    (Trigger::Watch, strings(&["-a/gone.html"])),
+                    (Trigger::Rescan, strings(&["mirror"])),
+                ]
             );
         })
         .await;
@@ -538,30 +537,33 @@ async fn f073_what_is_in_motion_is_named_to_a_poll() {
 
 #[tokio::test(start_paused = true)]
 async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
-    Stage::new()
-        .play(|bench| async move {
-            seconds(1).await;
-            bench.clear();
-            let until = bench.start + Duration::from_hours(48);
-            bench.script.lock().expect("script").down_until = Some((until, Wall::Unreachable));
-            for hour in 0..40 {
-                bench.touch(&format!("a/{hour:02}.html")).await;
-                seconds(3_600).await;
-            }
-            let tries = bench.jobs().len();
-            assert!(tries < 40 * 5, "{tries} tries in 40 hours");
-            assert!(bench.board.seen().in_the_way.is_some());
-            assert_eq!(bench.board.seen().pending, 40);
-            bench.clear();
-            tokio::time::sleep_until(until + Duration::from_mins(16)).await;
-            let jobs = bench.jobs();
-            let last = jobs.iter().rfind(|job| job.0 == Trigger::Watch);
-            assert_eq!(last.expect("a push").1.len(), 40, "all of it, in order");
-            assert_eq!(jobs.last().expect("a poll").1, ["whole"], "then the poll");
-            assert_eq!(bench.board.seen().in_the_way, None);
-            assert_eq!(bench.board.seen().pending, 0);
-        })
-        .await;
+    Stage {
+        tick: Duration::from_secs(60),
+        ..Stage::new()
+    }
+    .play(|bench| async move {
+        seconds(1).await;
+        bench.clear();
+        let until = bench.start + Duration::from_hours(48);
+        bench.script.lock().expect("script").down_until = Some((until, Wall::Unreachable));
+        for hour in 0..40 {
+            bench.touch(&format!("a/{hour:02}.html")).await;
+            seconds(3_600).await;
+        }
+        let tries = bench.jobs().len();
+        assert!(tries < 40 * 5, "{tries} tries in 40 hours");
+        assert!(bench.board.seen().in_the_way.is_some());
+        assert_eq!(bench.board.seen().pending, 40);
+        bench.clear();
+        tokio::time::sleep_until(until + Duration::from_mins(16)).await;
+        let jobs = bench.jobs();
+        let last = jobs.iter().rfind(|job| job.0 == Trigger::Watch);
+        assert_eq!(last.expect("a push").1.len(), 40, "all of it, in order");
+        assert_eq!(jobs.last().expect("a poll").1, ["whole"], "then the poll");
+        assert_eq!(bench.board.seen().in_the_way, None);
+        assert_eq!(bench.board.seen().pending, 0);
+    })
+    .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -569,6 +571,8 @@ async fn f009_a_stop_lets_the_cycle_end() {
     let (ended, began) = Stage::new()
         .play(|bench| async move {
             bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            bench.clear();
+            bench.event(Event::SyncNow).await;
             seconds(1).await;
             assert_eq!(bench.jobs().len(), 1);
             Instant::now()
@@ -587,6 +591,8 @@ async fn f009_a_request_that_hangs_is_left_within_the_grace() {
     let (ended, began) = stage
         .play(|bench| async move {
             bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            bench.clear();
+            bench.event(Event::SyncNow).await;
             seconds(1).await;
             Instant::now()
         })
@@ -605,6 +611,8 @@ async fn a_second_stop_waits_for_nothing() {
     let (ended, began) = stage
         .play(|bench| async move {
             bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            bench.clear();
+            bench.event(Event::SyncNow).await;
             seconds(1).await;
             bench.event(Event::Stop).await;
             Instant::now()
@@ -801,7 +809,7 @@ fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
 async fn f109_a_day_of_storms_never_exceeds_the_budget() {
     let stage = Stage {
         budget: Some(Budget::in_memory(Limits::default())),
-        tick: Duration::from_secs(5),
+        tick: Duration::from_secs(15),
         ..Stage::new()
     };
     stage
@@ -817,10 +825,15 @@ async fn f109_a_day_of_storms_never_exceeds_the_budget() {
                         }
                     }
                     1 => {
-                        let mut script = bench.script.lock().expect("script");
                         let now = Instant::now();
-                        let others = 10 + dice.below(50);
-                        script.counted.extend((0..others).map(|_| now));
+                        let others = 10 + dice.below(60);
+                        bench
+                            .script
+                            .lock()
+                            .expect("script")
+                            .counted
+                            .extend((0..others).map(|_| now));
+                        bench.touch(&format!("a/{}.html", dice.below(50))).await;
                     }
                     _ => bench.touch(&format!("a/{}.html", dice.below(50))).await,
                 }
@@ -871,7 +884,6 @@ async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
                 Some(&(Trigger::Watch, strings(&["a/b.html"])))
             );
             let sent = bench.script.lock().expect("script").sent.clone();
-            assert!(sent.ends_with(&[sent[sent.len() - 1]; 1]));
             assert_eq!(sent.last().expect("sent").1, Purpose::Push);
             // Polls stay away instead of trying every five minutes.
             bench.clear();
