@@ -2,7 +2,7 @@
 
 use super::{
     git::Head,
-    job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
+    job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
     reach::Wall,
     settings::Settings,
@@ -28,29 +28,30 @@ use std::collections::{BTreeMap, BTreeSet};
 const HEAD: &str = "git_head";
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
-pub type Reload = Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String>>;
+pub type Reload<'r> =
+    Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String> + 'r>;
 
 /// One workspace's engine.
 pub struct Seat<S, D> {
     /// What stands before its paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
-    /// The engine; away only while it is taken apart.
+    /// The engine.
     pub engine: Engine<S, D>,
     /// Its folder, for looking at files between cycles.
     pub disk: D,
 }
 
 /// The engines of all workspaces.
-pub struct Engines<S, D> {
+pub struct Engines<'r, S, D> {
     seats: Vec<Seat<S, D>>,
     gate: Gate,
-    reload: Reload,
+    reload: Reload<'r>,
     held_deletions: usize,
 }
 
-impl<S: Service, D: Disk> Engines<S, D> {
+impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
     /// Puts engines behind a gate.
-    pub fn new(seats: Vec<Seat<S, D>>, gate: Gate, reload: Reload) -> Self {
+    pub fn new(seats: Vec<Seat<S, D>>, gate: Gate, reload: Reload<'r>) -> Self {
         Self {
             seats,
             gate,
@@ -92,7 +93,7 @@ impl<S: Service, D: Disk> Engines<S, D> {
     }
 }
 
-impl<S: Service, D: Disk> Cycle for Engines<S, D> {
+impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
     async fn cycle(&mut self, job: &Job) -> Done {
         let mut report = Report::new(matches!(&job.look, Look::Wish(wish) if wish.dry_run));
         let mut wall = None;
@@ -109,7 +110,13 @@ impl<S: Service, D: Disk> Cycle for Engines<S, D> {
             }
             match seat.engine.cycle(&request).await {
                 Ok(found) => {
-                    add(&mut report, found);
+                    if let Look::Wish(wish) = &job.look
+                        && found.stopped.is_none()
+                        && let Err(error) = seat.take_back(wish)
+                    {
+                        note_failure(&mut report, &seat.prefix, &error);
+                    }
+                    report.add(found);
                     wall = self.gate.take_wall();
                     if wall.is_some() {
                         break;
@@ -181,7 +188,7 @@ impl<S: Service, D: Disk> Cycle for Engines<S, D> {
     }
 }
 
-impl<S: Service, D: Disk> Engines<S, D> {
+impl<S: Service, D: Disk> Engines<'_, S, D> {
     /// Tells whether what lies at a path is anything but what the state says.
     fn is_news(&self, path: &str) -> bool {
         let Some((seat, below)) = self.seats.iter().find_map(|seat| {
@@ -224,7 +231,22 @@ impl<S: Service, D: Disk> Seat<S, D> {
         self.engine.store_mut().write(now, |tx| {
             wish.approve
                 .iter()
-                .try_for_each(|release| tx.approve(release.side, &release.kind, release.set))
+                .try_for_each(|Release { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
+        })?;
+        Ok(())
+    }
+
+    /// A release that was not used up by its cycle is void.
+    fn take_back(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
+        if wish.approve.is_empty() || wish.dry_run {
+            return Ok(());
+        }
+        let now = engine::Clock::now(&engine::SystemClock);
+        self.engine.store_mut().write(now, |tx| {
+            wish.approve.iter().try_for_each(|Release { side, mark }| {
+                tx.take_approval(*side, &mark.to_string(), *mark)
+                    .map(|_was_left| ())
+            })
         })?;
         Ok(())
     }
@@ -315,18 +337,4 @@ fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
         id: None,
         message: format!("{error:#}"),
     });
-}
-
-/// Adds one workspace's report to those before it.
-fn add(report: &mut Report, found: Report) {
-    report.outcome = report.outcome.min(found.outcome);
-    report.actions.extend(found.actions);
-    report.problems.extend(found.problems);
-    report.requests.total += found.requests.total;
-    report.requests.get += found.requests.get;
-    report.requests.post += found.requests.post;
-    report.requests.put += found.requests.put;
-    report.requests.delete += found.requests.delete;
-    report.budget = found.budget;
-    report.elapsed_ms += found.elapsed_ms;
 }

@@ -104,10 +104,8 @@ pub struct CycleWish {
 pub struct Release {
     /// The side that it changes.
     pub side: Side,
-    /// What it is kept under.
-    pub kind: String,
     /// The action's fingerprint.
-    pub set: Digest,
+    pub mark: Digest,
 }
 
 /// [`Direction`] on the wire.

@@ -23,6 +23,9 @@ use tokio::sync::{mpsc, oneshot};
 /// The version of this form. Another one is refused with a word that says so.
 pub const VERSION: u32 = 1;
 
+/// What the lock says of a daemon: its owner listens to commands.
+pub const DOING: &str = "run";
+
 /// What a client says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Ask {

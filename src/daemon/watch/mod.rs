@@ -101,7 +101,7 @@ pub struct Options {
     pub private: PathBuf,
     /// How often the files are looked through where no events come.
     pub rescan: Duration,
-    /// How long the file's event may take.
+    /// How long the file's event may take. Zero: events are not trusted, the files are looked through.
     pub patience: Duration,
 }
 

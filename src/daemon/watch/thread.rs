@@ -109,6 +109,9 @@ impl Thread {
                 watch_folder(&mut watcher, &root.path.join(name))?;
             }
         }
+        if self.options.patience.is_zero() {
+            return Err(silent());
+        }
         let mut cookie = self.bake(&mut watcher)?;
         if self.send(Event::Watching(Mode::Events)).is_break() {
             return Ok(Over);
@@ -123,10 +126,7 @@ impl Thread {
                 match self.events.recv_timeout(wait) {
                     Ok(raw) => raw,
                     Err(RecvTimeoutError::Timeout) => {
-                        return Err(GivenUp {
-                            why: "the file system tells of no changes".to_owned(),
-                            for_now: false,
-                        });
+                        return Err(silent());
                     }
                     Err(RecvTimeoutError::Disconnected) => return Ok(Over),
                 }
@@ -282,6 +282,13 @@ fn given_up(error: &notify::Error) -> GivenUp {
     };
     GivenUp {
         why,
+        for_now: false,
+    }
+}
+
+fn silent() -> GivenUp {
+    GivenUp {
+        why: "the file system tells of no changes".to_owned(),
         for_now: false,
     }
 }
