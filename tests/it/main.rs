@@ -13,6 +13,7 @@ mod conflicts;
 mod crash;
 mod daemon_git;
 mod daemon_loop;
+mod daemon_run;
 mod daemon_watch;
 mod echo;
 mod edits;
