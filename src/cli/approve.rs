@@ -136,8 +136,9 @@ fn show(context: &Context, waiting: &[Waiting]) -> Result<(), Failure> {
 }
 
 fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
-    let count = waiting.iter().map(|one| one.actions.len()).sum();
-    let these = several(count, "action");
+    let actions = waiting.iter().flat_map(|one| &one.actions);
+    let these = several(actions.clone().count(), "action");
+    let deeds = deeds(actions);
     if context.out.json || !ask::possible() {
         return Err(Failure {
             code: ExitCode::Attention,
@@ -147,7 +148,7 @@ fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
             .help("look at the list, then run `kbsync approve --yes`")
         });
     }
-    let yes = ask::agrees(&format!("Carry out {these}?"))?;
+    let yes = ask::agrees(&format!("{deeds}?"))?;
     if !yes {
         context.out.note("nothing was released");
     }
@@ -177,6 +178,44 @@ async fn to_daemon(
             code: ExitCode::Retry,
             ..Failure::failed(gone).help("run the command again")
         }
+    })
+}
+
+/// What a yes does, in words that leave no doubt.
+fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
+    let (mut articles, mut files, mut older) = (0, 0, 0);
+    for action in actions {
+        match action.deletes() {
+            Some(Side::Remote) => articles += 1,
+            Some(Side::Local | Side::Both) => files += 1,
+            None => older += 1,
+        }
+    }
+    let mut deeds = Vec::new();
+    let mut add = |number: usize, deed: String| {
+        if number > 0 {
+            deeds.push(deed);
+        }
+    };
+    add(
+        articles,
+        format!(
+            "delete {} on the service, for ever",
+            several(articles, "article")
+        ),
+    );
+    add(files, format!("remove {}", several(files, "file")));
+    add(
+        older,
+        format!(
+            "let {} go back to older versions",
+            several(older, "article")
+        ),
+    );
+    let deeds = deeds.join("; ");
+    let mut letters = deeds.chars();
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
     })
 }
 

@@ -120,7 +120,11 @@ fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
     };
     for pair in &found.pairs {
         let text = unified(pair, look);
-        out.line(text.strip_suffix('\n').unwrap_or(&text))?;
+        match look {
+            Look::Person => out.line(text.strip_suffix('\n').unwrap_or(&text))?,
+            // Not through what takes colours away: the text may have such bytes itself.
+            Look::Pipe => out.bytes(text.as_bytes())?,
+        }
     }
     for note in &found.notes {
         out.note(escape_line(note));

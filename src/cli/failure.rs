@@ -65,6 +65,12 @@ impl Failure {
 impl Failure {
     /// A failure of the engine: one kind of error below has always the same code and remedy.
     pub fn of(error: anyhow::Error) -> Self {
+        let service = error
+            .chain()
+            .find_map(|cause| cause.downcast_ref::<ServiceError>());
+        if let Some(service) = service {
+            return Self::stopped(&service.kind, &format!("{error:#}"));
+        }
         let code = error.chain().find_map(|cause| {
             if let Some(state) = cause.downcast_ref::<StateError>() {
                 return Some(code_of(&state.kind));

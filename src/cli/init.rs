@@ -49,9 +49,12 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         })?;
     } else {
         context.out.line(path.display().to_string())?;
-        context
-            .out
-            .note("next: give the token in KBSYNC_TOKEN (or see `token:` in the file), then `kbsync doctor`");
+        let next = if config::token_from_environment(&context.request()).is_some() {
+            "next: `kbsync doctor` looks whether all is well, `kbsync sync` begins"
+        } else {
+            "next: give the token in KBSYNC_TOKEN (or see `token:` in the file), then `kbsync sync`"
+        };
+        context.out.note(next);
     }
     Ok(ExitCode::Done)
 }

@@ -39,7 +39,8 @@ pub(super) fn start(
 fn standard(verbose: u8, quiet: bool) -> &'static str {
     match (quiet, verbose) {
         (true, _) => "error",
-        (false, 0) => "warn",
+        // What became of each article is in the report.
+        (false, 0) => "warn,kbsync::engine::apply=error",
         (false, 1) => "warn,kbsync=info",
         (false, 2) => "warn,kbsync=debug",
         (false, _) => "info,kbsync=trace",

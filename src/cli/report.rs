@@ -178,6 +178,7 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         let sides = match (here, there) {
             (0, _) => "on the service".to_owned(),
             (_, 0) => "in the mirror".to_owned(),
+            (here, there) if here == changes && there == changes => "on both sides".to_owned(),
             (here, there) => format!("{here} in the mirror, {there} on the service"),
         };
         parts.push(format!("{} ({sides})", several(changes, "change")));

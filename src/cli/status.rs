@@ -214,19 +214,29 @@ fn change_line(change: &Change) -> String {
     )
 }
 
-/// A reason that several have in turn stands once, below them.
+/// How many of those that wait for one and the same reason are named.
+const NAMED: usize = 4;
+
+/// A reason that several have in turn stands once, below the first of them.
 fn open_lines(open: &[Open]) -> Vec<String> {
     let mut lines = Vec::new();
-    for (index, one) in open.iter().enumerate() {
-        let word = one.action.map_or_else(String::new, |action| {
-            format!("{WARNING}{:<9}{WARNING:#} ", action.word())
-        });
-        lines.push(format!("  {word}{}", escape(&one.path)));
-        let again = open
-            .get(index + 1)
-            .is_some_and(|next| next.reason == one.reason);
-        if !again && !one.reason.is_empty() {
-            lines.push(format!("    {DIM}{}{DIM:#}", escape(&one.reason)));
+    for group in open.chunk_by(|one, next| one.reason == next.reason) {
+        let named = if group.len() > NAMED + 1 {
+            NAMED
+        } else {
+            group.len()
+        };
+        for one in &group[..named] {
+            let word = one.action.map_or_else(String::new, |action| {
+                format!("{WARNING}{:<9}{WARNING:#} ", action.word())
+            });
+            lines.push(format!("  {word}{}", escape(&one.path)));
+        }
+        if named < group.len() {
+            lines.push(format!("  … and {} more", group.len() - named));
+        }
+        if !group[0].reason.is_empty() {
+            lines.push(format!("    {DIM}{}{DIM:#}", escape(&group[0].reason)));
         }
     }
     lines
@@ -266,6 +276,23 @@ fn ago(millis: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_that_wait_for_one_reason_are_not_all_named() {
+        let open = |number: usize, reason: &str| Open {
+            path: format!("a/{number}.html"),
+            id: None,
+            action: None,
+            side: None,
+            reason: reason.to_owned(),
+            since: None,
+        };
+        let mut all: Vec<Open> = (0..9).map(|number| open(number, "too many")).collect();
+        all.push(open(9, "another"));
+        let lines = open_lines(&all);
+        assert_eq!(lines.len(), 4 + 1 + 1 + 2);
+        assert_eq!(lines[4], "  … and 5 more");
+    }
 
     #[test]
     fn times_are_told_in_the_largest_unit() {

@@ -19,7 +19,7 @@ mod waiting;
 
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
-use crate::reconcile::plan::{Plan, Problem};
+use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::Policy;
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
@@ -246,8 +246,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             report.plan(&plan);
             return Ok(sight.stop);
         }
+        let settled = plan.outcomes.values().all(|outcome| match outcome {
+            Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
+            Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
+        });
         let stop = self.apply(plan, &mut sight, request, report).await?;
-        self.close_books(&sight, request, report, stop.is_none())?;
+        let whole = settled && stop.is_none();
+        self.close_books(&sight, request, report, whole)?;
         Ok(stop.or(sight.stop))
     }
 

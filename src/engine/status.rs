@@ -11,7 +11,7 @@ use super::settings::Settings;
 use super::spool::Spool;
 use super::waiting;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::{ArticleId, CategoryVersion, Field, Place, Side, Timestamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
@@ -193,8 +193,8 @@ impl Status {
         let line_of = |line: &Line| Open {
             path: line.path.clone(),
             id: line.id,
-            action: Some(line.action),
-            side: Some(line.side),
+            action: Some(line.action).filter(|action| *action != Kind::Conflict),
+            side: Some(line.side).filter(|side| *side != Side::Both),
             reason: line.reason.clone().unwrap_or_default(),
             since: None,
         };
@@ -260,15 +260,21 @@ pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
 
 /// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
 fn open_conflicts(base: &Base, local: &LocalSnapshot) -> BTreeMap<ArticleId, Open> {
-    let stands = |place: &Place, copy: Option<&String>| {
-        copy.is_none_or(|copy| local.copies.contains(&Place::new(&place.folder, copy)))
-            || local.unreadable.contains(&place.folder)
+    let stands = |row: &ConflictRow| {
+        let folder = &row.place.folder;
+        row.remote.is_none()
+            || local.unreadable.contains(folder)
+            || row
+                .copy
+                .as_ref()
+                .is_none_or(|copy| local.copies.contains(&Place::new(folder, copy)))
     };
     base.conflicts
         .values()
-        .filter(|row| stands(&row.place, row.copy.as_ref()))
+        .filter(|row| stands(row))
         .map(|row| {
-            let way_out = row.copy.as_ref().map_or_else(
+            let copy = row.copy.as_ref().filter(|_| row.remote.is_some());
+            let way_out = copy.map_or_else(
                 || "`kbsync resolve --keep local` creates it anew, `--keep remote` removes the file".to_owned(),
                 |copy| format!("edit the file and delete {copy}, or use `kbsync resolve`"),
             );

@@ -13,6 +13,7 @@ use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::store::Store;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// The key of the state under which the held actions are.
 pub(super) const HELD: &str = "held";
@@ -54,6 +55,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         now: Timestamp,
     ) -> anyhow::Result<String> {
         let before = held(&self.store)?;
+        // Conflicts that were shown have rows of their own.
+        let shown: BTreeSet<ArticleId> = self
+            .store
+            .conflicts()?
+            .into_iter()
+            .map(|row| row.id)
+            .collect();
+        let has_row = |id: Option<ArticleId>, action: Kind| {
+            action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
+        };
         let policy = self.policy(request);
         let looked_at = |held: &Held| {
             let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
@@ -78,7 +89,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut after: Vec<Held> = report
             .actions
             .iter()
-            .filter(|line| line.status == Status::Held)
+            .filter(|line| line.status == Status::Held && !has_row(line.id, line.action))
             .map(|line| Held {
                 path: line.path.clone(),
                 id: line.id,
@@ -91,7 +102,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         let rest: Vec<Held> = before
             .iter()
-            .filter(|held| !looked_at(held))
+            .filter(|held| !looked_at(held) && !has_row(held.id, held.action))
             .filter(|held| {
                 !after
                     .iter()

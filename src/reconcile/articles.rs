@@ -1,7 +1,7 @@
 //! The decision table, article by article (design, section 4).
 
 use super::conflict::OUTRUN;
-use super::names::Names;
+use super::names::{self, Names};
 use super::pairing::Paired;
 use super::plan::{Action, Conflict, HoldRule, Key, Kind, Outcome, Plan, Problem, Settle, Step};
 use super::snapshot::{
@@ -9,7 +9,7 @@ use super::snapshot::{
 };
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything a plan is made from, and the plan so far.
 pub(super) struct Planner<'a> {
@@ -20,6 +20,10 @@ pub(super) struct Planner<'a> {
     pub(super) policy: &'a Policy,
     pub(super) bodies: &'a Bodies,
     pub(super) names: Names,
+    /// Articles that are known to keep their names.
+    pub(super) staying: &'a BTreeSet<ArticleId>,
+    /// Names that were free for others, because these articles seemed to leave them.
+    pub(super) freed: BTreeMap<ArticleId, Place>,
     /// Folders that a pulled address renames, old name to new: categories come before articles.
     pub(super) renamed: BTreeMap<String, String>,
     pub(super) plan: Plan,
@@ -36,7 +40,7 @@ impl Planner<'_> {
     /// Decides on every article that has an id, then on the new files.
     pub(super) fn articles(&mut self) {
         let (base, paired, remote) = (self.base, self.paired, self.remote);
-        let ids: std::collections::BTreeSet<ArticleId> = base
+        let ids: BTreeSet<ArticleId> = base
             .articles
             .keys()
             .chain(paired.files.keys())
@@ -58,33 +62,67 @@ impl Planner<'_> {
     }
 
     /// Names that articles leave because the service moved or deleted them are free for others.
-    fn free_names(&mut self, ids: &std::collections::BTreeSet<ArticleId>) {
+    ///
+    /// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave.
+    fn free_names(&mut self, ids: &BTreeSet<ArticleId>) {
         if !self.policy.direction.pulls() {
             return;
         }
-        for id in ids {
+        for id in ids.iter().filter(|id| !self.staying.contains(*id)) {
             let (Some(row), Some(file)) = (self.base.articles.get(id), self.paired.files.get(id))
             else {
                 continue;
             };
             let leaves = match self.remote.articles.get(id) {
                 Some(Remote::Present(seen)) => {
-                    let way = |field| {
+                    let pulled = |field| {
                         !seen.version.agrees(&row.remote, field)
                             && file.version.agrees(&row.local, field)
                     };
-                    way(Field::Slug) || way(Field::Category)
+                    let named = names::derived(file.place.stem(), &file.version.slug, id.uuid());
+                    (pulled(Field::Slug) && named) || pulled(Field::Category)
                 }
-                Some(Remote::Gone) => {
-                    let covered = self.policy.covers(&row.place) || self.policy.covers(&file.place);
-                    covered && untouched(row, file)
-                }
+                Some(Remote::Gone) => untouched(row, file),
                 Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
             };
             if leaves {
-                self.names.leave(&self.placed(&file.place));
+                let place = self.placed(&file.place);
+                self.names.leave(&place);
+                self.freed.insert(*id, place);
             }
         }
+    }
+
+    /// The articles whose names were given away although they keep them, or leave them too late.
+    pub(super) fn kept_their_names(&self) -> BTreeSet<ArticleId> {
+        let mut kept: BTreeSet<ArticleId> = self.freed.keys().copied().collect();
+        for action in self
+            .plan
+            .actions
+            .iter()
+            .filter(|action| action.held.is_none())
+        {
+            match &action.step {
+                Step::Settle(settle)
+                    if settle.from.as_ref() != Some(&settle.to) && !settle.sends() =>
+                {
+                    kept.remove(&settle.id);
+                }
+                Step::RemoveFile { id, .. } => {
+                    kept.remove(id);
+                }
+                Step::Settle(_)
+                | Step::CreateArticle { .. }
+                | Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::ParkSlug { .. }
+                | Step::DeleteArticle { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => {}
+            }
+        }
+        kept
     }
 
     fn article(&mut self, id: ArticleId) -> Outcome {
@@ -188,24 +226,39 @@ impl Planner<'_> {
         Some(self.names.give_folder(id, &slug))
     }
 
+    /// An article's category cannot be read, so there is no folder for it.
+    pub(super) fn homeless(
+        &mut self,
+        id: ArticleId,
+        place: Option<&Place>,
+        seen: &Seen,
+    ) -> Outcome {
+        self.plan.problems.push(Problem {
+            path: place.map(ToString::to_string).unwrap_or_default(),
+            id: Some(id),
+            message: format!(
+                "\"{}\" is in category {}, which cannot be read",
+                seen.version.title, seen.version.category
+            ),
+        });
+        Outcome::Unknown
+    }
+
     fn create_local(&mut self, id: ArticleId, seen: &Seen) -> Outcome {
         if !self.policy.direction.pulls() || self.local.ignored.contains(&id) {
             return Outcome::Excluded;
         }
-        let Some(folder) = self.folder_for(seen.version.category) else {
-            self.plan.problems.push(Problem {
-                path: String::new(),
-                id: Some(id),
-                message: format!(
-                    "\"{}\" is in category {}, which cannot be read",
-                    seen.version.title, seen.version.category
-                ),
-            });
-            return Outcome::Unknown;
+        let category = seen.version.category;
+        let known = self.names.folder(category).is_some();
+        let Some(folder) = self.folder_for(category) else {
+            return self.homeless(id, None, seen);
         };
         let to = self.names.give_place(&folder, &seen.version.slug, id);
         if !self.policy.covers(&to) {
             self.names.leave(&to);
+            if !known {
+                self.names.take_back(category);
+            }
             return Outcome::Excluded;
         }
         let settle = arrive(id, to, seen);
@@ -263,7 +316,7 @@ impl Planner<'_> {
             return Outcome::Excluded;
         }
         let Some(folder) = self.folder_for(seen.version.category) else {
-            return Outcome::Unknown;
+            return self.homeless(id, Some(&row.place), seen);
         };
         let to = self.names.give_place(&folder, &seen.version.slug, id);
         let mut settle = arrive(id, to, seen);
@@ -338,19 +391,16 @@ impl Planner<'_> {
                         file.place
                     ),
                 );
+                let standing = self.base.conflicts.get(&id);
                 action.step = Step::Conflict(Box::new(Conflict {
                     id,
                     place: self.placed(&file.place),
                     local: file.version.clone(),
                     flags: file.flags,
                     seen: None,
-                    copy: None,
-                    fresh: outrun
-                        || self
-                            .base
-                            .conflicts
-                            .get(&id)
-                            .is_none_or(|row| row.remote.is_some()),
+                    // A copy of before stays until this is settled.
+                    copy: standing.and_then(|row| row.copy.clone()),
+                    fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
                     reason: "deleted on the service, edited here".to_owned(),
                 }));
                 self.push(action)

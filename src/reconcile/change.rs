@@ -54,6 +54,9 @@ pub fn three_way(
                 out.merged.take(field, remote);
                 out.unsent.take(field, remote);
                 out.pulled.push(field);
+                if field == Field::Text {
+                    keep_formatting(base_remote, local, remote, bodies, &mut out);
+                }
             }
             (true, true) if local.agrees(remote, field) => {
                 out.unsent.take(field, remote);
@@ -78,6 +81,32 @@ pub fn three_way(
         }
     }
     out
+}
+
+/// A colleague's edit of a body that the service had rewritten goes into the file as it is formatted there:
+/// what the service made of it earlier is no edit (design, section 4, "Echo").
+fn keep_formatting(
+    base_remote: &Version,
+    local: &Version,
+    remote: &Version,
+    bodies: &Bodies,
+    out: &mut ThreeWay,
+) {
+    let text = |digest: TextDigest| bodies.get(&digest).map(AsRef::as_ref);
+    if local.text == base_remote.text {
+        return;
+    }
+    let (Some(ancestor), Some(ours), Some(theirs)) =
+        (text(base_remote.text), text(local.text), text(remote.text))
+    else {
+        return;
+    };
+    if let TextMerge::Merged(merged) = merge::merge_with_fallback(&[ancestor], ours, theirs) {
+        let digest = TextDigest::of(&merged);
+        out.merged.text = digest;
+        out.unsent.text = digest;
+        out.body = Some((digest, merged.into()));
+    }
 }
 
 fn merge_body(

@@ -94,13 +94,20 @@ impl Planner<'_> {
 
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
+        let file = self.paired.files.get(&conflict.id);
+        let row = self.base.articles.get(&conflict.id);
+        // The copy may have moved along: with its file, or with a folder that was renamed.
+        let folders = [
+            Some(conflict.place.folder.as_str()),
+            file.map(|file| file.place.folder.as_str()),
+            row.and_then(|row| self.paired.folder(row.local.category)),
+        ];
         keep == Some(Keep::Local)
             || conflict.copy.as_ref().is_some_and(|copy| {
-                !self
-                    .local
-                    .copies
-                    .contains(&Place::new(&conflict.place.folder, copy))
-                    && !self.local.unreadable.contains(&conflict.place.folder)
+                folders.into_iter().flatten().all(|folder| {
+                    !self.local.copies.contains(&Place::new(folder, copy))
+                        && !self.local.unreadable.contains(folder)
+                })
             })
     }
 
@@ -119,7 +126,12 @@ impl Planner<'_> {
             .iter()
             .map(|(_, reason)| reason.as_str())
             .collect();
+        let reason = match standing.filter(|_| known && !self.policy.resolve.contains_key(&id)) {
+            Some(shown) => shown.reason.clone(),
+            None => reasons.join(", "),
+        };
         let place = self.placed(&file.place);
+        let moved = standing.is_some_and(|row| row.place.folder != place.folder);
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
         let mut action = Action {
@@ -142,9 +154,8 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}{}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                "{}{reason}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
                 if outrun { OUTRUN } else { "" },
-                reasons.join(", ")
             ),
         );
         action.step = Step::Conflict(Box::new(Conflict {
@@ -153,9 +164,9 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: outrun || !(known && present),
+            fresh: outrun || moved || !(known && present),
             copy: Some(copy),
-            reason: reasons.join(", "),
+            reason,
         }));
         self.push(action)
     }

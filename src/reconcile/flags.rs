@@ -59,11 +59,12 @@ impl Planner<'_> {
                 .enabled
                 .and_then(|on| flag_line(file.flags.enabled, on, true));
         }
-        if row.is_some()
-            && file.flags.draft != was.draft
-            && file.flags.draft.is_some()
-            && file.flags.draft != shown.draft
-        {
+        // A removed `draft: true` is the wish to publish, as `draft: false` is.
+        let unfulfilled = match file.flags.draft {
+            Some(wish) => shown.draft != Some(wish),
+            None => shown.draft == Some(true) && shown.draft == known.draft,
+        };
+        if row.is_some() && file.flags.draft != was.draft && unfulfilled {
             let message = if file.flags.draft == Some(true) {
                 "`draft` of an existing article cannot be changed through the API; `enabled: false` hides it"
             } else {

@@ -40,10 +40,12 @@ pub mod snapshot;
 #[cfg(test)]
 mod tests;
 
+use crate::model::ArticleId;
 use articles::Planner;
 use pairing::Paired;
 use plan::{Key, Plan};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a plan is made from.
 #[derive(Clone, Copy, Debug)]
@@ -62,8 +64,34 @@ pub struct World<'a> {
     pub policy: &'a Policy,
 }
 
+/// How often a plan is made anew because somebody keeps a name that was given away; after that, no name
+/// is given before it is left.
+const ATTEMPTS: usize = 3;
+
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
+    let mut staying = BTreeSet::new();
+    let mut attempts = 0;
+    loop {
+        let planner = attempt_with(world, &staying);
+        let kept = planner.kept_their_names();
+        if kept.is_empty() {
+            debug_assert!(
+                unaccounted(&world, &planner.plan).is_empty(),
+                "keys without an outcome"
+            );
+            return planner.plan;
+        }
+        attempts += 1;
+        if attempts < ATTEMPTS {
+            staying.extend(kept);
+        } else {
+            staying.extend(world.base.articles.keys());
+        }
+    }
+}
+
+fn attempt_with<'a>(world: World<'a>, staying: &'a BTreeSet<ArticleId>) -> Planner<'a> {
     let mut planner = Planner {
         base: world.base,
         local: world.local,
@@ -72,7 +100,9 @@ pub fn reconcile(world: World<'_>) -> Plan {
         policy: world.policy,
         bodies: world.bodies,
         names: names::Names::new(world.local, world.paired),
-        renamed: std::collections::BTreeMap::new(),
+        staying,
+        freed: BTreeMap::new(),
+        renamed: BTreeMap::new(),
         plan: Plan {
             problems: world.paired.problems.clone(),
             ..Plan::default()
@@ -82,12 +112,7 @@ pub fn reconcile(world: World<'_>) -> Plan {
     planner.articles();
     planner.missing_folders();
     planner.wait_for_categories();
-    let plan = planner.plan;
-    debug_assert!(
-        unaccounted(&world, &plan).is_empty(),
-        "keys without an outcome"
-    );
-    plan
+    planner
 }
 
 /// Makes the plan, guards it and puts it in order.

@@ -54,6 +54,20 @@ impl Names {
         name
     }
 
+    /// Takes back the folder that a category was given and does not need.
+    pub(super) fn take_back(&mut self, id: CategoryId) {
+        if let Some(name) = self.folders.remove(&id) {
+            self.top.remove(&path::fold(&name));
+            self.files.remove(&name);
+        }
+    }
+
+    /// Takes a name again that was left only to look for another one.
+    pub(super) fn stay(&mut self, place: &Place) {
+        let names = self.files.entry(place.folder.clone()).or_default();
+        names.insert(path::fold(&place.file));
+    }
+
     /// Gives a category another folder name.
     pub(super) fn rename_folder(&mut self, id: CategoryId, from: &str, slug: &str) -> String {
         self.top.remove(&path::fold(from));

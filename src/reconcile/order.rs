@@ -9,7 +9,8 @@
 use super::plan::{Action, HoldRule, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, path};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::collections::btree_map::{BTreeMap, Entry};
 use std::fmt;
 use uuid::Uuid;
 
@@ -35,11 +36,19 @@ impl fmt::Display for Holder {
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(base, remote);
-    wait_for_names(plan);
-    wait_for_addresses(plan, &holders);
+    while wait_for_names(plan) | wait_for_addresses(plan, &holders) | wait_for_categories(plan) {}
+    plan.note_held();
     let mut actions = std::mem::take(&mut plan.actions);
     let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();
-    actions.sort_by_key(|action| (phase(action, &wanted), action.path.clone()));
+    actions.sort_by_cached_key(|action| {
+        // A folder's new name may be one that another folder just left: those stay in the order of planning.
+        let path = if renames_folder(action) {
+            String::new()
+        } else {
+            action.path.clone()
+        };
+        (phase(action, &wanted), path)
+    });
     let (categories, actions): (Vec<_>, Vec<_>) = actions
         .into_iter()
         .partition(|action| phase(action, &wanted) == PHASE_CATEGORIES);
@@ -94,33 +103,117 @@ fn takes_name(action: &Action) -> Option<Name> {
     }
 }
 
-/// Holds what takes the name of a file whose removal is held.
-fn wait_for_names(plan: &mut Plan) {
-    let kept: BTreeSet<Name> = plan
+/// The name that an action leaves in the mirror, if it leaves one.
+fn leaves_name(action: &Action) -> Option<Name> {
+    match &action.step {
+        Step::RemoveFile { place, .. } => Some(name(place)),
+        Step::Settle(settle) => settle
+            .from
+            .as_ref()
+            .filter(|from| **from != settle.to)
+            .map(name),
+        Step::CreateArticle { .. }
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
+    }
+}
+
+fn renames_folder(action: &Action) -> bool {
+    matches!(&action.step, Step::SettleCategory(settle) if settle.from.is_some() && settle.from != settle.to)
+}
+
+/// Holds what takes the name of a file that was to leave it and is held itself. Tells whether it did.
+fn wait_for_names(plan: &mut Plan) -> bool {
+    let kept: BTreeMap<Name, String> = plan
         .actions
         .iter()
         .filter(|action| action.held.is_some())
-        .filter_map(|action| match &action.step {
-            Step::RemoveFile { place, .. } => Some(name(place)),
-            Step::Settle(_)
+        .filter_map(|action| Some((leaves_name(action)?, action.path.clone())))
+        .collect();
+    let mut changed = false;
+    for action in plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.held.is_none())
+    {
+        if let Some(path) = takes_name(action).and_then(|name| kept.get(&name)) {
+            let reason = format!("its name is free only when {path} is done, which is held");
+            action.hold(HoldRule::Waits, reason);
+            changed = true;
+        }
+    }
+    changed
+}
+
+/// Holds what needs a category, or a folder's new name, that is held. Tells whether it did.
+fn wait_for_categories(plan: &mut Plan) -> bool {
+    let (mut categories, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
+        match &action.step {
+            Step::CreateCategory { provisional, .. } => {
+                categories.insert(*provisional);
+            }
+            Step::SettleCategory(settle) if settle.from != settle.to => {
+                folders.extend(settle.to.clone());
+            }
+            Step::SettleCategory(_)
             | Step::CreateArticle { .. }
-            | Step::CreateCategory { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+    if categories.is_empty() && folders.is_empty() {
+        return false;
+    }
+    plan.records
+        .retain(|settle| !folders.contains(&settle.to.folder));
+    let mut changed = false;
+    for action in plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.held.is_none())
+    {
+        let (category, places) = match &action.step {
+            Step::CreateArticle { version, place, .. } => {
+                (Some(version.category), [Some(place), None])
+            }
+            Step::Settle(settle) => (
+                Some(settle.file.category),
+                [Some(&settle.to), settle.from.as_ref()],
+            ),
+            Step::RemoveFile { place, .. } => (None, [Some(place), None]),
+            Step::CreateCategory { .. }
             | Step::SettleCategory(_)
             | Step::ParkSlug { .. }
             | Step::DeleteArticle { .. }
             | Step::Forget { .. }
             | Step::Conflict(_)
-            | Step::Wait => None,
-        })
-        .collect();
-    for action in &mut plan.actions {
-        if takes_name(action).is_some_and(|name| kept.contains(&name)) {
+            | Step::Wait => (None, [None, None]),
+        };
+        let waits = category.is_some_and(|id| categories.contains(&id))
+            || places
+                .into_iter()
+                .flatten()
+                .any(|place| folders.contains(&place.folder));
+        if waits {
             action.hold(
                 HoldRule::Waits,
-                "its name is free only when the file that has it is removed, which is held",
+                "its category has to be settled first, which is held",
             );
+            changed = true;
         }
     }
+    changed
 }
 
 /// Who has which address on the service now.
@@ -257,49 +350,64 @@ fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Hol
     (about(action) != Some(holder)).then_some(holder)
 }
 
-/// Holds what wants an address that nobody leaves, until nothing changes any more.
-fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) {
-    loop {
-        let leaving: BTreeSet<Holder> = plan
-            .actions
-            .iter()
-            .filter(|action| action.held.is_none())
-            .filter_map(frees)
-            .collect();
-        let held: BTreeMap<Holder, String> = plan
-            .actions
-            .iter()
-            .filter(|action| action.held.is_some())
-            .filter_map(|action| Some((frees(action)?, action.path.clone())))
-            .collect();
-        let mut changed = false;
-        for action in plan
-            .actions
-            .iter_mut()
-            .filter(|action| action.held.is_none())
-        {
-            let Some(holder) =
-                waits_for(action, holders).filter(|holder| !leaving.contains(holder))
-            else {
-                continue;
-            };
-            let slug = takes(action).map(|(_, slug)| slug).unwrap_or_default();
-            match held.get(&holder) {
-                Some(path) => action.hold(
-                    HoldRule::Waits,
-                    format!("its slug \"{slug}\" is free only when {path} is done, which is held"),
-                ),
-                None => action.hold(
-                    HoldRule::Person,
-                    format!("its slug \"{slug}\" is that of {holder}; choose another"),
-                ),
+/// Holds what wants an address that nobody leaves, or that another one comes to first. Tells whether it did.
+fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
+    let (mut leaving, mut held) = (BTreeSet::new(), BTreeMap::new());
+    for action in &plan.actions {
+        match (frees(action), &action.held) {
+            (Some(holder), None) => {
+                leaving.insert(holder);
             }
-            changed = true;
-        }
-        if !changed {
-            return;
+            (Some(holder), Some(_)) => {
+                held.insert(holder, action.path.clone());
+            }
+            (None, _) => {}
         }
     }
+    let mut first: BTreeMap<Address, String> = BTreeMap::new();
+    let mut changed = false;
+    for action in plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.held.is_none())
+    {
+        let Some(address) = takes(action) else {
+            continue;
+        };
+        let slug = address.1.clone();
+        let holder = waits_for(action, holders).filter(|holder| !leaving.contains(holder));
+        let verdict = match holder {
+            Some(holder) => Some(held.get(&holder).map_or_else(
+                || {
+                    let reason = format!("its slug \"{slug}\" is that of {holder}; choose another");
+                    (HoldRule::Person, reason)
+                },
+                |path| {
+                    let reason = format!(
+                        "its slug \"{slug}\" is free only when {path} is done, which is held"
+                    );
+                    (HoldRule::Waits, reason)
+                },
+            )),
+            None => match first.entry(address) {
+                Entry::Occupied(first) => {
+                    let path = first.get();
+                    let reason =
+                        format!("its slug \"{slug}\" is also that of {path}; choose another");
+                    Some((HoldRule::Person, reason))
+                }
+                Entry::Vacant(free) => {
+                    free.insert(action.path.clone());
+                    None
+                }
+            },
+        };
+        if let Some((rule, reason)) = verdict {
+            action.hold(rule, reason);
+            changed = true;
+        }
+    }
+    changed
 }
 
 /// Orders what changes the service by who waits for whom, and opens circles.

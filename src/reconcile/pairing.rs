@@ -31,36 +31,106 @@ impl Paired {
             .get(&id)
             .map(|category| category.folder.as_str())
     }
+
+    /// Tells whether nothing in the mirror claims an article.
+    fn is_free(&self, id: ArticleId) -> bool {
+        !self.files.contains_key(&id) && !self.unknown.contains_key(&id)
+    }
+
+    /// Marks articles of which no ready file was found.
+    fn mark(&mut self, ids: impl IntoIterator<Item = ArticleId>, why: &str) {
+        for id in ids {
+            if !self.files.contains_key(&id) {
+                self.unknown.entry(id).or_insert_with(|| why.to_owned());
+            }
+        }
+    }
 }
 
 /// Pairs a scanned mirror with the base and with what the service lists.
 pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Paired {
     let mut paired = Paired::default();
     let folders = pair_folders(base, local, remote, &mut paired);
-    let places = places_in_state(base);
+    let places = StatePlaces::of(base);
+    let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
-    let left = claim_by_id(base, &places, files, &mut paired);
-    claim_by_place_or_slug(base, &places, remote, left, &mut paired);
-    mark_unknown(base, &places, local, &folders, &mut paired);
+    let left = claim_by_id(base, &places, &unready, files, &mut paired);
+    paired.mark(unready.at_home, NOT_READY);
+    let left = claim_by_place(&places, left, &mut paired);
+    paired.mark(unready.named, NOT_READY);
+    claim_by_slug(remote, left, &mut paired);
+    mark_unproven(base, local, &folders, &mut paired);
     paired
 }
 
-/// The place in the state: a category and a file's name, not a folder's.
-type StatePlace = (CategoryId, String);
+const NOT_READY: &str = "its file is not ready";
 
-fn places_in_state(base: &Base) -> BTreeMap<StatePlace, ArticleId> {
-    let categories: BTreeMap<&str, CategoryId> = base
-        .categories
-        .values()
-        .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
-        .collect();
-    base.articles
-        .values()
-        .filter_map(|row| {
-            let category = *categories.get(row.place.folder.as_str())?;
-            Some(((category, row.place.file.clone()), row.id))
-        })
-        .collect()
+/// The places in the state: a category and a file's name, not a folder's. Where a folder is not its
+/// category's any more, the place itself counts.
+struct StatePlaces<'a> {
+    by_category: BTreeMap<(CategoryId, &'a str), ArticleId>,
+    exact: BTreeMap<&'a Place, ArticleId>,
+}
+
+impl<'a> StatePlaces<'a> {
+    fn of(base: &'a Base) -> Self {
+        let categories: BTreeMap<&str, CategoryId> = base
+            .categories
+            .values()
+            .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
+            .collect();
+        let rows = base.articles.values();
+        Self {
+            by_category: rows
+                .clone()
+                .filter_map(|row| {
+                    let category = *categories.get(row.place.folder.as_str())?;
+                    Some(((category, row.place.file.as_str()), row.id))
+                })
+                .collect(),
+            exact: rows.map(|row| (&row.place, row.id)).collect(),
+        }
+    }
+
+    /// The article that had this place when the two sides last agreed.
+    fn owner(&self, category: Option<CategoryId>, place: &Place) -> Option<ArticleId> {
+        category
+            .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
+            .or_else(|| self.exact.get(place))
+            .copied()
+    }
+
+    fn owner_of(&self, file: &LocalFile) -> Option<ArticleId> {
+        self.owner(Some(file.version.category), &file.place)
+    }
+}
+
+/// Articles of which something lies in the mirror that is no ready article.
+struct Unready {
+    /// At the article's place in the state.
+    at_home: BTreeSet<ArticleId>,
+    /// Anywhere, with the article's id in it.
+    named: BTreeSet<ArticleId>,
+}
+
+impl Unready {
+    fn of(
+        local: &LocalSnapshot,
+        folders: &BTreeMap<&str, CategoryId>,
+        places: &StatePlaces<'_>,
+    ) -> Self {
+        let unknown = local.unknown.iter();
+        Self {
+            at_home: unknown
+                .clone()
+                .filter_map(|unknown| {
+                    let category = folders.get(unknown.place.folder.as_str()).copied();
+                    places.owner(category, &unknown.place)
+                })
+                .collect(),
+            named: unknown.filter_map(|unknown| unknown.id).collect(),
+        }
+    }
 }
 
 fn pair_folders<'a>(
@@ -196,7 +266,8 @@ fn with_categories(
 
 fn claim_by_id(
     base: &Base,
-    places: &BTreeMap<StatePlace, ArticleId>,
+    places: &StatePlaces<'_>,
+    unready: &Unready,
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
@@ -209,15 +280,15 @@ fn claim_by_id(
         }
     }
     for (id, mut claimants) in by_id {
-        let owner = |file: &LocalFile| {
-            places
-                .get(&(file.version.category, file.place.file.clone()))
-                .copied()
-        };
-        let keeper = match claimants.as_slice() {
-            [_] => Some(0),
-            several => several.iter().position(|file| owner(file) == Some(id)),
-        };
+        let at_home = claimants
+            .iter()
+            .position(|file| places.owner_of(file) == Some(id));
+        // A file that is not ready may be the article's, and the ready one a copy of it.
+        if at_home.is_none() && (unready.at_home.contains(&id) || unready.named.contains(&id)) {
+            paired.unknown.insert(id, NOT_READY.to_owned());
+            continue;
+        }
+        let keeper = at_home.or_else(|| (claimants.len() == 1).then_some(0));
         let Some(keeper) = keeper else {
             report_double(id, &claimants, paired);
             continue;
@@ -226,8 +297,9 @@ fn claim_by_id(
         paired.files.insert(id, file);
         for mut copy in claimants {
             // A copy over another article's file: whether that one was meant to go is for a person to say.
-            let over =
-                owner(&copy).filter(|other| *other != id && base.articles.contains_key(other));
+            let over = places
+                .owner_of(&copy)
+                .filter(|other| *other != id && base.articles.contains_key(other));
             if let Some(other) = over {
                 report_overwritten(id, other, &copy, paired);
             } else {
@@ -275,33 +347,38 @@ fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired:
         .insert(other, "its file has another article's id".to_owned());
 }
 
-fn claim_by_place_or_slug(
-    base: &Base,
-    places: &BTreeMap<StatePlace, ArticleId>,
-    remote: &RemoteSnapshot,
-    left: Vec<LocalFile>,
+/// Gives files without an id the articles whose places in the state they have.
+fn claim_by_place(
+    places: &StatePlaces<'_>,
+    files: Vec<LocalFile>,
     paired: &mut Paired,
-) {
+) -> Vec<LocalFile> {
+    let mut left = Vec::new();
+    for file in files {
+        match places.owner_of(&file).filter(|id| paired.is_free(*id)) {
+            Some(id) => {
+                paired.files.insert(id, file);
+            }
+            None => left.push(file),
+        }
+    }
+    left
+}
+
+/// Gives files without an id the articles that have their category and slug and that nothing else claims.
+fn claim_by_slug(remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
     let mut by_slug: BTreeMap<(CategoryId, &str), ArticleId> = BTreeMap::new();
     for (id, entry) in &remote.articles {
         if let Remote::Present(seen) = entry
-            && !base.articles.contains_key(id)
+            && paired.is_free(*id)
         {
             by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
         }
     }
-    for file in left {
-        let at_place = places
-            .get(&(file.version.category, file.place.file.clone()))
-            .copied();
-        let at_slug = || {
-            by_slug
-                .get(&(file.version.category, file.version.slug.as_str()))
-                .copied()
-        };
-        let free =
-            |id: &ArticleId| !paired.files.contains_key(id) && !paired.unknown.contains_key(id);
-        match at_place.filter(free).or_else(|| at_slug().filter(free)) {
+    for file in files {
+        let address = (file.version.category, file.version.slug.as_str());
+        let found = by_slug.get(&address).copied();
+        match found.filter(|id| paired.is_free(*id)) {
             Some(id) => {
                 paired.files.insert(id, file);
             }
@@ -310,34 +387,13 @@ fn claim_by_place_or_slug(
     }
 }
 
-/// Marks articles that lie in the mirror without being ready, and those of which absence is not proven.
-fn mark_unknown(
+/// Marks the articles of which absence is not proven.
+fn mark_unproven(
     base: &Base,
-    places: &BTreeMap<StatePlace, ArticleId>,
     local: &LocalSnapshot,
     folders: &BTreeMap<&str, CategoryId>,
     paired: &mut Paired,
 ) {
-    let mut mark = |id: ArticleId, why: &str| {
-        if !paired.files.contains_key(&id) {
-            paired.unknown.entry(id).or_insert_with(|| why.to_owned());
-        }
-    };
-    let by_exact_place: BTreeMap<&Place, ArticleId> = base
-        .articles
-        .values()
-        .map(|row| (&row.place, row.id))
-        .collect();
-    for unknown in &local.unknown {
-        let category = folders.get(unknown.place.folder.as_str());
-        let at_place = category
-            .and_then(|category| places.get(&(*category, unknown.place.file.clone())))
-            .or_else(|| by_exact_place.get(&unknown.place))
-            .copied();
-        for id in at_place.into_iter().chain(unknown.id) {
-            mark(id, "its file is not ready");
-        }
-    }
     // Several folders claim such a category: a file that has no id may lie in any of them.
     let unclear: BTreeSet<CategoryId> = local
         .categories
@@ -346,13 +402,15 @@ fn mark_unknown(
         .filter_map(|category| category.id)
         .collect();
     for row in base.articles.values() {
-        let folder = row.place.folder.as_str();
-        if !local.complete {
-            mark(row.id, "the mirror was not read whole");
-        } else if local.unreadable.contains(folder) {
-            mark(row.id, "its folder cannot be read");
+        let why = if !local.complete {
+            "the mirror was not read whole"
+        } else if local.unreadable.contains(row.place.folder.as_str()) {
+            "its folder cannot be read"
         } else if unclear.contains(&row.local.category) {
-            mark(row.id, "its folder's category is not clear");
-        }
+            "its folder's category is not clear"
+        } else {
+            continue;
+        };
+        paired.mark([row.id], why);
     }
 }

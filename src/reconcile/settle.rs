@@ -30,6 +30,9 @@ impl Planner<'_> {
         if excluded {
             return Outcome::Excluded;
         }
+        let Some(to) = self.place_after(id, file, &way) else {
+            return self.homeless(id, Some(&file.place), seen);
+        };
         let send = if direction.pushes() {
             std::mem::take(&mut way.pushed)
         } else {
@@ -37,12 +40,11 @@ impl Planner<'_> {
         };
         let needs_id = file.id != Some(id);
         let from = self.placed(&file.place);
-        let to = self.place_after(id, file, &way);
         let content = way.pulled.iter().any(|field| *field != Field::Category);
         let settle = Settle {
             id,
             had: Some(file.version.clone()),
-            write: content || flags.file != file.flags || needs_id,
+            write: content || flags.file != file.flags || needs_id || to.file != file.place.file,
             file: way.merged,
             file_flags: flags.file,
             send_enabled: flags.send.filter(|_| direction.pushes()),
@@ -154,26 +156,32 @@ impl Planner<'_> {
     }
 
     /// Where the file is afterwards: a pulled address or category moves it, unless a writer chose its name.
-    fn place_after(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Place {
+    /// `None`: nobody knows the folder of its category.
+    fn place_after(&mut self, id: ArticleId, file: &LocalFile, way: &ThreeWay) -> Option<Place> {
         let from = self.placed(&file.place);
         let slug = way.pulled.contains(&Field::Slug);
         let category = way.pulled.contains(&Field::Category);
         if !slug && !category {
-            return from;
+            return Some(from);
         }
         let folder = if category {
-            match self.folder_for(way.merged.category) {
-                Some(folder) => folder,
-                None => return from,
-            }
+            self.folder_for(way.merged.category)?
         } else {
             from.folder.clone()
         };
-        self.names.leave(&from);
-        if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
+        // Its own name is no clash. Others may have it only if it is certain to leave it before they come.
+        let freed = self.freed.contains_key(&id);
+        if !freed {
+            self.names.leave(&from);
+        }
+        let to = if slug && names::derived(from.stem(), &file.version.slug, id.uuid()) {
             self.names.give_place(&folder, &way.merged.slug, id)
         } else {
             self.names.keep_name(&folder, &from, id)
+        };
+        if !freed {
+            self.names.stay(&from);
         }
+        Some(to)
     }
 }

@@ -597,3 +597,94 @@ async fn f055_two_folders_that_swap_their_names_swap_their_addresses() {
     assert!(world.exists("other/one.html") && world.exists("start/x.html"));
     world.is_quiet().await;
 }
+
+#[tokio::test]
+async fn f055_a_new_folder_takes_the_name_that_another_one_leaves() {
+    let (world, start, _) = World::start(&[("one", TEXT)]).await;
+    world.rename("start", "begin");
+    world.write("start/new.html", "---\ntitle: New\n---\nx\n");
+    let report = world.sync().await;
+    assert_eq!(
+        lines(&report),
+        [
+            "update-category remote begin done",
+            "create-category remote start done",
+            "create remote start/new.html done"
+        ]
+    );
+    assert_eq!(
+        world.sandbox().category(start).expect("there").slug,
+        "begin"
+    );
+    assert_eq!(world.sandbox().categories()[1].slug, "start");
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn a_wrong_category_id_is_put_right_or_said_and_moves_nothing() {
+    let (world, start, ids) = World::start(&[("one", TEXT)]).await;
+    let other = world.category("other");
+    world.article(other, "x", TEXT);
+    world.sync().await;
+    let before = world.files();
+    // Removed, or that of another folder: the folder's own comes back.
+    for wrong in [String::new(), format!("id: {other}\n")] {
+        world.edit("start/_category.yaml", &format!("id: {start}\n"), &wrong);
+        world.sandbox().clear_requests();
+        let report = world.sync().await;
+        assert_eq!(report.outcome.exit_code(), 0, "{:?}", report.problems);
+        assert_eq!((world.sent(), world.files()), (vec![], before.clone()));
+        world.is_quiet().await;
+    }
+    // Nobody's id: said, and nothing is moved there.
+    let nobody = uuid::Uuid::from_u128(7);
+    world.edit(
+        "start/_category.yaml",
+        &start.to_string(),
+        &nobody.to_string(),
+    );
+    let report = world.sync().await;
+    assert_eq!(world.sent(), [""; 0], "{:?}", lines(&report));
+    assert_ne!(report.outcome.exit_code(), 0);
+    assert!(
+        problems(&report)
+            .iter()
+            .any(|said| said.contains(&nobody.to_string())),
+        "{:?}",
+        report.problems
+    );
+    assert_eq!(world.on_service(ids[0]).category_id, start);
+    world.edit(
+        "start/_category.yaml",
+        &nobody.to_string(),
+        &start.to_string(),
+    );
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn a_renamed_folder_settles_no_conflict_and_leaves_no_copy() {
+    let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    world.edit("start/one.html", "One", "Mine");
+    world
+        .sandbox()
+        .edit(ids[0], |article| article.text = "<p>Theirs.</p>".into());
+    world.sync().await;
+    assert!(world.exists("start/one.conflict.html"));
+    world.rename("start", "begin");
+    for _ in 0..2 {
+        let report = world.sync().await;
+        assert_eq!(
+            lines(&report).last().map(String::as_str),
+            Some("conflict both begin/one.html held")
+        );
+        assert_eq!(world.on_service(ids[0]).text, "<p>Theirs.</p>");
+        assert!(world.read("begin/one.html").contains("Mine"));
+    }
+    world.remove("begin/one.conflict.html");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote begin/one.html done"]);
+    assert_eq!(world.on_service(ids[0]).text, "<p>Mine.</p>");
+    assert_eq!(world.files().len(), 3);
+    world.is_quiet().await;
+}

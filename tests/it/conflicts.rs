@@ -585,3 +585,66 @@ async fn a_category_that_both_sides_renamed_waits_and_its_articles_do_not() {
     assert!(world.read("a/_category.yaml").contains("Their words"));
     assert_quiet(&world, 1).await;
 }
+
+#[tokio::test]
+async fn a_folder_that_is_renamed_with_a_conflict_in_it_settles_nothing() {
+    for here in [true, false] {
+        let (world, one) = in_conflict().await;
+        if here {
+            world.rename("a", "alpha");
+        } else {
+            let a = world.sandbox().categories()[0].id;
+            world.sandbox().rename_category(a, "A", "alpha");
+        }
+        world.clock.advance(std::time::Duration::from_hours(24));
+        for _ in 0..2 {
+            let report = world.sync().await;
+            assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+            assert_eq!(on_service(&world, one), THEIRS);
+            assert_eq!(
+                articles(&world),
+                [
+                    "alpha/one.conflict.html",
+                    "alpha/one.html",
+                    "alpha/two.html"
+                ]
+            );
+        }
+        world.remove("alpha/one.conflict.html");
+        let report = world.sync().await;
+        assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+        assert_eq!(on_service(&world, one), MINE);
+        assert_quiet(&world, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_moves_to_another_folder_takes_its_conflict_along() {
+    let (world, one) = in_conflict().await;
+    let b = world.category("b");
+    world.article(b, "three", "<p>3</p>");
+    world.sync().await;
+    world.rename("a/one.html", "b/uno.html");
+    for _ in 0..2 {
+        let report = world.sync().await;
+        assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+        assert_eq!(report.requests.put, 0);
+        assert_eq!(on_service(&world, one), THEIRS);
+    }
+    let report = world.run(&resolve(one, Keep::Local)).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", held(&report));
+    let article = world.sandbox().article(one).expect("there");
+    assert_eq!(
+        (
+            article.text.as_str(),
+            article.slug.as_str(),
+            article.category_id
+        ),
+        (MINE, "uno", b)
+    );
+    assert_eq!(
+        articles(&world),
+        ["a/two.html", "b/three.html", "b/uno.html"]
+    );
+    assert_quiet(&world, 1).await;
+}

@@ -296,7 +296,7 @@ fn f009_a_request_in_flight_is_finished_and_recorded() {
     service.sandbox.clear_requests();
     service.sandbox.inject(Fault::once(
         Matcher::new("PUT", "/api/article/"),
-        FaultKind::Delay(Duration::from_millis(400)),
+        FaultKind::Latency(Duration::from_millis(400)),
     ));
     let before = kb.read(&path);
     kb.write(&path, &(before + "<p>in flight</p>\n"));
@@ -366,9 +366,10 @@ fn settings_are_read_again_and_bad_ones_change_nothing() {
 fn f025_a_service_that_is_away_is_one_line_in_the_log() {
     let service = Service::start();
     let kb = mirror(&service);
-    service
-        .sandbox
-        .inject(Fault::always(Matcher::any(), FaultKind::Status(503)));
+    service.sandbox.inject(Fault::always(
+        Matcher::any(),
+        FaultKind::Status(503, String::new()),
+    ));
     let daemon = Daemon::spawn(&kb, &[]);
     until("it is told", || {
         daemon.log().contains("the service cannot be reached")

@@ -5,7 +5,7 @@ use crate::world::{World, lines};
 use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, Field};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
-use kbsync::sandbox::{EmptyPut, NewSeed, Options};
+use kbsync::sandbox::{EmptyPut, Fault, FaultKind, Hook, Matcher, NewSeed, Options};
 
 const TEXT: &str = "<p>One.</p>\n<p>Two.</p>\n<p>Three.</p>";
 
@@ -849,4 +849,165 @@ async fn a_dry_run_plans_and_touches_nothing() {
         .map(|line| line.replace("planned", "done"))
         .collect();
     assert_eq!(lines(&world.sync().await), planned);
+}
+
+#[tokio::test]
+async fn a_conflict_is_settled_where_its_file_went() {
+    for folder in ["start", "other"] {
+        let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+        let other = world.category("other");
+        world.article(other, "x", TEXT);
+        world.sync().await;
+        world.edit("start/one.html", "Two", "Mine");
+        world.sandbox().edit(ids[0], |article| {
+            article.text = TEXT.replace("Two", "Theirs");
+        });
+        world.sync().await;
+        world.rename("start/one.html", &format!("{folder}/uno.html"));
+        for _ in 0..2 {
+            let report = world.sync().await;
+            assert_eq!(
+                lines(&report),
+                [format!("conflict both {folder}/uno.html held")]
+            );
+            assert!(world.on_service(ids[0]).text.contains("Theirs"));
+        }
+        let copies: Vec<String> = world
+            .files()
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| path.contains(".conflict."))
+            .collect();
+        assert_eq!(copies.len(), 1, "{copies:?}");
+        world.remove(&copies[0]);
+        let report = world.sync().await;
+        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        let article = world.on_service(ids[0]);
+        assert!(article.text.contains("Mine") && article.slug == "uno");
+        world.is_quiet().await;
+    }
+}
+
+#[tokio::test]
+async fn a_conflict_whose_file_is_removed_waits_for_the_copy_to_go() {
+    let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    world.edit("start/one.html", "Two", "Mine");
+    world.sandbox().edit(ids[0], |article| {
+        article.text = TEXT.replace("Two", "Theirs");
+    });
+    world.sync().await;
+    world.remove("start/one.html");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["conflict both start/one.html held"]);
+    assert_eq!(world.sandbox().articles().len(), 2);
+    world.remove("start/one.conflict.html");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["restore local start/one.html done"]);
+    assert!(world.read("start/one.html").contains("Theirs"));
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn f083_a_save_of_the_same_size_with_the_old_time_is_seen() {
+    let (world, _, ids) = World::start(&[("one", TEXT)]).await;
+    world.is_quiet().await;
+    let path = world.path("start/one.html");
+    let time = std::fs::metadata(&path)
+        .and_then(|found| found.modified())
+        .expect("a time");
+    world.edit("start/one.html", "Two.", "2222");
+    std::fs::File::options()
+        .write(true)
+        .open(&path)
+        .and_then(|file| file.set_modified(time))
+        .expect("set");
+    world.sync().await;
+    assert!(world.on_service(ids[0]).text.contains("2222"));
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn what_a_colleague_does_in_the_instant_of_a_write_is_decided_anew() {
+    let (world, start, ids) = World::start(&[("one", TEXT), ("two", TEXT), ("three", TEXT)]).await;
+    world.edit("start/one.html", "Two", "Mine");
+    world.remove("start/two.html");
+    world.write("start/new.html", "---\ntitle: New\n---\nmine\n");
+    let (one, two) = (ids[0], ids[1]);
+    let meet = |method: &str, path: String, hook: Hook| {
+        world.sandbox().inject(Fault::once(
+            Matcher::new(method, &path),
+            FaultKind::Hook(hook),
+        ));
+    };
+    meet(
+        "PUT",
+        format!("/api/article/{one}"),
+        Hook::new(move |sandbox| {
+            sandbox.remove(one);
+        }),
+    );
+    meet(
+        "DELETE",
+        format!("/api/article/{two}"),
+        Hook::new(move |sandbox| {
+            sandbox.remove(two);
+        }),
+    );
+    meet(
+        "POST",
+        "/api/article".into(),
+        Hook::new(move |sandbox| {
+            sandbox.add_article(NewSeed::new(start, "New", "new", "theirs"));
+        }),
+    );
+    let report = world.sync().await;
+    assert_eq!(
+        lines(&report),
+        [
+            "create remote start/new.html failed",
+            "update remote start/one.html skipped",
+            "delete remote start/two.html done"
+        ]
+    );
+    assert!(world.read("start/one.html").contains("Mine"));
+    let report = world.sync().await;
+    assert_eq!(
+        lines(&report),
+        [
+            "conflict both start/new.html held",
+            "conflict both start/one.html held"
+        ]
+    );
+    assert!(world.read("start/new.html").contains("mine"));
+    assert!(world.read("start/new.conflict.html").contains("theirs"));
+    assert_eq!(world.sandbox().articles().len(), 2);
+}
+
+#[tokio::test]
+async fn two_new_files_with_one_slug_are_both_said_and_neither_is_sent() {
+    let (world, ..) = World::start(&[("one", TEXT)]).await;
+    world.write("start/a.html", "---\ntitle: A\nslug: same\n---\na\n");
+    world.write("start/b.html", "---\ntitle: B\nslug: same\n---\nb\n");
+    let report = world.sync().await;
+    assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
+    assert_eq!(
+        (problems(&report).len(), report.outcome.exit_code()),
+        (2, 4)
+    );
+    world.edit("start/b.html", "slug: same", "slug: other");
+    let report = world.sync().await;
+    assert_eq!(report.requests.post, 2);
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn an_existing_article_renamed_to_what_is_no_slug_is_said_and_kept() {
+    let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    world.rename("start/one.html", "start/Mein Artikel.html");
+    let report = world.sync().await;
+    assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
+    assert!(problems(&report)[0].contains("mein-artikel"));
+    assert!(world.sandbox().article(ids[0]).is_some());
+    world.rename("start/Mein Artikel.html", "start/one.html");
+    world.is_quiet().await;
 }

@@ -1,8 +1,9 @@
 //! Runs the real command in a folder and an environment of its own.
 
 use assert_cmd::Command;
-use kbsync::sandbox::{Options, Running, Sandbox};
+use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 /// A temporary folder with a `home` for the user and a `mirror` for the work.
 pub(crate) struct Kb {
@@ -58,6 +59,39 @@ impl Kb {
         std::fs::read_to_string(self.mirror().join(path)).expect(path)
     }
 
+    pub(crate) fn exists(&self, path: &str) -> bool {
+        self.mirror().join(path).symlink_metadata().is_ok()
+    }
+
+    pub(crate) fn remove(&self, path: &str) {
+        std::fs::remove_file(self.mirror().join(path)).expect(path);
+    }
+
+    /// Replaces a part of a file, as an editor would save it.
+    #[track_caller]
+    pub(crate) fn edit(&self, path: &str, from: &str, to: &str) {
+        let before = self.read(path);
+        assert!(before.contains(from), "{path} has no {from:?}:\n{before}");
+        self.write(path, &before.replacen(from, to, 1));
+    }
+
+    /// The mirror's files without private ones, as path and text.
+    pub(crate) fn articles(&self) -> Vec<(String, String)> {
+        let mirror = self.mirror();
+        self.files()
+            .into_iter()
+            .filter_map(|(path, bytes)| {
+                let below = path
+                    .strip_prefix(&mirror)
+                    .ok()?
+                    .to_string_lossy()
+                    .into_owned();
+                let private = below.contains(".kbsync/");
+                (!private).then(|| (below, String::from_utf8_lossy(&bytes).into_owned()))
+            })
+            .collect()
+    }
+
     /// The command, not yet run.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
@@ -95,7 +129,9 @@ impl Kb {
 fn collect(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in std::fs::read_dir(dir).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if path.is_dir() {
+        if let Ok(target) = std::fs::read_link(&path) {
+            files.push((path, target.to_string_lossy().into_owned().into_bytes()));
+        } else if path.is_dir() {
             collect(&path, files);
         } else {
             files.push((path.clone(), std::fs::read(&path).expect("bytes")));
@@ -144,13 +180,22 @@ pub(crate) const TOKEN: &str = "CANARY-token";
 
 impl Service {
     pub(crate) fn start() -> Self {
+        Self::with(|sandbox| sandbox.seed(3, 2))
+    }
+
+    /// A service with one workspace and nothing in it.
+    pub(crate) fn empty() -> Self {
+        Self::with(|sandbox| sandbox.add_workspace("Help"))
+    }
+
+    fn with(fill: impl FnOnce(&Sandbox) -> Uuid) -> Self {
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let options = Options {
             token: TOKEN.into(),
             ..Options::default()
         };
         let sandbox = Sandbox::new(options);
-        let workspace = sandbox.seed(3, 2).to_string();
+        let workspace = fill(&sandbox).to_string();
         let running = runtime.block_on(sandbox.run()).expect("it runs");
         Self {
             url: running.url.clone(),
@@ -159,6 +204,22 @@ impl Service {
             _running: running,
             _runtime: runtime,
         }
+    }
+
+    pub(crate) fn category(&self, slug: &str) -> Uuid {
+        let workspace = self.workspace.parse().expect("an id");
+        self.sandbox.add_category(workspace, slug, slug)
+    }
+
+    pub(crate) fn article(&self, category: Uuid, slug: &str, text: &str) -> Uuid {
+        self.sandbox
+            .add_article(NewSeed::new(category, slug, slug, text))
+    }
+
+    /// What the service has of an article's body.
+    #[track_caller]
+    pub(crate) fn text(&self, id: Uuid) -> String {
+        self.sandbox.article(id).expect("it is there").text
     }
 
     /// A mirror of it, with the token at hand and nothing synced yet.

@@ -1,13 +1,21 @@
 //! The integration tests: one binary, a file per theme.
 
 mod adoption;
+mod api;
 mod categories;
+mod cli_approve;
+mod cli_bad_input;
 mod cli_check;
 mod cli_config;
+mod cli_demo;
+mod cli_diff;
 mod cli_init;
 mod cli_new;
+mod cli_resolve;
 mod cli_service;
 mod cli_stats;
+mod cli_status;
+mod cli_sync;
 mod cli_words;
 mod conflicts;
 mod crash;
@@ -22,9 +30,11 @@ mod guards;
 mod hostile;
 mod identity;
 mod kb;
+mod listing;
 mod look;
 mod merge;
 mod names;
+mod quiet;
 mod remote;
 mod schema;
 mod tidy;

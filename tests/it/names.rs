@@ -110,7 +110,7 @@ async fn f059_f103_f129_slugs_that_are_no_names_get_safe_ones_and_edits_find_the
     assert!(!files.iter().any(|(path, _)| path.contains(".conflict.")));
     world.is_quiet().await;
     for (path, text) in files {
-        if path.ends_with(".html") {
+        if path != "start/_category.yaml" {
             world.write(&path, &text.replace("One", "1"));
         }
     }
@@ -347,7 +347,7 @@ async fn f067_f090_a_conversion_of_line_ends_changes_nothing() {
     assert_eq!(lines(&report), ["update remote start/one.html done"]);
     assert_eq!(world.on_service(ids[0]).text, "<p>A</p>\n<p>b</p>\n");
     world.sandbox().edit(ids[0], |article| {
-        article.text = "<p>A</p>\n<p>B</p>\n".into()
+        article.text = "<p>A</p>\n<p>B</p>\n".into();
     });
     world.sync().await;
     let file = world.read("start/one.html");

@@ -890,3 +890,34 @@ async fn f041_many_files_removed_at_once_are_held() {
     assert_eq!(report.requests.delete, 3, "{:?}", lines(&report));
     assert_eq!(world.sandbox().articles().len(), 7);
 }
+
+#[tokio::test]
+async fn f119_an_article_that_goes_back_and_forth_is_held() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>B</p>");
+    world.sync().await;
+    for round in 0..3 {
+        world.edit("a/one.html", "<p>B</p>", "<p>A</p>");
+        let report = world.sync().await;
+        if round < 2 {
+            assert_eq!(lines(&report), ["update remote a/one.html done"]);
+        } else {
+            assert_eq!(lines(&report), ["update remote a/one.html held"]);
+            assert!(held(&report)[0].1.contains("somebody else writes"));
+            assert_eq!(report.outcome.exit_code(), 3);
+            break;
+        }
+        world
+            .sandbox()
+            .edit(one, |article| article.text = "<p>B</p>".into());
+        assert_eq!(lines(&world.sync().await), ["update local a/one.html done"]);
+    }
+    // Something new goes on.
+    world.edit("a/one.html", "<p>A</p>", "<p>C</p>");
+    assert_eq!(
+        lines(&world.sync().await),
+        ["update remote a/one.html done"]
+    );
+    assert_quiet(&world, 1).await;
+}

@@ -15,6 +15,7 @@ use super::{
     sandbox::stopped,
 };
 use stage::Stage;
+use std::io::{self, IsTerminal as _};
 
 /// Plays what can happen between a mirror and its service.
 #[derive(clap::Args, Debug)]
@@ -33,7 +34,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     }
     let mut stage = Stage::build(context).await?;
     let played = scenes::play(&mut stage).await;
-    if played.is_ok() && ask::possible() {
+    if played.is_ok() && ask::possible() && io::stdout().is_terminal() {
         encore(context, &stage)?;
         stopped().await;
     }

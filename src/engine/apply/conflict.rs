@@ -38,6 +38,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Some(format!("the copy could not be written: {error:#}")));
             }
         }
+        let elsewhere = |row: &ConflictRow| row.place.folder != conflict.place.folder;
+        if run
+            .sight
+            .base
+            .conflicts
+            .get(&conflict.id)
+            .is_some_and(elsewhere)
+        {
+            self.clear_copy(conflict.id, run)?;
+        }
         let now = self.clock.now();
         let row = ConflictRow {
             id: conflict.id,
@@ -63,6 +73,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 detail,
             ))
         })?;
+        let earlier = run.sight.base.conflicts.get(&conflict.id);
+        if earlier.is_some_and(|earlier| earlier.place.folder != conflict.place.folder) {
+            self.clear_copy(conflict.id, run)?;
+        }
         Ok(None)
     }
 

@@ -17,7 +17,7 @@ use crate::model::{ArticleId, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, RemoteArticle, Service};
-use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
+use crate::state::{FigureRow, Intent, IntentId, Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
@@ -326,6 +326,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             run.sight.base.articles.remove(&old);
         }
         run.sight.base.articles.insert(id, row);
+        self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
         Ok(Done::Yes(None))
     }

@@ -145,6 +145,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 message: format!("the listing has an article that cannot be read: {why}"),
             });
         }
+        for (id, entry) in &listing.articles {
+            if let Remote::Unknown(why) = entry {
+                sight.problems.push(Problem {
+                    path: base
+                        .articles
+                        .get(id)
+                        .map(|row| row.place.to_string())
+                        .unwrap_or_default(),
+                    id: Some(*id),
+                    message: format!("the service's entry of this article cannot be read: {why}"),
+                });
+            }
+        }
         if !listing.nameless.is_empty() {
             sight.doubt = Some("the listing had an article that could not be read".to_owned());
         }
@@ -409,6 +422,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .await?
             {
                 Ok(answer) => {
+                    let listed_before = question.get && base.articles.contains_key(&question.id);
+                    if listed_before && shows_a_gap(&answer) {
+                        let gap = "the listing left out an article that can be read";
+                        sight.doubt.get_or_insert_with(|| gap.to_owned());
+                    }
                     self.remember_answer(base, question.id, &answer, request)?;
                     sight.remote.articles.insert(question.id, answer);
                 }
@@ -462,7 +480,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Loads the bodies that a merge needs: of articles whose body changed on both sides.
+    /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
+    /// after that had rewritten it.
     pub(in crate::engine) fn bodies(
         &self,
         sight: &Sight,
@@ -488,7 +507,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 continue;
             };
-            if !file.version.agrees(&row.local, Field::Text)
+            let rewritten = row.local.text != row.remote.text;
+            if (rewritten || !file.version.agrees(&row.local, Field::Text))
                 && !seen.version.agrees(&row.remote, Field::Text)
             {
                 wanted.extend([row.local.text, row.remote.text, ours, theirs]);
@@ -565,6 +585,14 @@ fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
         })
         .map(|(id, _)| id)
         .collect()
+}
+
+/// Nothing hides the article, and still it was not listed: what else is missing may be there as well.
+fn shows_a_gap(answer: &Remote) -> bool {
+    match answer {
+        Remote::Present(seen) => !seen.flags.hides(),
+        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
+    }
 }
 
 fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {

@@ -114,9 +114,18 @@ pub(in crate::engine) fn sort_absent(
         .files
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
-    absent
-        .ask
-        .extend(strangers.map(|id| Question { id: *id, get: true }));
+    for &id in strangers {
+        // A conflict without a version to show: it was gone when it was asked for.
+        if base
+            .conflicts
+            .get(&id)
+            .is_some_and(|shown| shown.remote.is_none())
+        {
+            absent.known.insert(id, Remote::Gone);
+        } else {
+            absent.ask.push(Question { id, get: true });
+        }
+    }
     absent
 }
 

@@ -259,8 +259,31 @@ fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
     for (number, (here, there)) in categories.into_iter().enumerate() {
         let name = ["one/", "two/"][number];
         let mark = format!("c{number}");
-        lines[1] += &format!("; {name} {}", CATEGORY_HERE[here].replace('#', &mark));
-        lines[2] += &format!("; {name} {}", CATEGORY_THERE[there].replace('#', &mark));
+        let (mut here, mut there) = (
+            CATEGORY_HERE[here].replace('#', &mark),
+            CATEGORY_THERE[there].replace('#', &mark),
+        );
+        if number == 1 {
+            let left = |line: &str, key: &str| line.contains(key) || line.contains("one/ -");
+            let free = if left(&lines[1], "folder=") {
+                "one"
+            } else {
+                "tre"
+            };
+            here = here
+                .replace("=uno", &format!("={free}"))
+                .replace("=zwei", "=quattro");
+            let free = if left(&lines[2], "slug=") {
+                "one"
+            } else {
+                "drei"
+            };
+            there = there
+                .replace("=eins", &format!("={free}"))
+                .replace("=zwei", "=vier");
+        }
+        lines[1] += &format!("; {name} {here}");
+        lines[2] += &format!("; {name} {there}");
     }
     let names = ["a", "b", "c", "d", "e", "f"];
     let mut places = BTreeSet::new();
@@ -278,7 +301,15 @@ fn lines(fates: &Fates, categories: [(usize, usize); 2]) -> [String; 3] {
     for (number, (base, more, one, other, there)) in fates.iter().enumerate() {
         let (folder, name, mark) = (home(number), names[number], number.to_string());
         let mut here = HERE[*one].to_owned();
-        if *more && !["-", "?"].contains(&HERE[*other]) && !HERE[*other].contains("noid") {
+        let alone = |words: &str| ["-", "?"].contains(&words);
+        let key = |words: &str| words.split('=').next().map(str::to_owned);
+        if *more
+            && !alone(&here)
+            && !alone(HERE[*other])
+            && !here.contains(' ')
+            && key(&here) != key(HERE[*other])
+            && !HERE[*other].contains(' ')
+        {
             here = format!("{here} {}", HERE[*other]);
         }
         let here = here.replace('#', &mark);

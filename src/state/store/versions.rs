@@ -120,18 +120,34 @@ impl Store {
         })
     }
 
-    /// Reads sides and digests of the last four versions that one side alone had, newest first.
+    /// Reads sides and digests of the last four changes that one side alone made, newest first.
+    ///
+    /// A version that was only recorded again, because its file moved, is no change.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
-        self.read(|conn| {
+        let recent: Vec<(Side, Digest)> = self.read(|conn| {
             collect(
                 conn.prepare_cached(
                     "SELECT side, digest FROM versions \
                      WHERE subject = (SELECT id FROM subjects WHERE article = ?1) \
-                     AND side <> 'both' ORDER BY number DESC LIMIT 4",
+                     ORDER BY number DESC LIMIT 32",
                 )?
                 .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?,
             )
-        })
+        })?;
+        let known_before = |index: usize, side: Side| {
+            let mut older = recent.iter().skip(index + 1);
+            older.find(|(other, _)| *other == side || *other == Side::Both)
+        };
+        Ok(recent
+            .iter()
+            .enumerate()
+            .filter(|(index, (side, digest))| {
+                *side != Side::Both
+                    && known_before(*index, *side).is_none_or(|(_, before)| before != digest)
+            })
+            .map(|(_, change)| *change)
+            .take(4)
+            .collect())
     }
 }
 

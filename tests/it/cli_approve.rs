@@ -1,0 +1,108 @@
+//! `kbsync approve`: exactly what is held for its number, after showing it.
+
+use crate::{
+    kb::{Kb, Service},
+    schema,
+};
+use uuid::Uuid;
+
+/// Eight articles, of which the files of five were removed, and held.
+fn held() -> (Service, Kb, Vec<Uuid>) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let ids: Vec<Uuid> = (1..=8)
+        .map(|number| service.article(start, &format!("n{number}"), &format!("<p>{number}</p>")))
+        .collect();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for number in 1..=5 {
+        kb.remove(&format!("start/n{number}.html"));
+    }
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout
+            .contains("5 deletions on the service at once are more than 3"),
+        "{ran:#?}"
+    );
+    assert!(ran.stdout.contains("\n5 held; "), "{ran:#?}");
+    (service, kb, ids)
+}
+
+fn left(service: &Service) -> usize {
+    service.sandbox.articles().len()
+}
+
+#[test]
+fn f041_f043_without_a_yes_nothing_is_released() {
+    let (service, kb, _) = held();
+    let ran = kb.run(&["approve"]).exits(3);
+    assert_eq!(ran.stdout.lines().count(), 5, "{ran:#?}");
+    assert!(
+        ran.stdout
+            .starts_with("delete    start/n1.html on the service\n"),
+        "{ran:#?}"
+    );
+    assert!(ran.stderr.contains("kbsync approve --yes"), "{ran:#?}");
+    assert_eq!(left(&service), 8);
+    // Neither is it by asking again.
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 8);
+}
+
+#[test]
+fn a_yes_releases_exactly_these_and_only_once() {
+    let (service, kb, ids) = held();
+    let json = kb.run(&["approve", "--yes", "--json"]).exits(0).json();
+    schema::check("report", &json);
+    assert_eq!(json["requests"]["delete"], 5);
+    assert_eq!(left(&service), 3);
+    assert!(
+        ids[..5]
+            .iter()
+            .all(|id| service.sandbox.article(*id).is_none())
+    );
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert!(
+        ran.stderr.contains("nothing is held for its number"),
+        "{ran:#?}"
+    );
+    kb.run(&["sync"]).exits(0);
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(status["held"], serde_json::json!([]));
+}
+
+#[test]
+fn an_edit_on_the_service_meanwhile_is_not_deleted() {
+    let (service, kb, ids) = held();
+    service
+        .sandbox
+        .edit(ids[0], |article| article.text = "<p>edited</p>".into());
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert!(ran.stdout.contains("← restore   start/n1.html"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+    assert!(kb.read("start/n1.html").contains("edited"));
+}
+
+#[test]
+fn allow_deletes_does_it_for_one_command() {
+    let (service, kb, _) = held();
+    let ran = kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert!(
+        ran.stdout.contains("5 changes (on the service)"),
+        "{ran:#?}"
+    );
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn with_nothing_held_it_says_so() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let ran = kb.run(&["approve"]).exits(0);
+    assert!(
+        ran.stderr.contains("nothing is held for its number"),
+        "{ran:#?}"
+    );
+    schema::check("report", &kb.run(&["approve", "--json"]).exits(0).json());
+}

@@ -1,0 +1,304 @@
+//! Bad input: what people get wrong is told with file, line and remedy, and nothing changes on either side.
+
+use crate::{
+    kb::{Kb, Ran, Service, TOKEN, WORKSPACE},
+    schema,
+};
+use kbsync::sandbox::{Access, Article, Fault, FaultKind, Matcher, Rights};
+use std::path::PathBuf;
+
+/// A synced mirror with one article, as both sides are.
+struct Quiet {
+    service: Service,
+    kb: Kb,
+}
+
+impl Quiet {
+    fn new() -> Self {
+        let service = Service::empty();
+        let start = service.category("start");
+        service.article(start, "one", "<p>One.</p>");
+        let kb = service.mirror();
+        kb.run(&["sync"]).exits(0);
+        Self { service, kb }
+    }
+
+    /// Both sides, as they are now.
+    fn sides(&self) -> (Vec<Article>, Vec<(PathBuf, Vec<u8>)>) {
+        let mirror = self.kb.mirror();
+        let private = mirror.join(".kbsync");
+        let files = self
+            .kb
+            .files()
+            .into_iter()
+            .filter(|(path, _)| path.starts_with(&mirror) && !path.starts_with(&private))
+            .collect();
+        (self.service.sandbox.articles(), files)
+    }
+
+    /// Runs a command that must not change anything.
+    #[track_caller]
+    fn unchanged(&self, arguments: &[&str]) -> Ran {
+        let before = self.sides();
+        let ran = self.kb.run(arguments);
+        assert!(before == self.sides(), "something changed: {ran:#?}");
+        ran
+    }
+}
+
+#[test]
+fn f122_f125_a_file_that_cannot_be_an_article_is_told_and_left_alone() {
+    let long = format!("---\ntitle: {}\n---\n", "x".repeat(256));
+    let cases: [(&str, &[u8], &str); 10] = [
+        (
+            "broken YAML",
+            b"---\ntitle: \"open\n---\n<p>x</p>\n",
+            "line 2",
+        ),
+        (
+            "no title",
+            b"---\nintrotext: x\n---\n<p>x</p>\n",
+            "there is no title",
+        ),
+        (
+            "an empty title",
+            b"---\ntitle:\n---\n",
+            "the title is empty",
+        ),
+        ("a long title", long.as_bytes(), "256 characters"),
+        ("no front matter", b"<p>x</p>\n", "front matter"),
+        ("a front matter without end", b"---\ntitle: x\n", "---"),
+        ("not UTF-8", b"---\ntitle: x\n---\n\xff\xfe\n", "UTF-8"),
+        ("an anchor", b"---\ntitle: &a x\n---\n", "line 2"),
+        ("a double key", b"---\ntitle: x\ntitle: y\n---\n", "title"),
+        (
+            "conflict markers",
+            b"---\ntitle: x\n---\n<<<<<<< a\n1\n=======\n2\n>>>>>>> b\n",
+            "conflict markers",
+        ),
+    ];
+    let quiet = Quiet::new();
+    for (what, bytes, words) in cases {
+        let path = quiet.kb.mirror().join("start/bad.html");
+        std::fs::write(&path, bytes).expect("written");
+        let ran = quiet.unchanged(&["sync", "--json"]).exits(4);
+        let json = ran.json();
+        schema::check("report", &json);
+        assert_eq!(json["problems"][0]["path"], "start/bad.html", "{what}");
+        let message = json["problems"][0]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(words), "{what}: {message}");
+        let shown = quiet.unchanged(&["sync"]).exits(4);
+        assert!(
+            shown.stdout.contains("! start/bad.html: "),
+            "{what}: {shown:#?}"
+        );
+        assert!(
+            shown.stdout.contains("1 problem; 1 request"),
+            "{what}: {shown:#?}"
+        );
+        // The article whose place it takes is not deleted either.
+        let one = quiet.kb.mirror().join("start/one.html");
+        let good = std::fs::read(&one).expect("readable");
+        std::fs::write(&one, bytes).expect("written");
+        quiet.unchanged(&["sync"]).exits(4);
+        std::fs::write(&one, good).expect("written");
+    }
+}
+
+#[test]
+fn f097_f130_what_is_no_file_to_read_is_present_and_not_followed() {
+    let quiet = Quiet::new();
+    let mirror = quiet.kb.mirror();
+    quiet.kb.remove("start/one.html");
+    let place = mirror.join("start/one.html");
+    std::os::unix::fs::symlink("/etc/passwd", &place).expect("a link");
+    quiet.unchanged(&["sync"]);
+    std::fs::remove_file(&place).expect("removed");
+    std::os::unix::fs::symlink("nowhere", &place).expect("a link");
+    quiet.unchanged(&["sync"]);
+    std::fs::remove_file(&place).expect("removed");
+    std::fs::create_dir(&place).expect("a folder");
+    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+    assert_eq!(json["problems"][0]["path"], "start/one.html");
+    assert_eq!(quiet.service.sandbox.articles().len(), 1);
+}
+
+#[test]
+fn f054_doubles_are_told_and_neither_is_sent() {
+    let quiet = Quiet::new();
+    let id = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+    for name in ["a", "b"] {
+        quiet.kb.write(
+            &format!("start/{name}.html"),
+            &format!("---\nid: {id}\ntitle: {name}\n---\n"),
+        );
+    }
+    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+    let paths: Vec<_> = json["problems"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|problem| problem["path"].as_str())
+        .collect();
+    assert!(
+        paths.contains(&"start/a.html") && paths.contains(&"start/b.html"),
+        "{json:#}"
+    );
+    for name in ["a", "b"] {
+        quiet.kb.write(
+            &format!("start/{name}.html"),
+            &format!("---\ntitle: {name}\nslug: same\n---\n"),
+        );
+    }
+    let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+    assert!(json["problems"].to_string().contains("same"), "{json:#}");
+}
+
+#[test]
+fn a_token_that_is_wrong_or_missing_is_told_with_the_remedy() {
+    let mut quiet = Quiet::new();
+    quiet.kb.edit("start/one.html", "One.", "Mine.");
+    for command in ["sync", "pull", "push", "approve"] {
+        quiet.kb.set("KBSYNC_TOKEN", "CANARY-wrong");
+        quiet
+            .unchanged(&[command])
+            .exits(1)
+            .complains("status 401", "the token was not accepted");
+        quiet.kb.set("KBSYNC_TOKEN", "");
+        quiet
+            .unchanged(&[command])
+            .exits(2)
+            .complains("there is no token", "KBSYNC_TOKEN");
+    }
+    quiet.kb.set("KBSYNC_TOKEN", "CANARY-wrong");
+    let ran = quiet.unchanged(&["sync", "--json"]).exits(1);
+    let json = ran.json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "failed");
+    assert_eq!(json["actions"], serde_json::json!([]));
+    assert!(
+        ran.stderr.contains("help: the token was not accepted"),
+        "{ran:#?}"
+    );
+    assert!(!format!("{ran:#?}").contains("CANARY"));
+}
+
+#[test]
+fn f018_a_login_page_is_no_answer() {
+    let quiet = Quiet::new();
+    quiet
+        .service
+        .sandbox
+        .inject(Fault::always(Matcher::any(), FaultKind::Html));
+    quiet
+        .unchanged(&["sync"])
+        .exits(1)
+        .complains("a web page", "the token was not accepted");
+}
+
+#[test]
+fn a_workspace_that_is_unknown_or_not_ours_is_told() {
+    let quiet = Quiet::new();
+    let fresh = quiet.service.mirror();
+    let settings = fresh.read("kbsync.yaml");
+    fresh.write(
+        "kbsync.yaml",
+        &settings.replace(&quiet.service.workspace, WORKSPACE),
+    );
+    let ran = fresh.run(&["sync"]).exits(1);
+    ran.complains("status 404", "the ids in kbsync.yaml");
+    quiet
+        .service
+        .sandbox
+        .add_token(TOKEN, Rights::everywhere(Access::None));
+    quiet
+        .unchanged(&["sync"])
+        .exits(1)
+        .complains("status 403", "use another token");
+    // A state that knows another workspace is not mixed up with this one (failures row 49).
+    let settings = quiet.kb.read("kbsync.yaml");
+    quiet.kb.write(
+        "kbsync.yaml",
+        &settings.replace(&quiet.service.workspace, WORKSPACE),
+    );
+    let ran = quiet.unchanged(&["sync"]).exits(2);
+    assert!(ran.stderr.contains(&quiet.service.workspace), "{ran:#?}");
+}
+
+#[test]
+fn a_folder_that_is_no_mirror_is_told_what_to_do() {
+    let kb = Kb::new();
+    for command in [
+        &["sync"][..],
+        &["pull"],
+        &["push"],
+        &["status"],
+        &["diff"],
+        &["approve"],
+        &["resolve", "a/b.html", "--keep", "local"],
+    ] {
+        kb.run(command)
+            .exits(2)
+            .complains("is not a mirror", "kbsync init");
+    }
+    assert_eq!(kb.files(), []);
+    kb.write("kbsync.yaml", "service: [\n");
+    kb.run(&["sync"]).exits(2);
+}
+
+#[test]
+fn f096_a_folder_that_cannot_be_written_to_is_told() {
+    let service = Service::start();
+    let mut kb = service.mirror();
+    kb.set("KBSYNC_SERVICE", &service.url);
+    kb.set("KBSYNC_WORKSPACE", &service.workspace);
+    // Nobody can make a folder there, not even root.
+    kb.run(&["-C", "/proc", "sync"])
+        .exits(1)
+        .complains("/proc/.kbsync", "may be written to");
+    assert_eq!(service.sandbox.counts().total, 0);
+}
+
+#[test]
+fn a_day_that_is_spent_is_a_matter_of_time() {
+    let quiet = Quiet::new();
+    quiet.kb.edit("start/one.html", "One.", "Mine.");
+    let settings = quiet.kb.read("kbsync.yaml");
+    quiet.kb.write(
+        "kbsync.yaml",
+        &format!("{settings}budget: {{per_day: 2}}\n"),
+    );
+    quiet
+        .unchanged(&["sync"])
+        .exits(5)
+        .complains("budget", "the requests of this day are spent");
+    let json = quiet.unchanged(&["sync", "--json"]).exits(5).json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "retry");
+}
+
+/// In this process, so that the pauses between the tries take no time.
+#[tokio::test(start_paused = true)]
+async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {
+    use clap::Parser as _;
+    // A port that was free a moment ago.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .and_then(|listener| listener.local_addr())
+        .expect("a port")
+        .port();
+    let kb = Kb::with_settings(&format!(
+        "service: http://127.0.0.1:{port}\nworkspace: {WORKSPACE}\n"
+    ));
+    kb.write("start/one.html", "---\ntitle: One\n---\n");
+    let before = kb.articles();
+    let user = kb.mirror().join("../state");
+    let cli = kbsync::cli::Cli::parse_from(["kbsync", "-q", "sync"]);
+    let env = move |name: &str| match name {
+        "KBSYNC_TOKEN" => Some(TOKEN.to_owned()),
+        "KBSYNC_USER_STATE_DIR" => Some(user.to_string_lossy().into_owned()),
+        _ => None,
+    };
+    let outcome = cli.run(kb.mirror(), env).await;
+    assert_eq!(outcome.expect("told").number(), 5);
+    assert_eq!(kb.articles(), before);
+}

@@ -1,0 +1,48 @@
+//! `kbsync demo`: it runs through by itself, and every step checks out.
+
+use crate::kb::Kb;
+
+#[test]
+fn every_step_checks_out() {
+    let mut kb = Kb::new();
+    // The caller's own mirror must not be touched.
+    kb.set("KBSYNC_SERVICE", "https://kb.example.com");
+    kb.set("KBSYNC_DIR", "/nonexistent");
+    let before = kb.files();
+    let ran = kb.run(&["demo", "-q"]).exits(0);
+    for line in [
+        "\n1. First sync\n",
+        "$ kbsync sync\n",
+        "⚡ conflict  billing/refunds.html (text)",
+        "← restore   billing/refunds.html",
+        "$ kbsync approve --yes\n",
+        "✓ every step checked out\n",
+    ] {
+        assert!(ran.stdout.contains(line), "no {line:?} in {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains('✗'), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+    assert_eq!(kb.files(), before);
+    kb.run(&["demo", "--json"]).exits(2);
+}
+
+#[test]
+fn the_folder_can_be_kept() {
+    let kb = Kb::new();
+    let mut command = kb.command(&["demo", "--keep"]);
+    let output = command
+        .env("TMPDIR", kb.mirror())
+        .output()
+        .expect("it runs");
+    assert!(output.status.success());
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    let kept = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("kept: "))
+        .unwrap_or_else(|| panic!("{stderr}"));
+    assert!(
+        std::path::Path::new(kept)
+            .join("help/kbsync.yaml")
+            .is_file()
+    );
+}

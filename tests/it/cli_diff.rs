@@ -1,0 +1,145 @@
+//! `kbsync diff`: against the base and against the service.
+
+use crate::{
+    kb::{Kb, Service},
+    schema,
+};
+use uuid::Uuid;
+
+fn synced() -> (Service, Kb, Uuid, Uuid) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>\n<p>Same.</p>");
+    let two = service.article(start, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    service.sandbox.clear_requests();
+    (service, kb, one, two)
+}
+
+#[test]
+fn an_edit_shows_its_lines_and_nothing_else() {
+    let (service, kb, one, _) = synced();
+    let quiet = kb.run(&["diff", "--exit-code"]).exits(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+    kb.edit(
+        "start/one.html",
+        "title: one\n",
+        "title: Uno # a comment\nowner: docs\n",
+    );
+    kb.edit("start/one.html", "<p>One.</p>", "<p>Uno.</p>");
+    let ran = kb.run(&["diff", "--exit-code"]).exits(1);
+    let expected = format!(
+        "--- a/start/one.html\n+++ b/start/one.html\n@@ -1,7 +1,7 @@\n ---\n id: {one}\n\
+         -title: one # a comment\n+title: Uno # a comment\n owner: docs\n ---\n\
+         -<p>One.</p>\n+<p>Uno.</p>\n <p>Same.</p>\n"
+    );
+    assert_eq!(ran.stdout, expected);
+    assert_eq!(service.sandbox.counts().total, 0);
+    assert_eq!(kb.run(&["diff", "start/two.html"]).exits(0).stdout, "");
+    kb.run(&["diff", "start/none.html"]).exits(2);
+}
+
+#[test]
+fn new_removed_and_renamed_files_are_shown() {
+    let (_service, kb, _, _) = synced();
+    kb.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
+    kb.remove("start/two.html");
+    std::fs::rename(
+        kb.mirror().join("start/one.html"),
+        kb.mirror().join("start/uno.html"),
+    )
+    .expect("renamed");
+    let json = kb.run(&["diff", "--json"]).exits(0).json();
+    schema::check("diff", &json);
+    let files: Vec<_> = json["files"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|file| (file["old_path"].as_str(), file["path"].as_str()))
+        .collect();
+    assert_eq!(
+        files,
+        [
+            (None, Some("start/new.html")),
+            (Some("start/two.html"), None),
+            (Some("start/one.html"), Some("start/uno.html")),
+        ]
+    );
+    let text = kb.run(&["diff"]).exits(0).stdout;
+    assert!(
+        text.contains("--- /dev/null\n+++ b/start/new.html\n@@ -0,0 +1,4 @@\n+---\n"),
+        "{text}"
+    );
+    assert!(text.contains("+++ /dev/null\n"), "{text}");
+    assert!(text.contains("-<p>Two.</p>\n"), "{text}");
+    assert!(
+        text.contains("rename from start/one.html\nrename to start/uno.html\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_category_s_words_are_compared_too() {
+    let (_service, kb, _, _) = synced();
+    kb.edit("start/_category.yaml", "name: start", "name: Beginn");
+    let text = kb.run(&["diff", "start/_category.yaml"]).exits(0).stdout;
+    assert!(text.contains("-name: start\n+name: Beginn\n"), "{text}");
+}
+
+#[test]
+fn with_remote_it_is_the_service_that_is_compared_with() {
+    let (service, kb, one, two) = synced();
+    service.sandbox.edit(one, |article| {
+        article.text = "<p>Theirs.</p>\n<p>Same.</p>".into();
+    });
+    assert_eq!(
+        kb.run(&["diff"]).exits(0).stdout,
+        "",
+        "the base knows nothing of it"
+    );
+    let text = kb.run(&["diff", "--remote"]).exits(0).stdout;
+    assert!(
+        text.contains("-<p>Theirs.</p>\n+<p>One.</p>\n <p>Same.</p>\n"),
+        "{text}"
+    );
+    assert_eq!(service.sandbox.counts().total, 1, "one listing");
+    let text = kb
+        .run(&["diff", "--remote", "start/one.html"])
+        .exits(0)
+        .stdout;
+    assert!(text.contains("-<p>Theirs.</p>\n+<p>One.</p>\n"), "{text}");
+    let last = service.sandbox.recent_requests(1);
+    assert!(
+        last[0].path.ends_with(&format!("/api/article/{one}")),
+        "{last:?}"
+    );
+    service.sandbox.unpublish(two);
+    let ran = kb.run(&["diff", "--remote", "start/two.html"]).exits(0);
+    assert!(
+        ran.stderr
+            .contains("start/two.html: the service does not show it"),
+        "{ran:#?}"
+    );
+    let category = service.sandbox.categories()[0].id;
+    service.article(category, "three", "<p>Three.</p>");
+    let text = kb.run(&["diff", "--remote"]).exits(0).stdout;
+    assert!(
+        text.contains("--- a/start/three.html\n+++ /dev/null\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn colours_are_for_people_and_patch_can_read_the_rest() {
+    let (_service, kb, _, _) = synced();
+    kb.edit("start/one.html", "<p>One.</p>", "<p>O\u{1b}[2Jne.</p>");
+    let piped = kb.run(&["diff"]).exits(0).stdout;
+    assert!(
+        piped.contains("+<p>O\u{1b}[2Jne.</p>\n"),
+        "bytes as they are: {piped:?}"
+    );
+    let shown = kb.run(&["diff", "--color", "always"]).exits(0).stdout;
+    assert!(shown.contains("\u{1b}["), "{shown:?}");
+    assert!(!shown.contains("\u{1b}[2J"), "{shown:?}");
+}

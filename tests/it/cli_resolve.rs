@@ -1,0 +1,141 @@
+//! `kbsync resolve`: one conflict, exactly the two versions that were shown.
+
+use crate::{
+    kb::{Kb, Service},
+    schema,
+};
+use uuid::Uuid;
+
+const COPY: &str = "start/one.conflict.html";
+
+/// `start/one.html` in conflict, and `start/two.html` edited here.
+fn in_conflict() -> (Service, Kb, Uuid, Uuid) {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let two = service.article(start, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Mine.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+    kb.run(&["sync"]).exits(3);
+    kb.edit("start/two.html", "Two.", "Two, edited.");
+    (service, kb, one, two)
+}
+
+#[test]
+fn each_version_can_be_kept_and_nothing_else_is_synced() {
+    for (keep, path, expected) in [
+        ("local", "start/one.html", "<p>Mine.</p>"),
+        ("remote", "start/one", "<p>Theirs.</p>"),
+        ("both", COPY, "<p>Mine.</p>\n<p>Theirs.</p>"),
+    ] {
+        let (service, kb, one, two) = in_conflict();
+        let json = kb
+            .run(&["resolve", path, "--keep", keep, "--json"])
+            .exits(0)
+            .json();
+        schema::check("report", &json);
+        assert_eq!(service.text(one), expected, "{keep}");
+        assert!(
+            kb.read("start/one.html")
+                .ends_with(&format!("---\n{expected}\n")),
+            "{keep}"
+        );
+        assert!(!kb.exists(COPY), "{keep}");
+        assert_eq!(service.text(two), "<p>Two.</p>", "{keep}");
+        kb.run(&["sync"]).exits(0);
+        assert_eq!(service.text(two), "<p>Two, edited.</p>", "{keep}");
+    }
+}
+
+#[test]
+fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
+    for keep in ["local", "remote", "both"] {
+        let (service, kb, one, _) = in_conflict();
+        service
+            .sandbox
+            .edit(one, |article| article.text = "<p>Later.</p>".into());
+        let ran = kb
+            .run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(3);
+        assert!(
+            ran.stdout
+                .contains("not settled, because it changed after it was shown"),
+            "{ran:#?}"
+        );
+        assert_eq!(service.text(one), "<p>Later.</p>", "{keep}");
+        assert!(kb.read("start/one.html").contains("Mine."), "{keep}");
+        assert!(
+            kb.read(COPY).contains("Later."),
+            "{keep}: the new version is shown"
+        );
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(0);
+        assert!(!kb.exists(COPY));
+    }
+}
+
+#[test]
+fn a_file_that_moved_on_is_not_replaced_unseen() {
+    for keep in ["remote", "both"] {
+        let (service, kb, one, _) = in_conflict();
+        kb.edit("start/one.html", "Mine.", "Mine, later.");
+        let ran = kb
+            .run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(3);
+        assert!(ran.stdout.contains("not settled"), "{ran:#?}");
+        assert!(kb.read("start/one.html").contains("Mine, later."), "{keep}");
+        assert_eq!(service.text(one), "<p>Theirs.</p>", "{keep}");
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(0);
+    }
+    // One's own words are known to whoever keeps them.
+    let (service, kb, one, _) = in_conflict();
+    kb.edit("start/one.html", "Mine.", "Mine, later.");
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine, later.</p>");
+}
+
+#[test]
+fn an_article_that_was_deleted_meanwhile_is_created_anew_or_its_file_goes() {
+    for keep in ["local", "remote"] {
+        let (service, kb, one, _) = in_conflict();
+        service.sandbox.remove(one);
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(3);
+        assert!(kb.read("start/one.html").contains("Mine."));
+        kb.run(&["resolve", "start/one.html", "--keep", keep])
+            .exits(0);
+        let there = service
+            .sandbox
+            .articles()
+            .iter()
+            .any(|article| article.text == "<p>Mine.</p>");
+        assert_eq!(
+            (there, kb.exists("start/one.html")),
+            (keep == "local", keep == "local")
+        );
+        assert!(!kb.exists(COPY), "{keep}");
+    }
+}
+
+#[test]
+fn what_is_not_in_conflict_is_refused() {
+    let (service, kb, _, _) = in_conflict();
+    service.sandbox.clear_requests();
+    kb.run(&["resolve", "start/two.html", "--keep", "local"])
+        .exits(2)
+        .complains("start/two.html is not in conflict", "kbsync status");
+    kb.run(&["resolve", "start/one.html"]).exits(2);
+    kb.run(&["resolve", "start/one.html", "--keep", "mine"])
+        .exits(2);
+    assert_eq!(service.sandbox.counts().total, 0);
+    let fresh = service.mirror();
+    fresh
+        .run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(2);
+}
