@@ -4,7 +4,7 @@ use crate::{
     kb::{Kb, Service, TOKEN},
     schema,
 };
-use kbsync::sandbox::{Fault, FaultKind, Matcher};
+use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, Rights};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -122,6 +122,10 @@ fn mirror(service: &Service) -> Kb {
 }
 
 fn article(kb: &Kb) -> String {
+    articles(kb).into_iter().next().expect("an article")
+}
+
+fn articles(kb: &Kb) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for folder in std::fs::read_dir(kb.mirror()).expect("listed") {
         let folder = folder.expect("an entry").path();
@@ -137,7 +141,7 @@ fn article(kb: &Kb) -> String {
         }
     }
     found.sort();
-    found.into_iter().next().expect("an article")
+    found
 }
 
 fn get(address: &str, path: &str, host: &str) -> String {
@@ -184,10 +188,9 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
     });
     daemon.signal(Signal::USR1);
     until("the edit is here", || {
-        kb.files().iter().any(|(path, bytes)| {
-            path.extension().is_some_and(|ending| ending == "html")
-                && String::from_utf8_lossy(bytes).contains("from the dashboard")
-        })
+        articles(&kb)
+            .iter()
+            .any(|path| kb.read(path).contains("from the dashboard"))
     });
     // A removed file is a deleted article, after its grace.
     let count = service.sandbox.articles().len();
@@ -363,23 +366,21 @@ fn settings_are_read_again_and_bad_ones_change_nothing() {
 }
 
 #[test]
-fn f025_a_service_that_is_away_is_one_line_in_the_log() {
+fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     let service = Service::start();
     let kb = mirror(&service);
-    service.sandbox.inject(Fault::always(
-        Matcher::any(),
-        FaultKind::Status(503, String::new()),
-    ));
+    service.sandbox.revoke_token(TOKEN);
     let daemon = Daemon::spawn(&kb, &[]);
-    until("it is told", || {
-        daemon.log().contains("the service cannot be reached")
-    });
-    assert!(Path::new(&kb.mirror()).join(".kbsync/daemon.sock").exists());
-    service.sandbox.clear_faults();
+    let refused = "the service does not accept the token";
+    until("it is told", || daemon.log().contains(refused));
+    daemon.signal(Signal::USR1);
+    service
+        .sandbox
+        .add_token(TOKEN, Rights::everywhere(Access::Write));
     // A person does not have to wait for the next try.
     kb.run(&["sync"]).exits(0);
     until("it is told", || daemon.log().contains("all is well again"));
-    assert_eq!(daemon.log().matches("cannot be reached").count(), 1);
+    assert_eq!(daemon.log().matches(refused).count(), 1);
     daemon.stop();
 }
 
