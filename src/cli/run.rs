@@ -57,7 +57,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             Ok(Seat {
                 prefix: with_slash(open::prefix(&config, root)),
                 engine,
-                disk: RealDisk::open(&root.path)?,
             })
         })
         .collect::<Result<Vec<Seat<Valve<Client>, RealDisk>>, Failure>>()?;

@@ -14,11 +14,7 @@ use crate::{
         report::{Ending, Report, Status},
         settings::Request,
     },
-    mirror::disk::{At, Disk},
-    model::{
-        Place, Stamp,
-        path::{CATEGORY_FILE, EXTENSION},
-    },
+    mirror::disk::Disk,
     reconcile::{
         plan::{Kind, Problem},
         snapshot::Direction,
@@ -40,8 +36,6 @@ pub struct Seat<S, D> {
     pub prefix: String,
     /// The engine.
     pub engine: Engine<S, D>,
-    /// Its folder, for looking at files between cycles.
-    pub disk: D,
 }
 
 /// The engines of all workspaces.
@@ -201,71 +195,13 @@ impl<S: Service, D: Disk> Engines<'_, S, D> {
             return false;
         };
         match below.split_once('/') {
-            Some((folder, file)) => seat.is_news(folder, file).unwrap_or(true),
-            None => seat.is_folder_news(below).unwrap_or(true),
+            Some((folder, file)) => !seat.engine.is_known(folder, file),
+            None => !seat.engine.is_folder_known(below),
         }
     }
 }
 
 impl<S: Service, D: Disk> Seat<S, D> {
-    /// `None`: it cannot be told.
-    fn is_news(&self, folder: &str, file: &str) -> Option<bool> {
-        let found = self.disk.look(At::Folder(folder), file).ok()?;
-        if file == CATEGORY_FILE {
-            let known = self.category_stamp(folder)?;
-            return Some(known.is_none() || known != found.map(|entry| entry.stamp));
-        }
-        let rows = self
-            .engine
-            .store()
-            .articles_at(&Place::new(folder, file))
-            .ok()?;
-        Some(match (found, rows.as_slice()) {
-            (None, []) => false,
-            (Some(entry), [row]) => row.stamp != Some(entry.stamp),
-            (Some(_), _) | (None, _) => true,
-        })
-    }
-
-    /// Whether anything in a folder is not what the state says, or is missing.
-    fn is_folder_news(&self, folder: &str) -> Option<bool> {
-        let entries = self.disk.list(At::Folder(folder)).ok()?.entries;
-        let known: BTreeMap<String, Option<Stamp>> = self
-            .engine
-            .store()
-            .stamps()
-            .ok()?
-            .into_iter()
-            .filter(|(_, place, _)| place.folder == folder)
-            .map(|(_, place, stamp)| (place.file, stamp))
-            .collect();
-        let mut met = 0;
-        for entry in entries {
-            let is_known = match known.get(&entry.name) {
-                Some(stamp) => {
-                    met += 1;
-                    *stamp == Some(entry.stamp)
-                }
-                None if entry.name == CATEGORY_FILE => {
-                    self.category_stamp(folder)? == Some(entry.stamp)
-                }
-                None => !entry.name.ends_with(EXTENSION),
-            };
-            if !is_known {
-                return Some(true);
-            }
-        }
-        Some(met != known.len())
-    }
-
-    fn category_stamp(&self, folder: &str) -> Option<Option<Stamp>> {
-        let rows = self.engine.store().categories().ok()?;
-        let row = rows
-            .into_iter()
-            .find(|row| row.folder.as_deref() == Some(folder));
-        Some(row.and_then(|row| row.stamp))
-    }
-
     /// Remembers what a person released.
     fn release(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
         if wish.approve.is_empty() || wish.dry_run {

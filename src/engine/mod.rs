@@ -7,6 +7,7 @@
 mod apply;
 pub mod compare;
 mod facts;
+mod known;
 mod leftovers;
 mod observe;
 pub mod open;

@@ -12,7 +12,7 @@ mod guard_read;
 mod record;
 mod send;
 
-pub(super) use files::{MAX_FILE, needs_whole, slug_key};
+pub(super) use files::{MAX_FILE, needs_whole, says, slug_key};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;
