@@ -247,7 +247,10 @@ impl Desk {
             }
         }
         for line in &done.report.actions {
-            self.settle_line(line, now.steady);
+            // What was skipped waits for the next look: a file that changed meanwhile has its own event.
+            if is_push(line) {
+                self.quiet.pushed(&line.path, now.steady);
+            }
         }
         if done.wall.is_some() {
             match job.look {
@@ -265,14 +268,6 @@ impl Desk {
             }
         }
         self.reach.met(done.wall, now.steady)
-    }
-
-    fn settle_line(&mut self, line: &Line, now: Instant) {
-        match line.status {
-            Status::Done if is_push(line) => self.quiet.pushed(&line.path, now),
-            Status::Skipped => self.quiet.note(&line.path, Touch::Changed, now),
-            Status::Done | Status::Planned | Status::Held | Status::Failed => {}
-        }
     }
 
     /// Where HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is

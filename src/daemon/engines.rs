@@ -258,21 +258,23 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     Some(guarded(job, request, prefix))
 }
 
-/// What is in motion, or was removed by git, must not be pushed.
+/// What is in motion must not be pushed, and what git removed is held.
 fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
     let unsettled: BTreeSet<&str> = job
         .unsettled
         .iter()
         .filter_map(|path| path.strip_prefix(prefix))
         .collect();
-    let waits = !unsettled.is_empty() && job.look == Look::Whole;
-    if waits || job.git_hold.is_some() {
-        return Request {
-            direction: Direction::Pull,
-            ..request
-        };
+    let direction = if !unsettled.is_empty() && job.look == Look::Whole {
+        Direction::Pull
+    } else {
+        request.direction
+    };
+    Request {
+        direction,
+        git_hold: job.git_hold.clone(),
+        ..request
     }
-    request
 }
 
 fn wished(wish: &CycleWish, prefix: &str) -> Option<Request> {

@@ -6,6 +6,7 @@
 use super::Engine;
 use super::apply::{MAX_FILE, says};
 use super::observe::local::category_version;
+use super::waiting;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -39,6 +40,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // A copy beside it may have gone: that settles a conflict.
         let conflicts = self.store.conflicts().ok()?;
         if conflicts.iter().any(|row| row.place == *place) {
+            return Some(false);
+        }
+        // What is held may be over: a file that came back, say.
+        let (held, path) = (waiting::held(&self.store).ok()?, place.to_string());
+        if held.iter().any(|held| held.path == path) {
             return Some(false);
         }
         let rows = self.store.articles_at(place).ok()?;

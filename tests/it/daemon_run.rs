@@ -384,6 +384,60 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     daemon.stop();
 }
 
+/// Runs git in the mirror.
+fn git(kb: &Kb, arguments: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(kb.mirror())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn f084_what_a_checkout_removes_is_held_and_what_a_writer_removes_is_not() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    let path = article(&kb);
+    git(&kb, &["add", "-A"]);
+    git(&kb, &["commit", "-q", "-m", "all"]);
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", &path]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    git(&kb, &["checkout", "-q", "main"]);
+    let daemon = Daemon::start(&kb, &[]);
+    let count = service.sandbox.articles().len();
+    git(&kb, &["checkout", "-q", "other"]);
+    let held = || {
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].as_array().map_or(0, Vec::len)
+    };
+    until("the removal is held", || held() == 1);
+    // A restart releases nothing.
+    daemon.stop();
+    let daemon = Daemon::spawn(&kb, &[]);
+    until("the first cycle", || {
+        daemon.log().contains("trigger=startup")
+    });
+    assert_eq!(service.sandbox.articles().len(), count);
+    assert_eq!(held(), 1);
+    // The file comes back with its branch, and nothing happened.
+    git(&kb, &["checkout", "-q", "main"]);
+    until("nothing is held", || held() == 0);
+    assert_eq!(service.sandbox.articles().len(), count);
+    // The writer's own removal goes through, committed or not.
+    git(&kb, &["rm", "-q", &path]);
+    git(&kb, &["commit", "-q", "-m", "the writer removed it"]);
+    until("it is gone", || {
+        service.sandbox.articles().len() == count - 1
+    });
+    daemon.stop();
+}
+
 #[test]
 fn a_wrong_schedule_is_a_wrong_setting() {
     let service = Service::start();
