@@ -121,12 +121,11 @@ pub(super) async fn work(
         session.cycles(parts, request).await?
     } else {
         let wish = handed::wish(parts, request, Vec::new());
-        match handed::to_daemon(context, config, wish).await? {
-            Some(worked) => worked,
-            None => {
-                let mut session = Session::writing(context, config, doing)?;
-                session.cycles(parts, request).await?
-            }
+        if let Some(worked) = handed::to_daemon(context, config, wish).await? {
+            worked
+        } else {
+            let mut session = Session::writing(context, config, doing)?;
+            session.cycles(parts, request).await?
         }
     };
     report::print(context, &worked)?;

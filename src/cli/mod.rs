@@ -172,11 +172,8 @@ impl Cli {
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Outcome {
         let out = self.output();
-        let least = match &self.command {
-            // Its log is all that a daemon shows.
-            Command::Run(_) => 1,
-            _ => 0,
-        };
+        // Its log is all that a daemon shows.
+        let least = u8::from(matches!(self.command, Command::Run(_)));
         logging::start(&self.global, least, out, env("KBSYNC_LOG"))?;
         let context = Context {
             global: self.global,

@@ -157,7 +157,7 @@ impl Desk {
     /// A command that cannot be carried out now, with the reason: git works, and it would write.
     pub fn refused(&mut self) -> Option<(Wished, String)> {
         let why = self.paused()?;
-        let at = self.wishes.iter().position(|wished| wished.writes())?;
+        let at = self.wishes.iter().position(Wished::writes)?;
         self.wishes.remove(at).map(|wished| (wished, why))
     }
 

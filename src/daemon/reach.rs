@@ -149,12 +149,12 @@ mod tests {
     fn f110_what_the_service_says_of_waiting_is_obeyed() {
         let mut reach = Reach::new(7);
         let now = Instant::now();
-        let wait = Some(Duration::from_secs(3_600));
+        let wait = Some(Duration::from_hours(1));
         assert_eq!(
             reach.met(Some(Wall::Spent { wait }), now),
             Some(Turn::Down(Wall::Spent { wait }))
         );
-        assert_eq!(reach.retry_at(), Some(now + Duration::from_secs(3_600)));
+        assert_eq!(reach.retry_at(), Some(now + Duration::from_hours(1)));
         let wait = Some(Duration::from_secs(10));
         assert_eq!(reach.met(Some(Wall::Spent { wait }), now), None, "no news");
         assert_eq!(

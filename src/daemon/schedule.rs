@@ -142,8 +142,8 @@ impl Schedule {
         match &self.when {
             When::Every(period) => period.saturating_sub(elapsed).max(stretched),
             When::Cron { pattern, zone } => {
-                let last = self.last.wall.with_timezone(zone);
-                match pattern.find_next_occurrence(&last, false) {
+                let before = self.last.wall.with_timezone(zone);
+                match pattern.find_next_occurrence(&before, false) {
                     Ok(next) => {
                         let until = next.with_timezone(&Utc) - now.wall;
                         until.to_std().unwrap_or_default().max(stretched)

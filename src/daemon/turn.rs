@@ -288,10 +288,8 @@ impl Front {
         self.desk.git(sight, moved);
         let after = self.desk.paused();
         if before != after {
-            match &after {
-                Some(why) => tracing::info!("{why}"),
-                None => tracing::info!("going on"),
-            }
+            let why = after.as_deref().unwrap_or("going on");
+            tracing::info!("{why}");
         }
     }
 

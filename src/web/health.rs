@@ -43,6 +43,8 @@ mod tests {
     use super::*;
     use crate::web::board::Board;
 
+    type Change = fn(&mut Seen, Instant);
+
     #[test]
     fn f012_the_age_of_the_last_good_poll_is_health() {
         let base = Board::new(chrono::DateTime::UNIX_EPOCH).seen();
@@ -53,7 +55,6 @@ mod tests {
             ..base
         };
         // Name, minutes after the start, what is seen, whether it is well.
-        type Change = fn(&mut Seen, Instant);
         let table: [(&str, u64, Change, bool); 8] = [
             ("just started", 1, |seen, now| seen.beat = now, true),
             ("never polled", 16, |seen, now| seen.beat = now, false),

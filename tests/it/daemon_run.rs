@@ -9,7 +9,6 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
-    path::Path,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
@@ -184,7 +183,7 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
     // A colleague edits; a signal fetches it.
     let id = service.sandbox.articles()[0].id;
     service.sandbox.edit(id, |article| {
-        article.text = "<p>from the dashboard</p>".to_owned()
+        article.text = "<p>from the dashboard</p>".to_owned();
     });
     daemon.signal(Signal::USR1);
     until("the edit is here", || {

@@ -64,9 +64,8 @@ impl Stamps {
             .keys()
             .filter(|path| !self.unsure && !self.files.contains_key(*path));
         for path in gone {
-            let (path, touch) = match about(path, Touch::Removed) {
-                Some(found) => found,
-                None => continue,
+            let Some((path, touch)) = about(path, Touch::Removed) else {
+                continue;
             };
             found.entry(path).or_insert(touch);
         }

@@ -87,7 +87,6 @@ fn read_path(
         .collect::<Option<_>>()?;
     match (names.as_slice(), touch) {
         ([], Touch::Removed) => Some(Meaning::RootWent),
-        ([], Touch::Changed) => None,
         ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
         ([name], _) if name.starts_with(['.', '_']) => None,
         ([name], Touch::Removed) if folder_went || !looks_like_file(name) => {
@@ -100,7 +99,6 @@ fn read_path(
             root,
             name: (*name).to_owned(),
         }),
-        ([_], _) => None,
         ([folder, name], touch) => {
             let place = counts(name, touch)?;
             let prefix = &roots[root].prefix;
@@ -109,7 +107,7 @@ fn read_path(
                 place.1,
             ))
         }
-        ([_, _, ..], _) => None,
+        ([] | [_] | [_, _, ..], _) => None,
     }
 }
 
@@ -238,12 +236,12 @@ mod tests {
         check(
             EventKind::Create(CreateKind::Folder),
             &["/m/en/billing"],
-            &[came.clone()],
+            std::slice::from_ref(&came),
         );
         check(
             EventKind::Remove(RemoveKind::Folder),
             &["/m/en/billing"],
-            &[went.clone()],
+            std::slice::from_ref(&went),
         );
         let both = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
         let old = Meaning::FolderWent {
