@@ -92,16 +92,32 @@ pub(super) fn problem_line(problem: &Problem) -> String {
     format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
 }
 
-/// One line an action; a reason that several have in turn stands once, below them.
+/// Of many like actions in turn, so many are named.
+const NAMED: usize = 30;
+
+/// One line an action; a reason that several have in turn stands once, below them. Of a long run of like
+/// actions, as in a first sync, the first are named and the others counted.
 pub(super) fn action_lines(actions: &[Line]) -> Vec<String> {
+    let like = |one: &Line, other: &Line| {
+        (one.action, one.side, one.status, &one.reason)
+            == (other.action, other.side, other.status, &other.reason)
+    };
     let mut lines = Vec::new();
-    for (index, line) in actions.iter().enumerate() {
-        lines.push(action_line(line));
-        let Some(reason) = &line.reason else { continue };
-        let again = actions
-            .get(index + 1)
-            .is_some_and(|next| next.status == line.status && next.reason.as_ref() == Some(reason));
-        if !again {
+    for run in actions.chunk_by(like) {
+        // Nobody counts what could have been named just as well.
+        let named = if run.len() > NAMED + 5 {
+            NAMED
+        } else {
+            run.len()
+        };
+        lines.extend(run[..named].iter().map(action_line));
+        if run.len() > named {
+            let more = grouped(u32::try_from(run.len() - named).unwrap_or(u32::MAX));
+            lines.push(format!(
+                "    {DIM}… and {more} more like these; --json names them all{DIM:#}"
+            ));
+        }
+        if let Some(reason) = run.first().and_then(|line| line.reason.as_ref()) {
             lines.push(format!("    {DIM}{}{DIM:#}", escape(reason)));
         }
     }
@@ -240,6 +256,7 @@ fn cost(report: &Report) -> String {
 /// A number with its noun.
 pub(super) fn several(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
+    let number = grouped(u32::try_from(number).unwrap_or(u32::MAX));
     format!("{number} {noun}{plural}")
 }
 
@@ -351,6 +368,25 @@ mod tests {
             Some("x\u{7}"),
         )];
         assert!(!plain(&report).contains(['\u{1b}', '\u{7}']));
+    }
+
+    #[test]
+    fn of_many_like_actions_some_are_named_and_the_others_counted() {
+        let line = |number: usize| Line {
+            action: Kind::Create,
+            side: Side::Local,
+            path: format!("a/{number}.html"),
+            id: None,
+            fields: Vec::new(),
+            status: Status::Done,
+            reason: None,
+            rule: None,
+        };
+        let many: Vec<Line> = (0..1_234).map(line).collect();
+        let lines = action_lines(&many);
+        assert_eq!(lines.len(), NAMED + 1);
+        assert!(lines[NAMED].contains("1,204 more"), "{}", lines[NAMED]);
+        assert_eq!(action_lines(&many[..NAMED + 5]).len(), NAMED + 5);
     }
 
     #[test]

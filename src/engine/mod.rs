@@ -95,8 +95,8 @@ pub struct Engine<S, D> {
 pub struct Stop {
     /// How the cycle ends by it.
     pub ending: Ending,
-    /// What kind of failure of the service it was.
-    pub kind: ErrorKind,
+    /// What kind of failure of the service it was; `None`: it was the mirror's.
+    pub kind: Option<ErrorKind>,
     /// What happened.
     pub message: String,
 }
@@ -105,7 +105,7 @@ impl Stop {
     fn of(error: ServiceError) -> Self {
         Self {
             ending: ending_of(&error.kind),
-            kind: error.kind.clone(),
+            kind: Some(error.kind.clone()),
             message: format!("{:#}", anyhow::Error::new(error)),
         }
     }
@@ -219,7 +219,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         report.stopped = stop
             .as_ref()
-            .map(|stop| (stop.kind.clone(), stop.message.clone()));
+            .and_then(|stop| Some((stop.kind.clone()?, stop.message.clone())));
         report.conclude(stop.map(|stop| stop.ending));
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
@@ -323,7 +323,7 @@ fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
     match error.downcast_ref::<ServiceError>() {
         Some(cause) => Ok(Stop {
             ending: ending_of(&cause.kind),
-            kind: cause.kind.clone(),
+            kind: Some(cause.kind.clone()),
             message: format!("{error:#}"),
         }),
         None => Err(error),

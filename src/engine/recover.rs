@@ -5,20 +5,25 @@
 //! changes nothing.
 
 use super::Engine;
+use super::apply::same;
 use super::observe::Sight;
 use super::settings::Request;
 use super::spool::same_words;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, Flags, Place, Version};
+use crate::model::{ArticleId, Flags, Place, Revision, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
-use crate::state::{Intent, IntentId};
+use crate::state::{Intent, IntentId, Subject};
 
 /// What an intent came to.
 enum Verdict {
     /// It did not happen, or the sides tell all there is: the intent goes.
     Void,
+    /// It happened: the base says so. What else was at the file's place is gone from the service.
+    Born(Box<ArticleRow>, Option<ArticleId>),
+    /// The article seems to be gone: should an old copy of it be shown, it is known for one.
+    Deleted(ArticleId, Revision),
     /// It happened: the base says so.
     Article(Box<ArticleRow>),
     /// It happened: the base says so.
@@ -43,10 +48,17 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
             Verdict::Article(row) => {
                 base.articles.insert(row.id, (**row).clone());
             }
+            Verdict::Born(row, instead_of) => {
+                if let Some(old) = instead_of {
+                    base.articles.remove(old);
+                    base.conflicts.remove(old);
+                }
+                base.articles.insert(row.id, (**row).clone());
+            }
             Verdict::Category(row) => {
                 base.categories.insert(row.id, (**row).clone());
             }
-            Verdict::Void | Verdict::Open => {}
+            Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
         }
         if request.dry_run {
             continue;
@@ -69,6 +81,20 @@ fn write<S: Service, D: Disk>(
             tx.put_article(row)?;
             tx.remove_intent(id)
         }
+        Verdict::Born(row, instead_of) => {
+            if let Some(old) = *instead_of {
+                tx.remove_article(old)?;
+                tx.remove_conflict(old)?;
+                tx.rename_subject(&Subject::Article(old), &Subject::Article(row.id))?;
+            }
+            tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
+            tx.put_article(row)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Deleted(article, revision) => {
+            tx.tombstone(*article, revision)?;
+            tx.remove_intent(id)
+        }
         Verdict::Category(row) => {
             tx.put_category(row)?;
             tx.remove_intent(id)
@@ -87,12 +113,23 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
             flags,
             ..
         } => {
-            match born(sight, version).filter(|(id, _)| !base.articles.contains_key(id)) {
+            let found = born(sight, version).filter(|(id, _)| !base.articles.contains_key(id));
+            let gone = base
+                .articles
+                .values()
+                .find(|row| row.place == *place && is_gone(base, row));
+            let waits = sight.local.files.iter().any(|file| file.place == *place);
+            let settled = base.articles.values().any(|row| {
+                let address = (row.remote.category, row.remote.slug.as_str());
+                address == (version.category, &version.slug) && !is_gone(base, row)
+            });
+            match found {
                 Some((id, seen)) => {
-                    Verdict::Article(Box::new(newborn(id, place, version, *flags, seen)))
+                    let row = newborn(id, place, version, *flags, seen);
+                    Verdict::Born(Box::new(row), gone.map(|row| row.id))
                 }
                 // Perhaps it exists and cannot be seen: its slug tells, when it is sent again.
-                None if sight.local.files.iter().any(|file| file.place == *place) => Verdict::Open,
+                None if waits && !settled => Verdict::Open,
                 None => Verdict::Void,
             }
         }
@@ -106,10 +143,15 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
             if waits { Verdict::Open } else { Verdict::Void }
         }
         Intent::WriteCategory { .. } => folder_written(base, sight, intent),
+        Intent::DeleteArticle { id, revision } => {
+            if sight.remote.complete && !sight.remote.articles.contains_key(id) {
+                Verdict::Deleted(*id, revision.clone())
+            } else {
+                Verdict::Void
+            }
+        }
         // What became of these is seen on the two sides.
-        Intent::DeleteArticle { .. }
-        | Intent::RemoveFile { .. }
-        | Intent::UpdateCategory { .. } => Verdict::Void,
+        Intent::RemoveFile { .. } | Intent::UpdateCategory { .. } => Verdict::Void,
     }
 }
 
@@ -259,8 +301,8 @@ fn born<'a>(sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)
         .find_map(|(id, entry)| match entry {
             Remote::Present(seen)
                 if seen.version.category == version.category
-                    && seen.version.slug == version.slug
-                    && seen.version.title == version.title =>
+                    && same(&version.slug, &seen.version.slug)
+                    && same(&version.title, &seen.version.title) =>
             {
                 Some((*id, seen))
             }
@@ -268,6 +310,16 @@ fn born<'a>(sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)
         })
 }
 
+/// An article that is gone from the service: its file is created anew in its place.
+fn is_gone(base: &Base, row: &ArticleRow) -> bool {
+    row.visibility == Visibility::Gone
+        || base
+            .conflicts
+            .get(&row.id)
+            .is_some_and(|conflict| conflict.remote.is_none())
+}
+
+/// What was sent is the base: whether the service rewrote it or a colleague did is not known.
 fn newborn(
     id: ArticleId,
     place: &Place,
@@ -280,14 +332,14 @@ fn newborn(
         place: place.clone(),
         local: version.clone(),
         local_text_lf: None,
-        remote: seen.version.clone(),
+        remote: version.clone(),
         revision: seen.revision.clone(),
         file_flags: Flags::default(),
         remote_flags: flags,
         visibility: seen.visibility,
         stamp: None,
         replaced: None,
-        written: Some(seen.revision.clone()),
+        written: (seen.version == *version).then(|| seen.revision.clone()),
         asked: None,
     }
 }

@@ -29,6 +29,19 @@ impl Names {
             top: local.top.clone(),
             folders,
         }
+        .without_empty_folders(local)
+    }
+
+    /// A folder with nothing in it is there for the taking: a person made it, or a run that died before it
+    /// wrote the `_category.yaml`.
+    fn without_empty_folders(mut self, local: &LocalSnapshot) -> Self {
+        for (folder, names) in &local.names {
+            let claimed = self.folders.values().any(|other| other == folder);
+            if names.is_empty() && !claimed && path::fold(folder) == *folder {
+                self.top.remove(folder);
+            }
+        }
+        self
     }
 
     /// Frees a name whose file is about to leave it.

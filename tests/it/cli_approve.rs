@@ -106,3 +106,30 @@ fn with_nothing_held_it_says_so() {
     );
     schema::check("report", &kb.run(&["approve", "--json"]).exits(0).json());
 }
+
+#[test]
+fn articles_that_vanished_in_numbers_are_released_together() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let ids: Vec<Uuid> = (1..=12)
+        .map(|number| service.article(start, &format!("n{number:02}"), "<p>x</p>"))
+        .collect();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for id in &ids[..6] {
+        service.sandbox.remove(*id);
+    }
+    let files = || {
+        kb.articles()
+            .iter()
+            .filter(|(path, _)| path.contains("/n"))
+            .count()
+    };
+    for _ in 0..3 {
+        kb.run(&["sync"]).exits(3);
+        assert_eq!(files(), 12, "nothing goes without a yes");
+    }
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(files(), 6, "{ran:#?}");
+    kb.run(&["sync"]).exits(0);
+}

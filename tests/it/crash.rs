@@ -3,12 +3,12 @@
 //! After each death a new process goes on. It must end as an undisturbed run does: no article twice, no
 //! text lost, and then quiet (design, section 1, promise 7; failures rows 1 to 8).
 
-use crate::hostile::{self, Meddler, calm, dies_at, engine};
-use crate::world::{World, lines};
+use crate::hostile::{self, Meddler, Stage, dies_at, engine};
 use futures_util::FutureExt as _;
-use kbsync::engine::report::Ending;
+use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::Request;
 use kbsync::model::TextDigest;
+use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -18,9 +18,9 @@ use uuid::Uuid;
 /// What is done before the cycle that dies, and what it has to come to.
 struct Scenario {
     /// Puts both sides into the state before the cycle.
-    prepare: fn(&World, &mut Vec<String>),
+    prepare: fn(&Stage, &mut Vec<String>),
     /// Changes both sides after a first sync; what was written is added.
-    change: fn(&World, &mut Vec<String>),
+    change: fn(&Stage, &mut Vec<String>),
 }
 
 /// Both sides as they are: articles by category and slug, files without their ids.
@@ -31,7 +31,7 @@ struct Outcome {
     files: Vec<(String, String)>,
 }
 
-fn outcome(world: &World) -> Outcome {
+fn outcome(world: &Stage) -> Outcome {
     let categories = world.sandbox().categories();
     let slug_of = |id: Uuid| {
         categories
@@ -74,7 +74,7 @@ fn outcome(world: &World) -> Outcome {
 }
 
 /// Every text that was ever written is somewhere.
-fn nothing_lost(world: &World, texts: &[String]) {
+fn nothing_lost(world: &Stage, texts: &[String]) {
     let store = hostile::store(world);
     let articles: BTreeSet<String> = world
         .sandbox()
@@ -94,11 +94,11 @@ fn nothing_lost(world: &World, texts: &[String]) {
 }
 
 /// Every file has the id of an article that has its slug, and no file is left behind by a crash.
-fn ids_fit(world: &World) {
+fn ids_fit(world: &Stage) {
     let articles = world.sandbox().articles();
     for (path, content) in world.files() {
         assert!(!path.contains(".kbsync-tmp-"), "{path} was left behind");
-        if !path.ends_with(".html") {
+        if path.ends_with("_category.yaml") {
             continue;
         }
         let id = content
@@ -112,8 +112,8 @@ fn ids_fit(world: &World) {
     }
 }
 
-async fn set_up(scenario: &Scenario) -> (World, Vec<String>) {
-    let world = World::new().await;
+async fn set_up(scenario: &Scenario) -> (Stage, Vec<String>) {
+    let world = hostile::world().await;
     let mut texts = Vec::new();
     (scenario.prepare)(&world, &mut texts);
     hostile::sync(&world).await;
@@ -122,7 +122,7 @@ async fn set_up(scenario: &Scenario) -> (World, Vec<String>) {
 }
 
 /// Runs a cycle in which the process may die.
-async fn run(world: &World, meddle: &Meddler) -> bool {
+async fn run(world: &Stage, meddle: &Meddler) -> bool {
     let mut engine = engine(world, meddle);
     let request = Request::new(Direction::Both);
     let cycle = AssertUnwindSafe(engine.cycle(&request)).catch_unwind();
@@ -136,28 +136,43 @@ async fn run(world: &World, meddle: &Meddler) -> bool {
 }
 
 /// A new process goes on until nothing is left to do.
-async fn go_on(world: &World, texts: &[String], expected: &Outcome, died: &str) {
-    let mut quiet = false;
-    for round in 0..3 {
+async fn go_on(world: &Stage, texts: &[String], expected: &Outcome, died: &str) {
+    let mut rounds = 0;
+    loop {
         let report = hostile::sync(world).await;
-        let said = lines(&report);
-        assert_eq!(
-            report.outcome,
-            Ending::Done,
-            "{died}, round {round}: {:#?}",
-            report
-        );
-        if said.is_empty() && round > 0 {
-            quiet = true;
+        if rounds == 0 && names_category(world, &report) {
+            continue;
+        }
+        assert_eq!(report.outcome, Ending::Done, "{died}: {report:#?}");
+        if report.actions.is_empty() && report.requests.total == 1 {
             break;
         }
+        rounds += 1;
+        assert!(rounds < 4, "{died}: it does not come to rest: {report:#?}");
     }
-    assert!(quiet, "{died}: it does not come to rest");
     assert_eq!(outcome(world), *expected, "{died}");
     ids_fit(world);
     nothing_lost(world, texts);
-    let report = hostile::sync(world).await;
-    assert_eq!(report.requests.total, 1, "{died}: {:#?}", report);
+}
+
+/// A category whose creation was not answered cannot be found through the API: a person does what the
+/// report says.
+fn names_category(world: &Stage, report: &Report) -> bool {
+    let waits = report.actions.iter().find(|line| {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        line.action == Kind::CreateCategory
+            && reason.contains("put its id into new-one/_category.yaml")
+    });
+    let Some(line) = waits else { return false };
+    assert_eq!(report.outcome, Ending::Attention);
+    let categories = world.sandbox().categories();
+    let found = categories.iter().find(|one| one.slug == line.path);
+    let id = found.expect("it was created").id;
+    world.write(
+        "new-one/_category.yaml",
+        &format!("id: {id}\nname: New one\n"),
+    );
+    true
 }
 
 /// Dies at every moment that is a multiple of `stride` plus `offset`, and goes on each time.
@@ -203,13 +218,13 @@ fn silence_deaths() {
     });
 }
 
-fn article(world: &World, texts: &mut Vec<String>, category: Uuid, slug: &str) -> Uuid {
+fn article(world: &Stage, texts: &mut Vec<String>, category: Uuid, slug: &str) -> Uuid {
     let text = format!("<p>First of {slug}.</p>\n<p>Middle.</p>\n<p>Last of {slug}.</p>");
     texts.push(text.clone());
     world.article(category, slug, &text)
 }
 
-fn id_of(world: &World, slug: &str) -> Uuid {
+fn id_of(world: &Stage, slug: &str) -> Uuid {
     world
         .sandbox()
         .articles()
@@ -220,7 +235,7 @@ fn id_of(world: &World, slug: &str) -> Uuid {
 }
 
 /// What a colleague writes.
-fn web_edit(world: &World, texts: &mut Vec<String>, slug: &str, from: &str, to: &str) {
+fn web_edit(world: &Stage, texts: &mut Vec<String>, slug: &str, from: &str, to: &str) {
     let edited = world.sandbox().edit(id_of(world, slug), |article| {
         article.text = article.text.replace(from, to);
     });
@@ -228,7 +243,7 @@ fn web_edit(world: &World, texts: &mut Vec<String>, slug: &str, from: &str, to: 
 }
 
 /// What a writer writes.
-fn edit(world: &World, texts: &mut Vec<String>, path: &str, from: &str, to: &str) {
+fn edit(world: &Stage, texts: &mut Vec<String>, path: &str, from: &str, to: &str) {
     world.edit(path, from, to);
     let content = world.read(path);
     let (_, body) = content.split_once("---\n").expect("front matter");
@@ -236,7 +251,7 @@ fn edit(world: &World, texts: &mut Vec<String>, path: &str, from: &str, to: &str
     texts.push(body.strip_suffix('\n').expect("a last line").to_owned());
 }
 
-fn nothing(_: &World, _: &mut Vec<String>) {}
+fn nothing(_: &Stage, _: &mut Vec<String>) {}
 
 const FIRST_SYNC: Scenario = Scenario {
     prepare: nothing,
@@ -262,19 +277,19 @@ const PULLS: Scenario = Scenario {
         web_edit(world, texts, "edited", "Middle", "Edited on the web");
         world.sandbox().remove(id_of(world, "gone"));
         let renamed = id_of(world, "renamed");
-        world
-            .sandbox()
-            .edit(renamed, |article| article.slug = "newly-named".to_owned());
+        world.sandbox().edit(renamed, |article| {
+            "newly-named".clone_into(&mut article.slug);
+        });
         let beta = world.sandbox().categories()[1].id;
         world.sandbox().move_article(id_of(world, "moved"), beta);
         web_edit(world, texts, "moved", "Middle", "Moved");
         let (a, b) = (id_of(world, "swap-a"), id_of(world, "swap-b"));
         world
             .sandbox()
-            .edit(a, |article| article.slug = "swap-b".to_owned());
+            .edit(a, |article| "swap-b".clone_into(&mut article.slug));
         world
             .sandbox()
-            .edit(b, |article| article.slug = "swap-a".to_owned());
+            .edit(b, |article| "swap-a".clone_into(&mut article.slug));
         world.sandbox().rename_category(beta, "Gamma", "gamma");
         article(world, texts, beta, "arrived");
     },
@@ -355,7 +370,26 @@ async fn f006_a_crash_anywhere_in_a_merge_is_finished_by_the_next_sync() {
     sweep(MERGES, 1, 0).await;
 }
 
-#[expect(unused, reason = "used by the nested sweep")]
-fn _unused() -> Meddler {
-    calm()
+/// The run after a crash may crash, too, and the one after that.
+#[tokio::test]
+async fn f008_crashes_while_recovering_are_recovered_from() {
+    silence_deaths();
+    for scenario in [PUSHES, MERGES] {
+        let (world, _) = set_up(&scenario).await;
+        let (meddle, count) = dies_at(usize::MAX);
+        assert!(run(&world, &meddle).await);
+        let moments = count.load(Ordering::SeqCst);
+        hostile::sync(&world).await;
+        let expected = outcome(&world);
+        for first in (5..moments).step_by(moments / 4) {
+            for then in [3, 8, 15] {
+                let (world, texts) = set_up(&scenario).await;
+                let died = format!("died at moments {first}, {then} and {then} again");
+                assert!(!run(&world, &dies_at(first).0).await, "{died}");
+                run(&world, &dies_at(then).0).await;
+                run(&world, &dies_at(then).0).await;
+                go_on(&world, &texts, &expected, &died).await;
+            }
+        }
+    }
 }

@@ -12,6 +12,7 @@ use kbsync::mirror::disk::{
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
+use kbsync::sandbox::Options;
 use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};
@@ -22,6 +23,7 @@ use kbsync::service::{
 };
 use kbsync::state::{Binding, Store};
 use std::future::Future;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -159,7 +161,7 @@ impl Disk for Tampered {
 
 /// A service whose requests a test is told of. Only panics of the meddler count.
 pub(crate) struct Watched {
-    pub(crate) inner: Client,
+    pub(crate) inner: Arc<Client>,
     pub(crate) meddle: Meddler,
 }
 
@@ -261,7 +263,7 @@ impl Service for Watched {
     }
 }
 
-/// The world's clock, but long waits pass at once.
+/// The world's clock, but waits pass at once.
 pub(crate) struct Hurried(Arc<crate::world::Hand>);
 
 impl Clock for Hurried {
@@ -270,25 +272,53 @@ impl Clock for Hurried {
     }
 
     fn pause(&self, wait: Duration) -> Pause {
-        if wait < Duration::from_millis(50) {
-            return Box::pin(tokio::time::sleep(wait));
-        }
         self.0.advance(wait);
         Box::pin(tokio::task::yield_now())
     }
 }
 
-/// A client whose waits pass at once.
-pub(crate) fn client(world: &World) -> Client {
+/// A world, and the one client that all its engines use: making one takes longer than a cycle.
+pub(crate) struct Stage {
+    world: World,
+    pub(crate) client: Arc<Client>,
+}
+
+impl Deref for Stage {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.world
+    }
+}
+
+impl DerefMut for Stage {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.world
+    }
+}
+
+/// A world whose mirror and state are in memory, where that is to be had: nothing waits for a disk.
+pub(crate) async fn world() -> Stage {
+    world_with(Options::unlimited()).await
+}
+
+/// The same, with choices of one's own.
+pub(crate) async fn world_with(options: Options) -> Stage {
+    let mut world = World::with(options).await;
+    if let Ok(folder) = tempfile::tempdir_in("/dev/shm") {
+        std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
+        world.folder = folder;
+    }
     let limits = Limits {
         per_minute: 100_000,
         per_day: 1_000_000,
         reserve_for_pushes_percent: 20,
     };
-    client_within(world, limits)
+    let client = Arc::new(client_within(&world, limits));
+    Stage { world, client }
 }
 
-/// The same, with another budget.
+/// A client whose waits pass at once.
 pub(crate) fn client_within(world: &World, limits: Limits) -> Client {
     let token = Token::new(&world.running.token()).expect("a token");
     let budget = Budget::in_memory_with(limits, Arc::new(SteppedClock::default()));
@@ -305,18 +335,9 @@ pub(crate) fn store(world: &World) -> Store {
 }
 
 /// An engine whose waits pass at once and whose steps are told to `meddle`.
-pub(crate) fn engine(world: &World, meddle: &Meddler) -> Engine<Watched, Tampered> {
-    engine_of(world, client(world), meddle)
-}
-
-/// The same, with a client of one's own.
-pub(crate) fn engine_of(
-    world: &World,
-    client: Client,
-    meddle: &Meddler,
-) -> Engine<Watched, Tampered> {
+pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampered> {
     let service = Watched {
-        inner: client,
+        inner: world.client.clone(),
         meddle: meddle.clone(),
     };
     let disk = Tampered {
@@ -333,7 +354,7 @@ pub(crate) fn calm() -> Meddler {
 }
 
 /// Runs `sync` while somebody meddles.
-pub(crate) async fn sync_with(world: &World, meddle: &Meddler) -> Report {
+pub(crate) async fn sync_with(world: &Stage, meddle: &Meddler) -> Report {
     engine(world, meddle)
         .cycle(&Request::new(Direction::Both))
         .await
@@ -341,7 +362,7 @@ pub(crate) async fn sync_with(world: &World, meddle: &Meddler) -> Report {
 }
 
 /// Runs `sync` without waiting for anything.
-pub(crate) async fn sync(world: &World) -> Report {
+pub(crate) async fn sync(world: &Stage) -> Report {
     sync_with(world, &calm()).await
 }
 

@@ -62,8 +62,8 @@ async fn an_edit_of_a_field_changes_its_lines_and_no_other_byte() {
         ),
     ];
     for crlf in [false, true] {
+        let (world, one) = furnished(crlf).await;
         for (field, change, line, value) in table {
-            let (world, one) = furnished(crlf).await;
             let before = world.read("a/one.html");
             world.sandbox().edit(one, change);
             let report = world.sync().await;
@@ -83,9 +83,11 @@ async fn an_edit_of_a_field_changes_its_lines_and_no_other_byte() {
                 !after.contains(line) && field != "text",
                 "{after}"
             );
-            assert_quiet(&world, 1).await;
-            assert_eq!(world.read("a/one.html"), after);
         }
+        let after = world.read("a/one.html");
+        assert_quiet(&world, 1).await;
+        assert_eq!(world.read("a/one.html"), after);
+        assert_eq!(after.contains("\r\n"), crlf);
     }
 }
 

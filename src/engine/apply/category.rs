@@ -1,16 +1,18 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
 use super::record::deed;
-use super::send::pause;
+use super::send::{is_down, pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
-use crate::engine::{Engine, Stop};
+use crate::engine::Engine;
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
-use crate::service::{CategoryPatch, ErrorKind, NewCategory, RemoteCategory, Service};
+use crate::service::{
+    Answer, CategoryPatch, ErrorKind, NewCategory, Purpose, RemoteCategory, Service,
+};
 use crate::state::{Intent, IntentId};
 
 /// How often a POST without an answer is repeated.
@@ -40,21 +42,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => error,
             };
             lost |= error.answer_lost;
-            if error.kind == ErrorKind::Unavailable && tries < TRIES {
+            if worth_another_try(&error) && tries < TRIES {
                 tries += 1;
+                tracing::warn!(%folder, %error, tries, "no answer to a POST; its slug tells whether it arrived");
                 self.clock.pause(pause(tries)).await;
                 continue;
             }
             run.blocked.insert(folder.to_owned());
             if error.kind == ErrorKind::Refused && lost {
-                return Ok(Done::Held(format!(
+                let reason = format!(
                     "the category \"{}\" exists, but the API does not list categories; put its id into \
-                     {folder}/{CATEGORY_FILE}",
-                    version.slug
-                )));
+                     {folder}/{CATEGORY_FILE} (the service says: {})",
+                    version.slug, error.message
+                );
+                return self.wait_for_person(action, reason);
             }
             if lost {
-                return Ok(Done::Stopped(Stop::of(error)));
+                return Ok(failed(error));
             }
             let now = self.clock.now();
             self.store.write(now, |tx| tx.remove_intent(intent))?;
@@ -135,12 +139,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None
             }
             // The state knows the category; the next cycle writes the file.
-            Err(error) => Some(format!(
-                "{folder}/{CATEGORY_FILE} is not written yet: {error:#}"
-            )),
+            Err(error) => Some((format!("{error:#}"), unwritten(error))),
         };
         run.sight.base.categories.insert(created.id, row);
-        Ok(Done::Yes(note))
+        let told = |reason| {
+            format!(
+                "the category is created, but {folder}/{CATEGORY_FILE} is not written yet: {reason}"
+            )
+        };
+        Ok(match note {
+            None => Done::Yes(None),
+            Some((reason, Done::Wall(stop))) => {
+                run.meet_wall(stop);
+                Done::Failed(told(reason))
+            }
+            Some((reason, Done::Doubted(_))) => Done::Doubted(told(reason)),
+            Some((reason, Done::Failed(_))) => Done::Failed(told(reason)),
+            Some((reason, Done::Yes(_) | Done::Later(_) | Done::Stopped(_) | Done::Held(_))) => {
+                Done::Yes(Some(told(reason)))
+            }
+        })
     }
 
     /// Brings a category's two sides together: folder, `_category.yaml`, then the service.
@@ -199,10 +217,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 if let Some(intent) = intent {
                     self.store.write(now, |tx| tx.remove_intent(intent))?;
                 }
-                return Ok(match error.downcast::<DiskError>() {
-                    Ok(error) => not_written(error),
-                    Err(error) => Done::Failed(format!("{error:#}")),
-                });
+                return Ok(unwritten(error));
             }
         };
         let below = match &settle.from {
@@ -315,6 +330,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
+        if let Some(done) = self.ensure_category_seen(settle, run).await {
+            return Ok(done);
+        }
         let now = self.clock.now();
         let intent = Intent::UpdateCategory {
             id: settle.id,
@@ -338,7 +356,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | Field::Draft => {}
             }
         }
-        match self.service.update_category(settle.id, &patch).await {
+        match self.put_category(settle, &patch).await {
             Ok(category) => {
                 let sent: (CategoryVersion, Revision) = (category.version, category.revision);
                 let now = self.clock.now();
@@ -364,7 +382,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         .then(|| "its public address changes".to_owned()),
                 ))
             }
-            Err(error) if error.answer_lost => Ok(Done::Stopped(Stop::of(error))),
+            // The intent goes with the next cycle, which sees what became of it.
+            Err(error) if error.answer_lost => Ok(failed(error)),
             Err(error) => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
@@ -381,6 +400,64 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
             }
         }
+    }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// GET before PUT, unless the category was read just now.
+    async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
+        let window = self.settings.guard_window;
+        if !window.is_zero() && run.sight.seen_at.elapsed() <= window {
+            return None;
+        }
+        match self.service.category(settle.id, Purpose::Push).await {
+            Ok((category, _)) if category.version == settle.seen => None,
+            Ok(_) => Some(Done::Later(
+                "the category changed on the service since it was read".to_owned(),
+            )),
+            Err(error) => Some(failed(error)),
+        }
+    }
+
+    /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
+    async fn put_category(
+        &self,
+        settle: &SettleCategory,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        let mut after = settle.seen.clone();
+        settle
+            .send
+            .iter()
+            .for_each(|field| after.take(*field, &settle.file));
+        let mut tries = 0;
+        loop {
+            let error = match self.service.update_category(settle.id, patch).await {
+                Ok(category) => return Ok(category),
+                Err(error) if worth_another_try(&error) && tries < TRIES => error,
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            tracing::warn!(id = %settle.id, %error, tries, "no answer to a PUT; looking whether it arrived");
+            self.clock.pause(pause(tries)).await;
+            let Ok((found, _)) = self.service.category(settle.id, Purpose::Push).await else {
+                return Err(error);
+            };
+            if found.version == after {
+                return Ok(found);
+            }
+            if found.version != settle.seen || !is_down(&error) {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// What became of a category's folder or file that could not be written.
+fn unwritten(error: anyhow::Error) -> Done {
+    match error.downcast::<DiskError>() {
+        Ok(error) => not_written(&error),
+        Err(error) => Done::Failed(format!("{error:#}")),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Conflicts: the service's version beside the file, until a person settles it (design, section 4).
 
-use super::Run;
+use super::{Done, Run, not_written, told};
 use crate::engine::Engine;
-use crate::mirror::disk::{At, Disk, Durability, Expect};
+use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ConflictRow;
-use crate::model::{ArticleId, Place, Revision, Side};
+use crate::model::{ArticleId, CategoryId, Place, Revision, Side, TextDigest, Version};
 use crate::reconcile::plan::Conflict;
 use crate::service::Service;
 use crate::state::{Seen as SeenVersion, Subject};
@@ -34,8 +34,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 keywords: Some(seen.version.keywords.clone()),
                 text: Some(text),
             });
-            if let Err(error) = self.write_copy(conflict, copy, &source) {
-                return Ok(Some(format!("the copy could not be written: {error:#}")));
+            if let Err(error) = self.write_copy(conflict, copy, &source)? {
+                return Ok(Some(no_copy(&error, run)));
             }
         }
         let elsewhere = |row: &ConflictRow| row.place.folder != conflict.place.folder;
@@ -80,37 +80,75 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(None)
     }
 
-    fn write_copy(&mut self, conflict: &Conflict, copy: &str, source: &str) -> anyhow::Result<()> {
+    fn write_copy(
+        &mut self,
+        conflict: &Conflict,
+        copy: &str,
+        source: &str,
+    ) -> anyhow::Result<Result<(), DiskError>> {
         let at = At::Folder(&conflict.place.folder);
-        let expect = match self.disk.look(at, copy)? {
-            None => Expect::Absent,
-            Some(entry) => {
-                let content = self.disk.read(at, copy, super::files::MAX_FILE)?;
-                if content.bytes == source.as_bytes() {
-                    return Ok(());
-                }
+        let expect = match self.earlier_copy(at, copy) {
+            Ok(None) => Expect::Absent,
+            Ok(Some(earlier)) if earlier.bytes == source.as_bytes() => return Ok(Ok(())),
+            Ok(Some(earlier)) => {
                 // An earlier copy, perhaps edited: its bytes are kept before it is replaced.
-                self.keep_copy(conflict, copy, &content.bytes)?;
-                Expect::Stamp(entry.stamp)
+                self.keep_copy(conflict.id, &conflict.place.folder, copy, &earlier.bytes)?;
+                Expect::Stamp(earlier.stamp)
             }
+            Err(error) => return Ok(Err(error)),
         };
-        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
-        self.disk.publish(staged, copy, expect)?;
-        self.disk.sync_folder(at)?;
-        Ok(())
+        let written = self
+            .disk
+            .stage(at, source.as_bytes(), Durability::Now)
+            .and_then(|staged| self.disk.publish(staged, copy, expect))
+            .and_then(|_| self.disk.sync_folder(at));
+        Ok(written)
     }
 
-    fn keep_copy(&mut self, conflict: &Conflict, copy: &str, bytes: &[u8]) -> anyhow::Result<()> {
+    fn earlier_copy(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
+        match self.disk.look(at, copy)? {
+            None => Ok(None),
+            Some(_) => self.disk.read(at, copy, super::files::MAX_FILE).map(Some),
+        }
+    }
+
+    fn keep_copy(
+        &mut self,
+        id: ArticleId,
+        folder: &str,
+        copy: &str,
+        bytes: &[u8],
+    ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let source = String::from_utf8_lossy(bytes).into_owned();
+        let document = Document::parse_with_markers(bytes).ok();
+        let text = document.as_ref().map_or(source.as_str(), Document::text);
+        let category = self.store.article(id)?.map_or_else(
+            || CategoryId::provisional(folder),
+            |row| row.remote.category,
+        );
+        let words = |read: fn(&Document) -> &str| document.as_ref().map(read).unwrap_or_default();
+        let version = Version {
+            title: words(Document::title).to_owned(),
+            slug: document
+                .as_ref()
+                .and_then(Document::slug)
+                .unwrap_or_default()
+                .to_owned(),
+            category,
+            introtext: words(Document::introtext).to_owned(),
+            keywords: words(Document::keywords).to_owned(),
+            text: TextDigest::of(text),
+        };
         self.store.write(now, |tx| {
+            tx.put_body(text)?;
             let file = tx.put_body(&source)?;
             tx.record(&SeenVersion {
-                subject: Subject::Article(conflict.id),
-                place: Place::new(&conflict.place.folder, copy),
+                subject: Subject::Article(id),
+                place: Place::new(folder, copy),
                 side: Side::Local,
                 cause: "an earlier conflict copy".to_owned(),
-                version: conflict.local.clone(),
+                version,
                 file: Some(file),
             })
         })?;
@@ -123,25 +161,44 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         };
         let Some(copy) = &row.copy else { return Ok(()) };
-        let at = At::Folder(&row.place.folder);
-        let Ok(Some(entry)) = self.disk.look(at, copy) else {
-            return Ok(());
+        let folder = &row.place.folder;
+        let at = At::Folder(folder);
+        let removed = match self.earlier_copy(at, copy) {
+            Ok(None) => Ok(()),
+            Ok(Some(found)) => {
+                // The version that was shown is in the history; one that was edited since is not.
+                let shown = Document::parse_with_markers(&found.bytes).is_ok_and(|document| {
+                    row.remote
+                        .as_ref()
+                        .is_some_and(|remote| super::files::says(&document, remote))
+                });
+                if !shown {
+                    self.keep_copy(id, folder, copy, &found.bytes)?;
+                }
+                self.disk.remove(at, copy, found.stamp)
+            }
+            Err(error) => Err(error),
         };
-        let content = self.disk.read(at, copy, super::files::MAX_FILE)?;
-        let conflict = Conflict {
-            id,
-            place: row.place.clone(),
-            local: row.local.clone(),
-            flags: crate::model::Flags::default(),
-            seen: None,
-            copy: None,
-            fresh: false,
-            reason: String::new(),
-        };
-        self.keep_copy(&conflict, copy, &content.bytes)?;
-        if let Err(error) = self.disk.remove(at, copy, entry.stamp) {
-            tracing::warn!(path = %format!("{}/{copy}", row.place.folder), %error, "the conflict copy stays");
+        match removed {
+            Ok(()) => {}
+            Err(error) if error.kind == DiskErrorKind::NotFound => {}
+            Err(error) => {
+                tracing::warn!(path = %format!("{folder}/{copy}"), %error, "the conflict copy stays");
+            }
         }
         Ok(())
     }
+}
+
+/// Why there is no copy, and what that means for the rest of the cycle.
+fn no_copy(error: &DiskError, run: &mut Run<'_>) -> String {
+    let reason = format!("the copy could not be written: {}", told(error));
+    match not_written(error) {
+        Done::Wall(stop) => run.meet_wall(stop),
+        Done::Doubted(reason) => {
+            run.doubt.get_or_insert(reason);
+        }
+        Done::Yes(_) | Done::Later(_) | Done::Failed(_) | Done::Stopped(_) | Done::Held(_) => {}
+    }
+    reason
 }

@@ -4,20 +4,20 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
-use super::record::deed;
-use super::send::pause;
-use super::{Done, Run, failed};
+use super::record::{agreed, deed};
+use super::send::{pause, version_of, worth_another_try};
+use super::{Done, Run, failed, not_written};
+use crate::engine::Engine;
 use crate::engine::observe::remote::{Known, ListError, list, visibility_of};
 use crate::engine::spool::{Spool, text_lf};
-use crate::engine::{Engine, Stop};
-use crate::mirror::disk::{At, Disk, Durability, Expect};
+use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Flags, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Timestamp, Version};
 use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, RemoteArticle, Service};
-use crate::state::{FigureRow, Intent, IntentId, Seen as SeenVersion, Subject};
+use crate::reconcile::snapshot::Remote;
+use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, Service, ServiceError};
+use crate::state::{FigureRow, Intent, IntentId, Parked, Subject};
 use std::collections::{BTreeSet, HashSet};
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
@@ -31,6 +31,23 @@ struct Birth<'a> {
     flags: Flags,
     instead_of: Option<ArticleId>,
     text: String,
+}
+
+/// What was sent under an intent, in this run or an earlier one.
+type Birthright = (IntentId, Version);
+
+/// An article that a POST made.
+struct Newborn {
+    id: ArticleId,
+    /// What was sent; of an earlier try, where that is the one that arrived.
+    sent: Version,
+    /// The service's half of the base.
+    remote: Version,
+    /// The revision that goes with `remote`.
+    revision: Revision,
+    flags: Flags,
+    /// The body as the service answered it.
+    text: Option<String>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -56,7 +73,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             instead_of,
             text,
         };
-        let (intent, mut lost) = self.birth_intent(&birth)?;
+        if let Err(done) = self.forget_id(&birth) {
+            return Ok(done);
+        }
+        let earlier = self.earlier_intents(&birth.version)?;
+        let mut lost = !earlier.is_empty();
+        let sent = self.birth_intents(&birth, earlier)?;
         let new = NewArticle {
             category: birth.version.category,
             title: birth.version.title.clone(),
@@ -70,54 +92,56 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut tries = 0;
         loop {
             let error = match self.service.create_article(&new).await {
-                Ok(article) => return self.born(&birth, article, intent, run).await,
+                Ok(article) => {
+                    let newborn = Newborn {
+                        id: article.id,
+                        remote: version_of(&article, &birth.version),
+                        sent: birth.version.clone(),
+                        revision: article.revision,
+                        flags: article.flags,
+                        text: article.text,
+                    };
+                    return self.born(&birth, newborn, &sent, run).await;
+                }
                 Err(error) => error,
             };
-            if error.answer_lost {
-                lost = true;
-                self.note_lost(intent, &birth)?;
-            }
-            if error.kind == ErrorKind::Unavailable && tries < TRIES {
+            lost |= error.answer_lost;
+            if worth_another_try(&error) && tries < TRIES {
                 tries += 1;
                 tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
                 self.clock.pause(pause(tries)).await;
                 continue;
             }
+            if error.kind == ErrorKind::Refused && lost {
+                return self.find_born(&birth, &error, &sent, run).await;
+            }
+            if !lost {
+                self.drop_intents(&sent)?;
+            }
             return match error.kind {
-                ErrorKind::Refused if lost => self.find_born(&birth, intent, run).await,
                 ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-                    self.drop_intent(intent)?;
                     self.refused(action, &error)
                 }
-                _ if error.answer_lost => Ok(Done::Stopped(Stop::of(error))),
                 ErrorKind::Unauthorized
                 | ErrorKind::NotFound
                 | ErrorKind::RateLimited { .. }
                 | ErrorKind::BudgetSpent { .. }
                 | ErrorKind::Unavailable
                 | ErrorKind::Unreadable
-                | ErrorKind::NoEndpoint => {
-                    if !lost {
-                        self.drop_intent(intent)?;
-                    }
-                    Ok(failed(error))
-                }
+                | ErrorKind::NoEndpoint => Ok(failed(error)),
             };
         }
     }
 
-    /// The intent for a birth: the one that an earlier run left, whose answer counts as lost, or a new one.
-    fn birth_intent(&mut self, birth: &Birth<'_>) -> anyhow::Result<(IntentId, bool)> {
-        let earlier = self
-            .store
-            .intents()?
-            .into_iter()
-            .find_map(|(id, intent)| match intent {
+    /// Intents for this address that an earlier run left: their answers count as lost.
+    fn earlier_intents(&self, wanted: &Version) -> anyhow::Result<Vec<Birthright>> {
+        let intents = self.store.intents()?.into_iter();
+        Ok(intents
+            .filter_map(|(id, intent)| match intent {
                 Intent::CreateArticle { version, .. }
-                    if version.slug == birth.version.slug
-                        && version.category == birth.version.category =>
+                    if version.slug == wanted.slug && version.category == wanted.category =>
                 {
-                    Some(id)
+                    Some((id, version))
                 }
                 Intent::CreateArticle { .. }
                 | Intent::UpdateArticle { .. }
@@ -127,26 +151,68 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | Intent::WriteFile { .. }
                 | Intent::RemoveFile { .. }
                 | Intent::WriteCategory { .. } => None,
-            });
-        if let Some(id) = earlier {
-            return Ok((id, true));
+            })
+            .collect())
+    }
+
+    /// Adds the intent for what is sent now. What was sent before may be what arrived, so it stays, too.
+    fn birth_intents(
+        &mut self,
+        birth: &Birth<'_>,
+        mut earlier: Vec<Birthright>,
+    ) -> anyhow::Result<Vec<Birthright>> {
+        if earlier.iter().any(|(_, version)| *version == birth.version) {
+            return Ok(earlier);
         }
-        let intent = birth.intent(false);
+        let intent = Intent::CreateArticle {
+            place: birth.place.clone(),
+            version: birth.version.clone(),
+            flags: birth.flags,
+            answer_lost: false,
+        };
         let now = self.clock.now();
         let id = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        Ok((id, false))
+        earlier.push((id, birth.version.clone()));
+        Ok(earlier)
     }
 
-    fn note_lost(&mut self, id: IntentId, birth: &Birth<'_>) -> anyhow::Result<()> {
-        let now = self.clock.now();
-        let intent = birth.intent(true);
-        self.store.write(now, |tx| tx.replace_intent(id, &intent))?;
-        Ok(())
+    /// An article that is created anew takes the place of one that is gone. Its file must not name that one
+    /// any more when the new one is there: a crash in between would leave two articles for one file.
+    fn forget_id(&self, birth: &Birth<'_>) -> Result<(), Done> {
+        if birth.instead_of.is_none() {
+            return Ok(());
+        }
+        let at = At::Folder(&birth.place.folder);
+        let (content, document) = self.own_file(birth)?;
+        if document.id().is_none() {
+            return Ok(());
+        }
+        let source = document.without_id();
+        let expect = Expect::Stamp(content.stamp);
+        self.disk
+            .stage(at, source.as_bytes(), Durability::Now)
+            .and_then(|staged| self.disk.publish(staged, &birth.place.file, expect))
+            .and_then(|_| self.disk.sync_folder(at))
+            .map_err(|error| not_written(&error))
     }
 
-    fn drop_intent(&mut self, id: IntentId) -> anyhow::Result<()> {
+    /// The file of a new article, as it is now.
+    fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
+        let at = At::Folder(&birth.place.folder);
+        let content = self
+            .disk
+            .read(at, &birth.place.file, super::files::MAX_FILE)
+            .map_err(|error| not_written(&error))?;
+        let document = Document::parse_with_markers(&content.bytes)
+            .map_err(|_not_ready| Done::Later("the file changed during the cycle".to_owned()))?;
+        Ok((content, document))
+    }
+
+    fn drop_intents(&mut self, sent: &[Birthright]) -> anyhow::Result<()> {
         let now = self.clock.now();
-        self.store.write(now, |tx| tx.remove_intent(id))?;
+        self.store.write(now, |tx| {
+            sent.iter().try_for_each(|(id, _)| tx.remove_intent(*id))
+        })?;
         Ok(())
     }
 
@@ -154,7 +220,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     async fn find_born(
         &mut self,
         birth: &Birth<'_>,
-        intent: IntentId,
+        refusal: &ServiceError,
+        sent: &[Birthright],
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
@@ -207,70 +274,105 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
             .chain(bodiless)
             .find(|(_, category, slug, ..)| {
-                **category == birth.version.category && **slug == birth.version.slug
+                **category == birth.version.category && same(slug, &birth.version.slug)
             })
-            .map(|(id, _, _, title, seen)| (id, title == &birth.version.title, seen.cloned()));
-        match found {
-            Some((id, true, seen)) if !run.sight.base.articles.contains_key(&id) => {
-                let article = match seen {
-                    Some(seen) => as_article(id, &seen),
-                    None => match self.read_one(id, Visibility::Published).await {
-                        Ok(article) => article,
-                        Err(error) => return Ok(failed(error)),
-                    },
-                };
-                self.born(birth, article, intent, run).await
-            }
-            Some((id, ..)) => {
-                self.drop_intent(intent)?;
-                Ok(Done::Held(format!(
-                    "its slug \"{}\" is that of article {id}, which somebody else created; choose another",
-                    birth.version.slug
-                )))
-            }
-            None => Ok(Done::Held(
+            .map(|(id, _, _, title, seen)| (id, title.clone(), seen.cloned()));
+        let Some((id, title, seen)) = found else {
+            let reason = format!(
                 "the article exists, but it cannot be read; publish it in the dashboard, or put its id into \
-                 the file"
-                    .to_owned(),
-            )),
-        }
+                 the file (the service says: {})",
+                refusal.message
+            );
+            return self.wait_for_person(birth.action, reason);
+        };
+        let ours = sent
+            .iter()
+            .find(|(_, version)| same(&version.title, &title));
+        let Some((_, version)) = ours.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
+            self.drop_intents(sent)?;
+            let reason = format!(
+                "its slug \"{}\" is that of article {id}, which somebody else created; choose another",
+                birth.version.slug
+            );
+            return Ok(Done::Held(reason));
+        };
+        let (version, flags) = (version.clone(), seen.as_ref().map(|seen| seen.flags));
+        let (found, revision) = match seen {
+            Some(seen) => (seen.version, seen.revision),
+            None => match self.read_one(id, Visibility::Published).await {
+                Ok(article) => (version_of(&article, &version), article.revision),
+                Err(error) => return Ok(failed(error)),
+            },
+        };
+        let newborn = Newborn {
+            id,
+            // Whether the service rewrote it or a colleague did is not known: what was sent is the base, and
+            // the next cycle pulls the rest.
+            revision: if found == version {
+                revision
+            } else {
+                Revision::default()
+            },
+            remote: version.clone(),
+            sent: version,
+            flags: flags.unwrap_or_default(),
+            text: None,
+        };
+        self.born(birth, newborn, sent, run).await
     }
 
     /// Records a new article, then writes its id into the file.
     async fn born(
         &mut self,
         birth: &Birth<'_>,
-        article: RemoteArticle,
-        intent: IntentId,
+        newborn: Newborn,
+        sent: &[Birthright],
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let id = article.id;
-        let remote = super::send::version_of(&article, &birth.version);
+        let id = newborn.id;
         let flags = Flags {
-            enabled: article.flags.enabled.or(birth.flags.enabled),
-            draft: article.flags.draft.or(birth.flags.draft),
+            enabled: newborn.flags.enabled.or(birth.flags.enabled),
+            draft: newborn.flags.draft.or(birth.flags.draft),
         };
+        let row = birth.row(&newborn, flags, self.clock.now());
+        self.record_birth(birth, &newborn, &row, sent)?;
         if let Some(old) = birth.instead_of {
             self.clear_copy(old, run)?;
+            run.sight.base.articles.remove(&old);
         }
-        let now = self.clock.now();
-        let row = ArticleRow {
-            id,
-            place: birth.place.clone(),
-            local: birth.version.clone(),
-            local_text_lf: text_lf(&birth.text),
-            remote,
-            revision: article.revision.clone(),
-            file_flags: Flags::default(),
-            remote_flags: flags,
-            visibility: visibility_of(flags),
-            stamp: None,
-            replaced: None,
-            written: Some(article.revision.clone()),
-            asked: Some(now),
+        run.sight.base.articles.insert(id, row.clone());
+        self.figures.insert(id, FigureRow::default());
+        run.born.insert(birth.action.path.clone(), id);
+        let (stamp, file_flags) = match self.write_id(birth, &row) {
+            Ok(written) => written,
+            // The article is there and known; the id is written by the next cycle.
+            Err(done) => return Ok(without_id(done, run)),
         };
+        if stamp.is_some_and(|stamp| self.trusted(stamp).is_none()) {
+            self.clock.pause(super::files::GRAIN).await;
+        }
+        let row = ArticleRow {
+            stamp: stamp.and_then(|stamp| self.trusted(stamp)),
+            file_flags,
+            ..row
+        };
+        let now = self.clock.now();
+        self.store.write(now, |tx| tx.put_article(&row))?;
+        run.sight.base.articles.insert(id, row);
+        Ok(Done::Yes(None))
+    }
+
+    fn record_birth(
+        &mut self,
+        birth: &Birth<'_>,
+        newborn: &Newborn,
+        row: &ArticleRow,
+        sent: &[Birthright],
+    ) -> anyhow::Result<()> {
+        let id = row.id;
+        let now = self.clock.now();
         self.store.write(now, |tx| {
-            if let Some(text) = article
+            if let Some(text) = newborn
                 .text
                 .as_deref()
                 .filter(|_| row.remote.text != row.local.text)
@@ -284,16 +386,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
             }
             tx.rename_subject(&Subject::File(birth.place.clone()), &Subject::Article(id))?;
-            tx.put_article(&row)?;
-            tx.record(&SeenVersion {
-                subject: Subject::Article(id),
-                place: birth.place.clone(),
-                side: Side::Both,
-                cause: "created".to_owned(),
-                version: birth.version.clone(),
-                file: None,
-            })?;
-            tx.remove_intent(intent)?;
+            tx.put_article(row)?;
+            tx.record(&agreed(id, &row.place, &row.local, "created"))?;
+            sent.iter()
+                .try_for_each(|(intent, _)| tx.remove_intent(*intent))?;
             tx.event(&deed(
                 "create",
                 Side::Remote,
@@ -302,92 +398,111 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 "",
             ))
         })?;
-        let (stamp, file_flags) = match self.write_id(birth, id, flags, run) {
-            Ok(written) => written,
-            Err(reason) => {
-                // The article is there and known; the id is written by the next cycle.
-                tracing::warn!(path = %birth.place, %reason, "the new article's id is not in its file yet");
-                (None, Flags::default())
-            }
-        };
-        if let Some(stamp) = stamp
-            && self.trusted(stamp).is_none()
-        {
-            self.clock.pause(std::time::Duration::from_millis(25)).await;
-        }
-        let row = ArticleRow {
-            stamp: stamp.and_then(|stamp| self.trusted(stamp)),
-            file_flags,
-            ..row
-        };
-        let now = self.clock.now();
-        self.store.write(now, |tx| tx.put_article(&row))?;
-        if let Some(old) = birth.instead_of {
-            run.sight.base.articles.remove(&old);
-        }
-        run.sight.base.articles.insert(id, row);
-        self.figures.insert(id, FigureRow::default());
-        run.born.insert(birth.action.path.clone(), id);
-        Ok(Done::Yes(None))
+        Ok(())
     }
 
-    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
+    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article. Gives the
+    /// file's stamp, if the file holds what was sent, and the flags that the base has of it.
     fn write_id(
         &self,
         birth: &Birth<'_>,
-        id: ArticleId,
-        flags: Flags,
-        run: &Run<'_>,
-    ) -> anyhow::Result<(Option<Stamp>, Flags)> {
-        let place = birth.place;
-        let at = At::Folder(&place.folder);
-        let content = self.disk.read(at, &place.file, super::files::MAX_FILE)?;
-        let document = Document::parse_with_markers(&content.bytes)?;
-        let same = TextDigest::of(document.text()) == birth.version.text
-            || run.sight.stamps.get(place) == Some(&content.stamp);
-        let file = Flags {
-            enabled: flags.enabled.filter(|on| !on).or(document.flags().enabled),
-            draft: flags.draft.filter(|on| *on).or(document.flags().draft),
+        row: &ArticleRow,
+    ) -> Result<(Option<Stamp>, Flags), Done> {
+        let at = At::Folder(&birth.place.folder);
+        let (content, document) = self.own_file(birth)?;
+        let (had, sent) = (document.flags(), row.remote_flags);
+        let as_sent =
+            had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
+        // If the writer saved meanwhile, the file is more than what was sent.
+        let same = as_sent && super::files::says(&document, &row.local);
+        let flags = if as_sent {
+            Flags {
+                enabled: sent.enabled.filter(|on| !on).or(had.enabled),
+                draft: sent.draft.filter(|on| *on).or(had.draft),
+            }
+        } else {
+            had
         };
         let source = document.edit(&Changes {
-            id: Some(id),
-            enabled: Some(file.enabled),
-            draft: Some(file.draft),
+            id: Some(row.id),
+            enabled: Some(flags.enabled),
+            draft: Some(flags.draft),
             ..Changes::default()
         });
-        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
+        let staged = self
+            .disk
+            .stage(at, source.as_bytes(), Durability::Now)
+            .map_err(|error| not_written(&error))?;
         let stamp = self
             .disk
-            .publish(staged, &place.file, Expect::Stamp(content.stamp))?;
-        self.disk.sync_folder(at)?;
-        // If the writer saved meanwhile, the file is more than what was sent: read it again next time.
-        Ok((same.then_some(stamp), file))
+            .publish(staged, &birth.place.file, Expect::Stamp(content.stamp))
+            .map_err(|error| not_written(&error))?;
+        self.disk
+            .sync_folder(at)
+            .map_err(|error| not_written(&error))?;
+        let known = if as_sent { flags } else { sent };
+        Ok((same.then_some(stamp), known))
+    }
+
+    /// Remembers what only a person can settle, so that the same is not sent in every cycle.
+    pub(super) fn wait_for_person(
+        &mut self,
+        action: &Action,
+        reason: String,
+    ) -> anyhow::Result<Done> {
+        let now = self.clock.now();
+        let parked = Parked {
+            key: action.key(),
+            fingerprint: action.fingerprint(),
+            reason: reason.clone(),
+            at: now,
+        };
+        self.store.write(now, |tx| tx.park(&parked))?;
+        Ok(Done::Held(reason))
     }
 }
 
 impl Birth<'_> {
-    fn intent(&self, answer_lost: bool) -> Intent {
-        Intent::CreateArticle {
+    /// The base of a new article.
+    fn row(&self, newborn: &Newborn, flags: Flags, now: Timestamp) -> ArticleRow {
+        let same_text = newborn.sent.text == self.version.text;
+        ArticleRow {
+            id: newborn.id,
             place: self.place.clone(),
-            version: self.version.clone(),
-            flags: self.flags,
-            answer_lost,
+            local: newborn.sent.clone(),
+            local_text_lf: text_lf(&self.text).filter(|_| same_text),
+            remote: newborn.remote.clone(),
+            revision: newborn.revision.clone(),
+            file_flags: Flags::default(),
+            remote_flags: flags,
+            visibility: visibility_of(flags),
+            stamp: None,
+            replaced: None,
+            written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
+            asked: Some(now),
         }
     }
 }
 
-fn as_article(id: ArticleId, seen: &Seen) -> RemoteArticle {
-    RemoteArticle {
-        id,
-        category: seen.version.category,
-        title: seen.version.title.clone(),
-        slug: seen.version.slug.clone(),
-        text: None,
-        introtext: seen.version.introtext.clone(),
-        keywords: seen.version.keywords.clone(),
-        flags: seen.flags,
-        revision: seen.revision.clone(),
-        figures: None,
-        full_url: None,
+/// The article is created, and its file does not say so.
+fn without_id(done: Done, run: &mut Run<'_>) -> Done {
+    let told =
+        |reason| format!("the article is created, but its id is not in the file yet: {reason}");
+    match done {
+        Done::Yes(_) | Done::Held(_) | Done::Later(_) => {
+            Done::Yes(Some(told("the file changed during the cycle".to_owned())))
+        }
+        Done::Failed(reason) => Done::Failed(told(reason)),
+        Done::Doubted(reason) => Done::Doubted(told(reason)),
+        Done::Stopped(stop) | Done::Wall(stop) => {
+            let reason = told(stop.message.clone());
+            run.meet_wall(stop);
+            Done::Failed(reason)
+        }
     }
+}
+
+/// Tells whether a word is what was sent: the service may trim it or write it in lower case.
+pub(in crate::engine) fn same(sent: &str, found: &str) -> bool {
+    sent.trim().to_lowercase() == found.trim().to_lowercase()
 }

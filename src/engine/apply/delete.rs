@@ -2,15 +2,17 @@
 //!
 //! A DELETE is for ever (API specification, section 4.8): the last version is in the history before it.
 
+use super::guard_read::changed_meanwhile;
 use super::record::deed;
+use super::send::{is_down, pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
-use crate::engine::{Engine, Stop};
+use crate::engine::Engine;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
 use crate::model::{ArticleId, Place, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
-use crate::service::{ErrorKind, Service};
+use crate::service::{ErrorKind, Purpose, Service, ServiceError};
 use crate::state::{Intent, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -33,7 +35,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(Some(_)) => return Ok(Done::Later("its file is there again".to_owned())),
             // A folder that is gone holds no file; anything else is doubt.
             Err(error) if error.kind == DiskErrorKind::NotFound => {}
-            Err(error) => return Ok(not_written(error)),
+            Err(error) => return Ok(not_written(&error)),
         }
         let now = self.clock.now();
         let intent = self.store.write(now, |tx| {
@@ -50,24 +52,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 revision: seen.revision.clone(),
             })
         })?;
-        match self.service.delete_article(id).await {
-            Ok(()) => {}
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) if error.answer_lost => return Ok(Done::Stopped(Stop::of(error))),
-            Err(error) => {
+        match self.send_delete(id, seen).await? {
+            Deleted::Yes => {}
+            Deleted::Unclear(done) => return Ok(done),
+            Deleted::No(done) => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
-                return Ok(match error.kind {
-                    ErrorKind::Forbidden | ErrorKind::Refused => self.refused(action, &error)?,
-                    ErrorKind::Unauthorized
-                    | ErrorKind::NotFound
-                    | ErrorKind::RateLimited { .. }
-                    | ErrorKind::BudgetSpent { .. }
-                    | ErrorKind::Unavailable
-                    | ErrorKind::Unreadable
-                    | ErrorKind::NoEndpoint
-                    | ErrorKind::TooLarge => failed(error),
-                });
+                return Ok(done);
+            }
+            Deleted::Refused(error) => {
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.remove_intent(intent))?;
+                return self.refused(action, &error);
             }
         }
         let approved = run.request.allow_deletes || self.was_approved(Side::Remote)?;
@@ -90,6 +86,59 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Done::Yes(None))
     }
 
+    /// Sends a DELETE, and looks after a lost answer: it is repeated only over the version that was seen.
+    async fn send_delete(&self, id: ArticleId, seen: &Seen) -> anyhow::Result<Deleted> {
+        let (mut tries, mut lost) = (0, false);
+        loop {
+            let error = match self.service.delete_article(id).await {
+                Ok(()) => return Ok(Deleted::Yes),
+                // With our own intent open, this is what we wanted (failures row 16).
+                Err(error) if error.kind == ErrorKind::NotFound => return Ok(Deleted::Yes),
+                Err(error) => error,
+            };
+            lost |= error.answer_lost;
+            if !worth_another_try(&error) || tries == TRIES {
+                let refused = matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused);
+                return Ok(match (lost, refused) {
+                    (true, _) => Deleted::Unclear(failed(error)),
+                    (false, true) => Deleted::Refused(error),
+                    (false, false) => Deleted::No(failed(error)),
+                });
+            }
+            tries += 1;
+            tracing::warn!(%id, %error, tries, "no answer to a DELETE; looking whether it arrived");
+            self.clock.pause(pause(tries)).await;
+            match self.read_one(id, seen.visibility).await {
+                Ok(found) if version_of(&found, &seen.version) == seen.version => {
+                    if !is_down(&error) {
+                        return Ok(Deleted::Unclear(failed(error)));
+                    }
+                }
+                Ok(_) => return Ok(Deleted::No(changed_meanwhile())),
+                Err(found) if found.kind == ErrorKind::NotFound => {
+                    return self.tell_gone_from_hidden(id, error).await;
+                }
+                Err(_) => return Ok(Deleted::Unclear(failed(error))),
+            }
+        }
+    }
+
+    /// A GET that finds nothing may mean an article that a colleague took off the air meanwhile.
+    async fn tell_gone_from_hidden(
+        &self,
+        id: ArticleId,
+        error: ServiceError,
+    ) -> anyhow::Result<Deleted> {
+        if !self.may_probe()? {
+            return Ok(Deleted::Unclear(failed(error)));
+        }
+        Ok(match self.service.probe(id, Purpose::Push).await {
+            Ok(_) => Deleted::No(changed_meanwhile()),
+            Err(error) if error.kind == ErrorKind::NotFound => Deleted::Yes,
+            Err(_) => Deleted::Unclear(failed(error)),
+        })
+    }
+
     /// Removes a file whose article is gone; its bytes stay in the history.
     pub(super) fn remove_file(
         &mut self,
@@ -101,12 +150,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let at = At::Folder(&place.folder);
         let content = match self.disk.read(at, &place.file, super::files::MAX_FILE) {
             Ok(content) => content,
-            Err(error) => return Ok(not_written(error)),
+            Err(error) => return Ok(not_written(&error)),
         };
         let unchanged = run.sight.stamps.get(place) == Some(&content.stamp);
-        let says = Document::parse_with_markers(&content.bytes)
-            .is_ok_and(|document| super::files::says(&document, version));
-        if !content.whole || (!unchanged && !says) {
+        if !content.whole || !unchanged {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));
         }
         let now = self.clock.now();
@@ -132,9 +179,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Err(error) = self.disk.remove(at, &place.file, content.stamp) {
             let now = self.clock.now();
             self.store.write(now, |tx| tx.remove_intent(intent))?;
-            return Ok(not_written(error));
+            return Ok(not_written(&error));
         }
-        self.disk.sync_folder(at)?;
+        if let Err(error) = self.disk.sync_folder(at) {
+            // The intent stays: the next cycle sees what became of it.
+            return Ok(not_written(&error));
+        }
         self.clear_copy(id, run)?;
         let approved = run.request.allow_deletes || self.was_approved(Side::Local)?;
         let now = self.clock.now();
@@ -181,6 +231,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .any(|approval| approval.side == side))
     }
 }
+
+/// What a DELETE came to.
+enum Deleted {
+    /// The article is gone.
+    Yes,
+    /// It is there still, and why.
+    No(Done),
+    /// The service did not want to.
+    Refused(ServiceError),
+    /// Who knows; the intent stays.
+    Unclear(Done),
+}
+
+/// How often a lost answer is looked after before the article waits for the next cycle.
+const TRIES: u32 = 5;
 
 /// Tells whether the file at an article's place is another article's, and just as it was scanned.
 fn is_of_another(run: &Run<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {

@@ -4,9 +4,10 @@
 //! made durable one by one, which is quicker for them (design, section 13).
 
 use super::record::{agreed, deed, row_after};
-use super::{Done, Run, not_written};
-use crate::engine::Engine;
+use super::{Done, Run, not_written, wall};
+use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
+use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect, Staged};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
@@ -31,6 +32,8 @@ struct Job<'a> {
     text_lf: Option<TextDigest>,
     intent: Option<IntentId>,
     outcome: Option<Result<Stamp, Done>>,
+    /// Whether the file may have been changed although the outcome is a failure: then the intent stays.
+    unclear: bool,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -51,6 +54,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// The first half of an action that also sends: its file. Gives why it cannot be sent now.
+    pub(super) async fn settle_first_half(
+        &mut self,
+        action: &Action,
+        settle: &Settle,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Option<Done>> {
+        let mut settle = settle.clone();
+        settle.send.clear();
+        settle.send_enabled = None;
+        let mut jobs = vec![self.prepare(action, &settle, Durability::Now, run)?];
+        self.carry_out(&mut jobs, false, run).await?;
+        self.record_batch(&mut jobs, false, run)?;
+        Ok(jobs.pop().and_then(|job| job.outcome?.err()))
+    }
+
     async fn settle_batch(
         &mut self,
         actions: &[Action],
@@ -63,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Durability::Now
         };
         let mut jobs = Vec::with_capacity(actions.len());
+        let mut wall: Option<Stop> = None;
         for action in actions {
             let Step::Settle(settle) = &action.step else {
                 continue;
@@ -71,20 +91,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.say(action, status, Some(reason));
                 continue;
             }
-            jobs.push(self.prepare(action, settle, durability, run)?);
+            if let Some(wall) = wall.as_ref().filter(|_| settle.touches_file()) {
+                run.say(action, Status::Skipped, Some(wall.message.clone()));
+                continue;
+            }
+            let job = self.prepare(action, settle, durability, run)?;
+            if let Some(Err(Done::Wall(stop))) = &job.outcome {
+                wall = Some(stop.clone());
+            }
+            jobs.push(job);
         }
-        self.note_intents(&mut jobs)?;
-        if many {
-            self.disk.flush()?;
-        }
-        self.publish_all(&mut jobs);
-        if many {
-            self.disk.flush()?;
-        } else {
-            self.sync_folders(&jobs)?;
-        }
-        self.wait_out_racy_stamps(&jobs).await;
-        self.record_batch(&mut jobs, run)?;
+        self.carry_out(&mut jobs, many, run).await?;
+        self.record_batch(&mut jobs, true, run)?;
         for mut job in jobs {
             let done = match job.outcome.take() {
                 Some(Ok(_)) | None => Done::Yes(None),
@@ -93,6 +111,46 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.conclude(job.action, done, run)?;
         }
         Ok(())
+    }
+
+    /// Intents, then the files under their names, then all of it durable.
+    async fn carry_out(
+        &mut self,
+        jobs: &mut [Job<'_>],
+        many: bool,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<()> {
+        self.note_intents(jobs)?;
+        if many && let Err(error) = self.disk.flush() {
+            self.give_up(jobs, &error);
+            return Ok(());
+        }
+        self.publish_all(jobs);
+        self.make_durable(jobs, many);
+        for job in jobs.iter() {
+            if let (Some(Ok(stamp)), true) = (&job.outcome, job.settle.touches_file()) {
+                run.sight.stamps.insert(job.settle.to.clone(), *stamp);
+                let text = job.settle.file.text;
+                run.sight.text_lf.extend(job.text_lf.map(|lf| (text, lf)));
+            }
+        }
+        self.wait_out_racy_stamps(jobs).await;
+        Ok(())
+    }
+
+    /// The staged bytes are not on the disk: none of them may replace anything.
+    fn give_up(&self, jobs: &mut [Job<'_>], error: &DiskError) {
+        for job in jobs
+            .iter_mut()
+            .filter(|job| job.outcome.is_none() && job.settle.touches_file())
+        {
+            if let Some(staged) = job.staged.take()
+                && let Err(error) = self.disk.discard(staged)
+            {
+                tracing::warn!(%error, "a staged file is left to the next run");
+            }
+            job.outcome = Some(Err(Done::Wall(wall(error))));
+        }
     }
 
     fn prepare<'a>(
@@ -110,6 +168,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
             intent: None,
             outcome: None,
+            unclear: false,
         };
         if !settle.touches_file() {
             return Ok(job);
@@ -125,7 +184,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         .stage(At::Folder(&settle.to.folder), &bytes, durability)
                     {
                         Ok(staged) => job.staged = Some(staged),
-                        Err(error) => job.outcome = Some(Err(not_written(error))),
+                        Err(error) => job.outcome = Some(Err(not_written(&error))),
                     }
                 }
             }
@@ -152,7 +211,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         {
             Ok(content) if content.whole => content,
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
-            Err(error) => return Ok(Err(not_written(error))),
+            Err(error) => return Ok(Err(not_written(&error))),
         };
         let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
@@ -160,7 +219,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 "the file changed during the cycle".to_owned(),
             )));
         };
-        if !unchanged && !settle.had.as_ref().is_some_and(|had| says(&document, had)) {
+        let known = |had: &Version| says(&document, had) && knows_flags(&document, settle, run);
+        if !unchanged && !settle.had.as_ref().is_some_and(known) {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
             )));
@@ -212,7 +272,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     from: settle.from.clone(),
                     to: settle.to.clone(),
                     version: settle.file.clone(),
-                    flags: settle.file_flags,
+                    // A wish that was not sent is still one after a crash.
+                    flags: settle.unsent_flags,
                     remote: settle.seen.version.clone(),
                     revision: settle.seen.revision.clone(),
                     remote_flags: settle.seen.flags,
@@ -243,7 +304,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             for index in free {
                 let outcome = self.publish(&mut jobs[index]);
-                jobs[index].outcome = Some(outcome.map_err(not_written));
+                jobs[index].outcome = Some(outcome.map_err(|error| not_written(&error)));
             }
             waiting = blocked;
         }
@@ -261,7 +322,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             if let Err(error) = self.disk.exchange(&at[position], &to) {
-                jobs[circle[position]].outcome = Some(Err(not_written(error)));
+                jobs[circle[position]].outcome = Some(Err(not_written(&error)));
                 continue;
             }
             if let Some(other) = at.iter().position(|place| *place == to) {
@@ -271,7 +332,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for (position, &index) in circle.iter().enumerate() {
             if jobs[index].outcome.is_none() && at[position] == jobs[index].settle.to {
                 let outcome = self.publish_here(&mut jobs[index]);
-                jobs[index].outcome = Some(outcome.map_err(not_written));
+                jobs[index].outcome = Some(outcome.map_err(|error| not_written(&error)));
             }
         }
     }
@@ -286,8 +347,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     }
                 }
                 Err(error) => {
-                    if let Some(staged) = job.staged.take() {
-                        self.disk.discard(staged)?;
+                    if let Some(staged) = job.staged.take()
+                        && let Err(error) = self.disk.discard(staged)
+                    {
+                        tracing::warn!(%error, "a staged file is left to the next run");
                     }
                     return Err(error);
                 }
@@ -302,24 +365,51 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match (job.staged.take(), &job.old) {
             (Some(staged), Some((stamp, _))) => {
                 let now = self.disk.look(At::Folder(&to.folder), &to.file)?;
-                let same = now.filter(|entry| {
-                    entry.stamp.inode == stamp.inode && entry.stamp.mtime == stamp.mtime
-                });
+                let same = now.filter(|entry| entry.stamp.same_content(stamp));
                 let expect = same.map_or(Expect::Stamp(*stamp), |entry| Expect::Stamp(entry.stamp));
                 self.disk.publish(staged, &to.file, expect)
             }
             (Some(staged), None) => self.disk.publish(staged, &to.file, Expect::Absent),
-            (None, _) => {
-                let entry = self.disk.look(At::Folder(&to.folder), &to.file)?;
-                Ok(entry.map(|entry| entry.stamp).unwrap_or_default())
+            // The stamp that was read, or that the rename gave: one that is looked up now may be that of a
+            // newer save. An exchange gave none, and then the file is read again by the next scan.
+            (None, old) => Ok(old.as_ref().map(|(stamp, _)| *stamp).unwrap_or_default()),
+        }
+    }
+
+    /// Makes the names durable. What is not durable does not count as done; its intent stays.
+    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) {
+        if many {
+            if let Err(error) = self.disk.flush() {
+                for job in jobs.iter_mut().filter(|job| is_published(job)) {
+                    job.unclear = true;
+                    job.outcome = Some(Err(Done::Wall(wall(&error))));
+                }
+            }
+            return;
+        }
+        for (folder, error) in self.sync_folders(jobs) {
+            let touched = |job: &Job<'_>| {
+                let from = job.settle.from.as_ref();
+                is_published(job)
+                    && (job.settle.to.folder == folder
+                        || from.is_some_and(|from| from.folder == folder))
+            };
+            let mut error = Some(error);
+            for job in jobs.iter_mut().filter(|job| touched(job)) {
+                let done = error.take().map_or_else(
+                    || Done::Later(format!("{folder}/ could not be made durable")),
+                    |error| not_written(&error),
+                );
+                job.unclear = true;
+                job.outcome = Some(Err(done));
             }
         }
     }
 
-    fn sync_folders(&self, jobs: &[Job<'_>]) -> anyhow::Result<()> {
+    fn sync_folders(&self, jobs: &[Job<'_>]) -> Vec<(String, DiskError)> {
         let mut folders: Vec<&str> = jobs
             .iter()
-            .filter(|job| matches!(job.outcome, Some(Ok(_))) && job.settle.touches_file())
+            .filter(|job| is_published(job))
             .flat_map(|job| {
                 let from = job.settle.from.as_ref().map(|from| from.folder.as_str());
                 [Some(job.settle.to.folder.as_str()), from]
@@ -328,10 +418,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         folders.sort_unstable();
         folders.dedup();
-        for folder in folders {
-            self.disk.sync_folder(At::Folder(folder))?;
-        }
-        Ok(())
+        folders
+            .into_iter()
+            .filter_map(|folder| {
+                let error = self.disk.sync_folder(At::Folder(folder)).err()?;
+                Some((folder.to_owned(), error))
+            })
+            .collect()
     }
 
     /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can.
@@ -345,7 +438,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    fn record_batch(&mut self, jobs: &mut [Job<'_>], run: &mut Run<'_>) -> anyhow::Result<()> {
+    /// Writes the rows. Of the first half of an action only the row counts: it is told when it is whole.
+    fn record_batch(
+        &mut self,
+        jobs: &mut [Job<'_>],
+        whole: bool,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let mut rows = Vec::with_capacity(jobs.len());
         for job in jobs.iter() {
@@ -361,11 +460,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             for (row, job) in &rows {
                 tx.put_article(row)?;
-                let cause = job.action.kind.word();
-                tx.record(&agreed(row.id, &row.place, &row.remote, cause))?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
                 }
+                if !whole {
+                    continue;
+                }
+                let cause = job.action.kind.word();
+                tx.record(&agreed(row.id, &row.place, &row.remote, cause))?;
                 let side = job.action.side;
                 let fields: Vec<_> = job.action.fields.iter().map(|field| field.key()).collect();
                 tx.event(&deed(
@@ -377,11 +479,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 ))?;
             }
             jobs.iter()
+                .filter(|job| !job.unclear)
                 .filter_map(|job| job.intent)
                 .try_for_each(|intent| tx.remove_intent(intent))
         })?;
-        for (row, _) in rows {
-            if run.sight.base.conflicts.contains_key(&row.id) {
+        for (row, job) in rows {
+            if job.settle.settles {
                 self.clear_copy(row.id, run)?;
             }
             run.sight.base.articles.insert(row.id, row);
@@ -390,8 +493,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// Tells whether `enabled` and `draft` in a file are none that a writer set since the scan.
+fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
+    let had = run.row(settle.id).map(|row| row.file_flags);
+    [Some(settle.file_flags), Some(settle.unsent_flags), had].contains(&Some(document.flags()))
+}
+
+fn is_published(job: &Job<'_>) -> bool {
+    matches!(job.outcome, Some(Ok(_))) && job.settle.touches_file()
+}
+
 /// How long a stamp may be racy (see `mirror::scan::settled`).
-const GRAIN: std::time::Duration = std::time::Duration::from_millis(25);
+pub(super) const GRAIN: std::time::Duration = std::time::Duration::from_millis(25);
 
 struct Rendered {
     bytes: Vec<u8>,

@@ -4,19 +4,22 @@
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
 //! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
+use super::send::version_of;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{Known, ListError, list};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
-use crate::model::base::Visibility;
-use crate::model::{ArticleId, TextDigest};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Side, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, RemoteArticle, Service};
+use crate::state::{Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
 
-/// From this many pending writes on, one listing is cheaper than a GET for each.
+/// From this many pending writes on, one listing is cheaper than a GET for each. If a listing was out of
+/// date before it served as many, the next one would be, too.
 const SEVERAL: usize = 2;
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -29,14 +32,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Done>> {
         let window = self.settings.guard_window;
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
-        if fresh(run.reseen.get(&id).copied().unwrap_or(run.sight.seen_at)) {
-            return Ok(None);
+        match run.reseen.get(&id).copied() {
+            Some(at) if fresh(at) => {
+                run.served = run.served.map(|served| served + 1);
+                return Ok(changed(id, seen, run));
+            }
+            None if fresh(run.sight.seen_at) => return Ok(None),
+            Some(_) | None => {}
         }
-        if !window.is_zero() && run.to_send >= SEVERAL && seen.visibility == Visibility::Published {
+        let listing = run.to_send >= SEVERAL && run.served.is_none_or(|served| served >= SEVERAL);
+        if !window.is_zero() && listing && seen.visibility == Visibility::Published {
+            run.reseen.remove(&id);
             if let Some(done) = self.look_again(run).await? {
                 return Ok(Some(done));
             }
-            if run.reseen.get(&id).copied().is_some_and(fresh) {
+            if run.reseen.contains_key(&id) {
                 return Ok(changed(id, seen, run));
             }
         }
@@ -45,17 +55,32 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => return Ok(Some(failed(error))),
         };
         run.reseen.insert(id, Instant::now());
-        let mut version = seen.version.clone();
-        version.title = article.title;
-        version.slug = article.slug;
-        version.category = article.category;
-        version.introtext = article.introtext;
-        version.keywords = article.keywords;
-        if let Some(text) = &article.text {
-            version.text = TextDigest::of(text);
+        let version = version_of(&article, &seen.version);
+        if let Some((text, row)) = article.text.as_deref().zip(run.row(id)) {
+            self.keep_seen(row, &version, text)?;
         }
         run.latest.insert(id, (version, article.revision));
         Ok(changed(id, seen, run))
+    }
+
+    /// A version that a guard read brought to light is one that we saw: it goes into the history.
+    fn keep_seen(&mut self, row: &ArticleRow, version: &Version, text: &str) -> anyhow::Result<()> {
+        if *version == row.remote {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            tx.put_body(text)?;
+            tx.record(&SeenVersion {
+                subject: Subject::Article(row.id),
+                place: row.place.clone(),
+                side: Side::Remote,
+                cause: "edited on the service".to_owned(),
+                version: version.clone(),
+                file: None,
+            })
+        })?;
+        Ok(())
     }
 
     /// Reads one article, by the way that shows it.
@@ -94,13 +119,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let at = Instant::now();
         match list(&self.service, &request, &known, &mut self.store, &mut spool).await {
             Ok(listing) => {
+                run.served = Some(1);
                 for (id, entry) in listing.articles {
                     if let Remote::Present(seen) = entry {
                         run.latest.insert(id, (seen.version, seen.revision));
                         run.reseen.insert(id, at);
                     }
                 }
-                run.sight.seen_at = at;
                 Ok(None)
             }
             Err(ListError::Service(error)) => Ok(Some(failed(error))),
@@ -116,6 +141,10 @@ fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
         .own
         .get(&id)
         .map_or(&seen.version, |(version, _)| version);
-    (version != expected)
-        .then(|| Done::Later("the article changed on the service since it was read".to_owned()))
+    (version != expected).then(changed_meanwhile)
+}
+
+/// Somebody else was quicker.
+pub(super) fn changed_meanwhile() -> Done {
+    Done::Later("the article changed on the service since it was read".to_owned())
 }

@@ -12,11 +12,12 @@ mod guard_read;
 mod record;
 mod send;
 
+pub(super) use create::same;
 pub(super) use files::{MAX_FILE, needs_whole, says, slug_key};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;
-use super::report::{Line, Report, Status};
+use super::report::{Ending, Line, Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
@@ -48,8 +49,14 @@ pub(super) struct Run<'a> {
     pub(super) own: BTreeMap<ArticleId, (Version, Revision)>,
     /// When versions were seen again.
     pub(super) reseen: BTreeMap<ArticleId, Instant>,
+    /// How many articles the last listing of this run has served.
+    pub(super) served: Option<usize>,
     /// What ended the sending.
     pub(super) stop: Option<Stop>,
+    /// What ended all changes of the mirror.
+    pub(super) wall: Option<Stop>,
+    /// Why nothing is deleted any more in this cycle.
+    pub(super) doubt: Option<String>,
     /// Articles that still wait to be sent, for deciding how to look again.
     pub(super) to_send: usize,
     /// Requests made and steps done, for progress.
@@ -64,8 +71,12 @@ pub(super) enum Done {
     Later(String),
     /// It failed, and only this article is concerned.
     Failed(String),
-    /// It failed, and so would all others.
+    /// It failed in a way that casts doubt on the rest: nothing is deleted in this cycle.
+    Doubted(String),
+    /// It failed, and so would all other requests.
     Stopped(Stop),
+    /// It failed, and so would all other changes of the mirror: nothing at all is changed any more.
+    Wall(Stop),
     /// It waits for a person.
     Held(String),
 }
@@ -105,7 +116,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             latest: BTreeMap::new(),
             own: BTreeMap::new(),
             reseen: BTreeMap::new(),
+            served: None,
             stop,
+            wall: None,
+            doubt: None,
             to_send,
             done: 0,
         };
@@ -141,7 +155,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     async fn step(&mut self, action: Action, run: &mut Run<'_>) -> anyhow::Result<()> {
         if let Step::Conflict(conflict) = &action.step {
-            let shown = self.show_conflict(conflict, run)?;
+            let shown = match run.wall.clone() {
+                Some(wall) => Some(wall.message),
+                None => self.show_conflict(conflict, run)?,
+            };
             run.say(&action, Status::Held, shown);
             return Ok(());
         }
@@ -151,6 +168,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         if let Some((status, reason)) = run.obstacle(&action) {
+            if action.sends() {
+                run.to_send = run.to_send.saturating_sub(1);
+            }
+            run.block(&action);
             run.say(&action, status, Some(reason));
             return Ok(());
         }
@@ -211,9 +232,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tracing::warn!(path = %action.path, id = ?action.id, %reason, "{} failed", action.kind.word());
                 run.say(action, Status::Failed, Some(reason));
             }
+            Done::Doubted(reason) => {
+                tracing::warn!(path = %action.path, id = ?action.id, %reason, "{} failed", action.kind.word());
+                run.doubt.get_or_insert_with(|| reason.clone());
+                run.say(action, Status::Failed, Some(reason));
+            }
             Done::Stopped(stop) => {
                 run.say(action, Status::Skipped, Some(stop.message.clone()));
                 run.stop = Some(stop);
+            }
+            Done::Wall(stop) => {
+                tracing::warn!(path = %action.path, id = ?action.id, reason = %stop.message, "{} failed", action.kind.word());
+                run.say(action, Status::Failed, Some(stop.message.clone()));
+                run.meet_wall(stop);
             }
         }
         Ok(())
@@ -298,8 +329,14 @@ impl Run<'_> {
             .stop
             .as_ref()
             .filter(|_| action.sends() || action.deletes().is_some())
+            .or(self.wall.as_ref())
         {
             return Some((Status::Skipped, stop.message.clone()));
+        }
+        if let Some(doubt) = self.doubt.as_ref().filter(|_| action.deletes().is_some()) {
+            let reason =
+                format!("nothing is deleted in a cycle in which something failed ({doubt})");
+            return Some((Status::Skipped, reason));
         }
         if let Some((_, slug)) = order::takes(action).filter(|taken| self.taken.contains(taken)) {
             let reason = format!("its slug \"{slug}\" is not free yet");
@@ -331,6 +368,12 @@ impl Run<'_> {
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
         self.sight.base.articles.get(&id)
     }
+
+    /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
+    pub(super) fn meet_wall(&mut self, stop: Stop) {
+        self.stop.get_or_insert_with(|| stop.clone());
+        self.wall.get_or_insert(stop);
+    }
 }
 
 fn is_local_settle(action: &Action) -> bool {
@@ -338,22 +381,40 @@ fn is_local_settle(action: &Action) -> bool {
 }
 
 /// A write to the mirror that did not happen.
-pub(super) fn not_written(error: DiskError) -> Done {
+pub(super) fn not_written(error: &DiskError) -> Done {
     match error.kind {
         DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
             Done::Later("the file changed during the cycle".to_owned())
         }
-        DiskErrorKind::WrongKind
-        | DiskErrorKind::NotEmpty
-        | DiskErrorKind::BadName
-        | DiskErrorKind::Denied
-        | DiskErrorKind::Full
-        | DiskErrorKind::ReadOnly
-        | DiskErrorKind::Replaced
-        | DiskErrorKind::Other => {
-            Done::Failed(format!("failed to {:#}", anyhow::Error::new(error)))
+        DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
+            Done::Failed(told(error))
+        }
+        DiskErrorKind::Denied | DiskErrorKind::Other => Done::Doubted(told(error)),
+        DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
+            Done::Wall(wall(error))
         }
     }
+}
+
+/// What ends all changes of the mirror.
+pub(super) fn wall(error: &DiskError) -> Stop {
+    Stop {
+        ending: Ending::Failed,
+        kind: None,
+        message: told(error),
+    }
+}
+
+/// An error with its causes.
+pub(super) fn told(error: &DiskError) -> String {
+    let mut told = format!("failed to {error}");
+    let mut cause = std::error::Error::source(error);
+    while let Some(error) = cause {
+        told.push_str(": ");
+        told.push_str(&error.to_string());
+        cause = error.source();
+    }
+    told
 }
 
 /// An error that concerns one article, or all.
@@ -365,14 +426,14 @@ pub(super) fn failed(error: ServiceError) -> Done {
         ErrorKind::NotFound => {
             Done::Later("the service says that it is not there any more".to_owned())
         }
+        // No answer of the service: something stands between.
+        ErrorKind::Unreadable | ErrorKind::NoEndpoint => Done::Doubted(error.to_string()),
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::Refused
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
-        | ErrorKind::Unreadable
-        | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => Done::Failed(error.to_string()),
     }
 }

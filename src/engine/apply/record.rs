@@ -10,7 +10,7 @@ use crate::mirror::disk::Disk;
 use crate::mirror::scan::settled;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{
-    CategoryVersion, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+    CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::{Settle, SettleCategory};
 use crate::service::Service;
@@ -21,7 +21,12 @@ pub(super) struct Sent {
     /// When the service answered: an article that is unpublished by this needs no question today.
     pub(super) at: Timestamp,
     pub(super) version: Version,
+    /// The revision that goes with `version`.
     pub(super) revision: Revision,
+    /// The revision that our write made.
+    pub(super) written: Revision,
+    /// The version that it replaced.
+    pub(super) over: (Digest, Revision),
     pub(super) flags: Flags,
     pub(super) visibility: Visibility,
 }
@@ -64,11 +69,11 @@ pub(super) fn row_after(
         // The stamp vouches for `local`: only where the file holds just that.
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
         replaced: match sent {
-            Some(_) => Some((settle.seen.version.digest(), settle.seen.revision.clone())),
+            Some(sent) => Some(sent.over.clone()),
             None => old.and_then(|row| row.replaced.clone()),
         },
         written: match sent {
-            Some(sent) => Some(sent.revision.clone()),
+            Some(sent) => Some(sent.written.clone()),
             None => old.and_then(|row| row.written.clone()),
         },
         asked: sent

@@ -1,17 +1,17 @@
 //! PUT: the changed fields of one article, and what the service made of them.
 
+use super::guard_read::changed_meanwhile;
 use super::record::{Sent, agreed, deed, row_after};
 use super::{Done, Run, failed};
 use crate::engine::Engine;
-use crate::engine::Stop;
 use crate::engine::observe::remote::visibility_of;
-use crate::engine::report::Status;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Field, Flags, Side, TextDigest, Version, html};
-use crate::reconcile::plan::{Action, Kind, Settle, Step};
+use crate::model::{ArticleId, Digest, Field, Flags, Revision, Side, TextDigest, Version, html};
+use crate::reconcile::plan::{Action, Settle};
+use crate::reconcile::snapshot::Remote;
 use crate::service::{ArticlePatch, ErrorKind, RemoteArticle, Service, ServiceError};
-use crate::state::{Intent, Seen as SeenVersion, Subject};
+use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use std::time::Duration;
 
 /// How often a lost answer is looked after before the article waits for the next cycle.
@@ -35,44 +35,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_seen(settle.id, &settle.seen, run).await? {
             return Ok(done);
         }
-        if settle.touches_file() {
-            let mut local = settle.clone();
-            local.send.clear();
-            local.send_enabled = None;
-            let step = Action {
-                kind: Kind::Update,
-                side: Side::Local,
-                step: Step::Settle(Box::new(local)),
-                ..action.clone()
-            };
-            let before = run.report.actions.len();
-            self.settle_files(vec![step], run).await?;
-            // The one line of this article is written when it is sent.
-            let line = run.report.actions.drain(before..).next_back();
-            if let Some(line) = line.filter(|line| line.status != Status::Done) {
-                let reason = line.reason.unwrap_or_default();
-                return Ok(if line.status == Status::Failed {
-                    Done::Failed(reason)
-                } else {
-                    Done::Later(reason)
-                });
-            }
+        let first = run.row(settle.id).is_none();
+        if settle.touches_file()
+            && let Some(done) = self.settle_first_half(action, &settle, run).await?
+        {
+            return Ok(done);
         }
-        self.send(action, &settle, run).await
+        self.send(action, &settle, first, run).await
     }
 
     async fn send(
         &mut self,
         action: &Action,
         settle: &Settle,
+        first: bool,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let patch = self.patch(settle, run)?;
-        let over = run.own.get(&settle.id);
-        let (over, over_revision) = over.map_or_else(
-            || (settle.seen.version.digest(), settle.seen.revision.clone()),
-            |(version, revision)| (version.digest(), revision.clone()),
-        );
+        let (over, over_revision) = over(settle, run);
         let intent = Intent::UpdateArticle {
             id: settle.id,
             version: settle.file.clone(),
@@ -82,7 +62,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             over_revision,
         };
         let now = self.clock.now();
-        let first = run.row(settle.id).is_none();
         let intent = self.store.write(now, |tx| {
             // On a first meeting nothing else remembers what is overwritten.
             if first {
@@ -97,19 +76,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             tx.add_intent(&intent)
         })?;
-        let answer = self.put(settle.id, &patch, settle, run).await?;
-        match answer {
-            Ok(article) => {
-                let note = self.record_sent(action, settle, &article, run)?;
-                let now = self.clock.now();
-                self.store.write(now, |tx| tx.remove_intent(intent))?;
+        match self.put(settle.id, &patch, settle, run).await {
+            Put::Answered(article) => {
+                let note = self.record_sent(action, settle, &article, intent, run)?;
                 Ok(Done::Yes(note.or_else(|| action.note.clone())))
             }
-            Err(error) if error.answer_lost => {
-                // The intent stays: the next run finds out what became of it.
-                Ok(Done::Stopped(Stop::of(error)))
-            }
-            Err(error) => {
+            // The intent stays: the next cycle finds out what became of it.
+            Put::Changed => Ok(changed_meanwhile()),
+            Put::Failed { error, lost: true } => Ok(failed(error)),
+            Put::Failed { error, lost: false } => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
                 match error.kind {
@@ -130,40 +105,49 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
     async fn put(
-        &mut self,
+        &self,
         id: ArticleId,
         patch: &ArticlePatch,
         settle: &Settle,
         run: &Run<'_>,
-    ) -> anyhow::Result<Result<RemoteArticle, ServiceError>> {
-        let mut tries = 0;
+    ) -> Put {
+        let before = run
+            .own
+            .get(&id)
+            .map_or(&settle.seen.version, |(version, _)| version);
+        let mut after = before.clone();
+        settle
+            .send
+            .iter()
+            .for_each(|field| after.take(*field, &settle.file));
+        let (mut tries, mut lost) = (0, false);
         loop {
             let error = match self.service.update_article(id, patch).await {
-                Ok(article) => return Ok(Ok(article)),
-                Err(error) if error.kind == ErrorKind::Unavailable && tries < TRIES => error,
-                Err(error) => return Ok(Err(error)),
+                Ok(article) => return Put::Answered(article),
+                Err(error) => error,
             };
+            lost |= error.answer_lost;
+            if !worth_another_try(&error) || tries == TRIES {
+                return Put::Failed { error, lost };
+            }
             tries += 1;
             tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
             self.clock.pause(pause(tries)).await;
             let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
-                return Ok(Err(error));
+                return Put::Failed { error, lost };
             };
-            let version = version_of(&found, &settle.seen.version);
-            let arrived = settle
-                .send
-                .iter()
-                .all(|field| version.agrees(&settle.file, *field))
-                && settle.send_enabled.is_none();
-            if arrived && !settle.send.is_empty() {
-                return Ok(Ok(found));
+            let version = version_of(&found, before);
+            // A GET does not tell `enabled`: then it is sent again, over what was just seen.
+            let enabled =
+                settle.send_enabled.is_none() || found.flags.enabled == settle.send_enabled;
+            if version == after && enabled {
+                return Put::Answered(found);
             }
-            let expected = run
-                .own
-                .get(&id)
-                .map_or(&settle.seen.version, |(version, _)| version);
-            if version != *expected {
-                return Ok(Err(error));
+            if version != after && version != *before {
+                return Put::Changed;
+            }
+            if !is_down(&error) {
+                return Put::Failed { error, lost };
             }
         }
     }
@@ -198,14 +182,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         action: &Action,
         settle: &Settle,
         article: &RemoteArticle,
+        intent: IntentId,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<String>> {
-        let mut expected = settle.seen.version.clone();
-        settle
-            .send
-            .iter()
-            .for_each(|field| expected.take(*field, &settle.file));
-        let version = version_of(article, &expected);
+        let (version, revision) = base_after(settle, article);
         let warning = match &article.text {
             Some(after)
                 if settle.send.contains(&Field::Text) && version.text != settle.file.text =>
@@ -232,24 +212,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let sent = Sent {
             at: self.clock.now(),
             version,
-            revision: article.revision.clone(),
+            revision,
+            written: article.revision.clone(),
+            over: over(settle, run),
             flags,
             visibility,
         };
-        let stamp = run
-            .row(settle.id)
-            .filter(|row| row.place == settle.to)
-            .and_then(|row| row.stamp);
-        let scanned = run.sight.stamps.get(&settle.to).copied();
-        let stamp = if settle.touches_file() {
-            self.file_stamp(settle)
-        } else {
-            scanned.or(stamp)
-        };
+        // Of the file as it was scanned or written: it may have been saved again since.
+        let stamp = run.sight.stamps.get(&settle.to).copied();
         let stamp = stamp.and_then(|stamp| self.trusted(stamp));
         let lf = run.sight.text_lf.get(&settle.file.text).copied();
         let row = row_after(run.row(settle.id), settle, stamp, lf, Some(&sent));
-        self.write_sent(action, settle, &row, article.text.as_deref())?;
+        self.write_sent(action, settle, &row, article.text.as_deref(), intent)?;
         if settle.settles {
             self.clear_copy(settle.id, run)?;
         }
@@ -268,10 +242,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &Settle,
         row: &ArticleRow,
         text: Option<&str>,
+        intent: IntentId,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let rewritten = row.remote != row.local;
         self.store.write(now, |tx| {
+            tx.remove_intent(intent)?;
             if let Some(text) = text.filter(|_| row.remote.text != row.local.text) {
                 tx.put_body(text)?;
             }
@@ -302,16 +278,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    fn file_stamp(&self, settle: &Settle) -> Option<crate::model::Stamp> {
-        use crate::mirror::disk::At;
-        let entry = self
-            .disk
-            .look(At::Folder(&settle.to.folder), &settle.to.file)
-            .ok()
-            .flatten()?;
-        Some(entry.stamp)
-    }
-
     /// Frees a slug for a moment, so that two addresses can be swapped.
     pub(super) async fn park_slug(
         &mut self,
@@ -319,20 +285,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         slug: &str,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let Some(row) = run.row(id).cloned() else {
+        let (Some(row), Some(Remote::Present(seen))) =
+            (run.row(id).cloned(), run.sight.remote.articles.get(&id))
+        else {
             return Ok(Done::Later("its row is not there".to_owned()));
         };
-        let version = Version {
-            slug: slug.to_owned(),
-            ..row.remote.clone()
-        };
+        let seen = seen.clone();
+        if let Some(done) = self.ensure_seen(id, &seen, run).await? {
+            return Ok(done);
+        }
         let intent = Intent::UpdateArticle {
             id,
-            version: version.clone(),
+            version: Version {
+                slug: slug.to_owned(),
+                ..row.remote.clone()
+            },
             fields: vec![Field::Slug],
             enabled: None,
-            over: row.remote.digest(),
-            over_revision: row.revision.clone(),
+            over: seen.version.digest(),
+            over_revision: seen.revision.clone(),
         };
         let now = self.clock.now();
         let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
@@ -342,11 +313,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         match self.service.update_article(id, &patch).await {
             Ok(article) => {
-                let remote = version_of(&article, &version);
+                // Only the slug is agreed on: what else a colleague changed is still to be pulled.
+                let mut remote = row.remote.clone();
+                remote.slug.clone_from(&article.slug);
+                let known = row.remote == seen.version && version_of(&article, &remote) == remote;
                 let row = ArticleRow {
-                    replaced: Some((row.remote.digest(), row.revision.clone())),
+                    replaced: Some((seen.version.digest(), seen.revision.clone())),
                     written: Some(article.revision.clone()),
-                    revision: article.revision,
+                    revision: if known {
+                        article.revision.clone()
+                    } else {
+                        row.revision.clone()
+                    },
                     remote,
                     ..row
                 };
@@ -355,8 +333,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     tx.put_article(&row)?;
                     tx.remove_intent(intent)
                 })?;
-                run.own
-                    .insert(id, (row.remote.clone(), row.revision.clone()));
+                let parked = Version {
+                    slug: article.slug,
+                    ..seen.version
+                };
+                run.own.insert(id, (parked, article.revision));
                 run.sight.base.articles.insert(id, row);
                 Ok(Done::Yes(None))
             }
@@ -369,6 +350,57 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
     }
+}
+
+/// What a PUT came to.
+enum Put {
+    /// It is there.
+    Answered(RemoteArticle),
+    /// Somebody else changed the article meanwhile; whether ours arrived before that cannot be told here.
+    Changed,
+    /// It was not carried out, or, if an answer was lost, perhaps not.
+    Failed { error: ServiceError, lost: bool },
+}
+
+/// The version that a PUT replaces: the one that was seen, or that this run itself has made.
+fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
+    let own = run.own.get(&settle.id);
+    let latest = run.latest.get(&settle.id);
+    own.or(latest).map_or_else(
+        || (settle.seen.version.digest(), settle.seen.revision.clone()),
+        |(version, revision)| (version.digest(), revision.clone()),
+    )
+}
+
+/// The service's version and revision for the base. A field that was not sent and is not as we saw it is a
+/// colleague's edit of this very instant: the base keeps what we saw, and the revision with it, so that the
+/// next cycle pulls it.
+fn base_after(settle: &Settle, article: &RemoteArticle) -> (Version, Revision) {
+    let mut expected = settle.seen.version.clone();
+    settle
+        .send
+        .iter()
+        .for_each(|field| expected.take(*field, &settle.file));
+    let mut version = version_of(article, &expected);
+    let mut revision = article.revision.clone();
+    for field in Version::FIELDS {
+        if !settle.send.contains(&field) && !version.agrees(&expected, field) {
+            version.take(field, &expected);
+            revision.clone_from(&settle.seen.revision);
+        }
+    }
+    (version, revision)
+}
+
+/// Tells whether the service was not there; an answer that cannot be read will not be better next time.
+pub(super) fn is_down(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::Unavailable
+}
+
+/// Tells whether a write may have been carried out, or may be sent again once one has looked.
+pub(super) fn worth_another_try(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::Unavailable
+        || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
 /// What an answer says; what it left out is as it was expected.

@@ -208,6 +208,14 @@ impl Document {
         format!("{mark}---{end}{front}---{end}{body}{end}")
     }
 
+    /// Writes the file without its `id:`, as a new article's.
+    pub fn without_id(&self) -> String {
+        let end = if self.is_crlf() { "\r\n" } else { "\n" };
+        let block = self.frame.block(&self.source);
+        let front = splice::apply(block, &self.block, &KEYS, &[("id", None)], end);
+        self.frame.with_block(&self.source, &front)
+    }
+
     /// Lists the keys whose values differ from what is wanted.
     fn edits(&self, changes: &Changes) -> Vec<Edit> {
         let words = &self.words;
