@@ -4,7 +4,7 @@ use crate::{
     kb::{Kb, Service, TOKEN},
     schema,
 };
-use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, Rights};
+use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
@@ -380,6 +380,39 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     kb.run(&["sync"]).exits(0);
     until("it is told", || daemon.log().contains("all is well again"));
     assert_eq!(daemon.log().matches(refused).count(), 1);
+    daemon.stop();
+}
+
+#[test]
+fn several_workspaces_are_one_daemon() {
+    let service = Service::start();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let category = service
+        .sandbox
+        .add_category(other, "Rechnungen", "rechnungen");
+    service
+        .sandbox
+        .add_article(NewSeed::new(category, "Mahnung", "mahnung", "<p>alt</p>"));
+    let kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml");
+    let one = format!("workspace: {}", service.workspace);
+    let both = format!(
+        "workspaces: [{{id: {}, folder: en}}, {{id: {other}, folder: de}}]",
+        service.workspace
+    );
+    kb.write("kbsync.yaml", &settings.replace(&one, &both));
+    let daemon = Daemon::start(&kb, &[]);
+    let path = "de/rechnungen/mahnung.html";
+    let before = kb.read(path);
+    kb.write(path, &before.replace("alt", "neu"));
+    until("the save is live", || holds(&service, "<p>neu</p>"));
+    let id = service.sandbox.articles()[0].id;
+    service
+        .sandbox
+        .edit(id, |article| article.text = "<p>handed</p>".to_owned());
+    let report = kb.run(&["sync", "--json", "en"]).exits(0).json();
+    let found = report["actions"][0]["path"].as_str().expect("a path");
+    assert!(found.starts_with("en/"), "{found}");
     daemon.stop();
 }
 
