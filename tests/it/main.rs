@@ -19,6 +19,7 @@ mod cli_sync;
 mod cli_words;
 mod conflicts;
 mod crash;
+mod daemon_echo;
 mod daemon_git;
 mod daemon_loop;
 mod daemon_run;
