@@ -46,7 +46,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(failure) = cycle::wrong_branch(&config) {
         return Err(failure);
     }
-    let is_handed = handed::is_daemon_there(&config);
+    let is_handed = handed::status(&config).await.is_some();
     let mut session = if is_handed {
         Session::reading(context, &config)?
     } else {

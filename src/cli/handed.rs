@@ -24,7 +24,7 @@ use std::time::Duration;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Tells whether a daemon has the mirror.
-pub(super) fn is_daemon_there(config: &Config) -> bool {
+fn is_daemon_there(config: &Config) -> bool {
     config.roots().iter().any(|root| {
         let holder = Lock::holder(&root.path).ok().flatten();
         holder.is_some_and(|owner| owner.doing == control::DOING)
@@ -75,7 +75,7 @@ fn scope(parts: &[Part]) -> Vec<String> {
         .collect()
 }
 
-/// Has the daemon carry it out; `None`: there is none.
+/// Has the daemon carry it out; `None`: there is none that listens.
 pub(super) async fn to_daemon(
     context: &Context,
     config: &Config,
@@ -114,6 +114,8 @@ pub(super) async fn to_daemon(
             failures: Vec::new(),
         })),
         Ok(Word::Failed(refusal)) => Err(refused(refusal)),
+        // It starts just now, or has no socket: the lock says who has the mirror.
+        Err(AskError::Nobody(_)) => Ok(None),
         Ok(Word::Status(_) | Word::Progress(_)) | Err(_) => Err(no_answer(word.err())),
     }
 }
