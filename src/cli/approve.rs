@@ -6,6 +6,7 @@
 
 use super::{
     Outcome, ask,
+    connect::budget_left,
     context::Context,
     cycle,
     exit::ExitCode,
@@ -56,11 +57,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     session.finish();
     if waiting.is_empty() {
         if context.out.json {
-            context.out.json(&Report::new(false))?;
+            let mut report = Report::new(false);
+            report.budget = budget_left(context, &config);
+            context.out.json(&report)?;
         }
         context
             .out
-            .note("nothing is held for its number; `kbsync status` shows what else waits");
+            .note("nothing waits for `approve`: no deletions and no roll-backs are held; `kbsync status` shows what else waits");
         return Ok(ExitCode::Done);
     }
     show(context, &waiting)?;

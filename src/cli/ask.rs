@@ -3,6 +3,7 @@
 use super::{
     connect::{Account, connect_to},
     context::Context,
+    exit::ExitCode,
     failure::Failure,
     print::escape,
 };
@@ -48,6 +49,8 @@ pub(super) async fn workspace(
 ) -> Result<(WorkspaceId, Option<String>), Failure> {
     let listed = match listed(service, context).await {
         Ok(listed) => listed,
+        // Without a token that works nothing would come of it.
+        Err(failure) if failure.code != ExitCode::Retry => return Err(failure),
         Err(failure) => {
             context.out.failure(&failure);
             context

@@ -82,6 +82,32 @@ impl Way {
 }
 
 pub(super) async fn run(args: Args, way: Way, context: &Context) -> Outcome {
+    let dry_run = args.dry_run;
+    match cycle(args, way, context).await {
+        Err(failure) if context.out.json => told_as_json(context, dry_run, failure),
+        outcome => outcome,
+    }
+}
+
+/// A script that asked for JSON gets an object, whatever went wrong.
+fn told_as_json(context: &Context, dry_run: bool, failure: Failure) -> Outcome {
+    let mut report = Report::new(dry_run);
+    report.outcome = match failure.code {
+        ExitCode::Retry => Ending::Retry,
+        ExitCode::Attention => Ending::Attention,
+        ExitCode::Partial => Ending::Partial,
+        ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
+    };
+    report.problems.push(Problem {
+        path: String::new(),
+        id: None,
+        message: format!("{:#}", failure.error),
+    });
+    context.out.json(&report)?;
+    Err(failure)
+}
+
+async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let parts = scope::parts(context, &config, &args.paths)?;
     let request = Request {

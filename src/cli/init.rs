@@ -134,6 +134,6 @@ fn missing(service: bool, workspace: bool) -> Failure {
     };
     Failure::usage(
         format!("{flags} missing, and there is no terminal to ask on"),
-        "write `kbsync init --service URL --workspace ID`; `kbsync workspaces` lists the ids",
+        "write `kbsync init --service URL --workspace ID`; `KBSYNC_SERVICE=URL kbsync workspaces` lists the ids",
     )
 }

@@ -21,7 +21,9 @@ pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
         context.out.json(report)?;
     } else {
         let text = shown(report);
-        if !text.is_empty() {
+        // With --quiet a cycle without news has no result to tell.
+        let told = !(context.out.quiet && report.is_quiet());
+        if told && !text.is_empty() {
             context.out.line(text)?;
         }
     }
@@ -236,6 +238,7 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
     );
     let what = match (parts.is_empty(), broken) {
         (true, true) => "Nothing was done".to_owned(),
+        (true, false) if report.partial => "Nothing to do in what was asked for".to_owned(),
         (true, false) => "Both sides are equal".to_owned(),
         (false, _) if report.dry_run => format!("Dry run, nothing was done: {}", parts.join(", ")),
         (false, _) => parts.join(", "),

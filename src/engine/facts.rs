@@ -37,14 +37,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             };
             if let Some(had) = settle.had.as_ref().filter(|had| **had != row.local)
-                && self.store.knew(settle.id, had.digest())?.is_some()
+                && self
+                    .store
+                    .knew(settle.id, had.digest(), Side::Local)?
+                    .is_some()
             {
                 older_local.insert(settle.id);
             }
             if settle.seen.version != row.remote
                 && self
                     .store
-                    .knew(settle.id, settle.seen.version.digest())?
+                    .knew(settle.id, settle.seen.version.digest(), Side::Remote)?
                     .is_some()
             {
                 older_remote.insert(settle.id);

@@ -21,7 +21,7 @@ mod waiting;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
-use crate::reconcile::snapshot::Policy;
+use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, store::Store};
@@ -200,6 +200,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let started = Instant::now();
         let before = self.service.usage();
         let mut report = Report::new(request.dry_run);
+        report.partial = request.direction != Direction::Both || !request.scope.is_empty();
         let stop = match self.run(request, &mut report).await {
             Ok(stop) => stop,
             Err(error) => Some(service_stop(error)?),

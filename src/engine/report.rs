@@ -151,6 +151,9 @@ pub struct Report {
     pub budget: BudgetLeft,
     /// How long it took, in milliseconds.
     pub elapsed_ms: u64,
+    /// Whether only one direction or some paths were asked for: then no news does not mean equal.
+    #[serde(skip)]
+    pub partial: bool,
     /// What ended it before its end, with the words for it; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<(ErrorKind, String)>,
@@ -168,6 +171,7 @@ impl Report {
             requests: Requests::default(),
             budget: BudgetLeft::default(),
             elapsed_ms: 0,
+            partial: false,
             stopped: None,
         }
     }

@@ -261,7 +261,8 @@ impl Planner<'_> {
             }
             return Outcome::Excluded;
         }
-        let settle = arrive(id, to, seen);
+        let mut settle = arrive(id, to, seen);
+        settle.settles = self.base.conflicts.contains_key(&id);
         let action = Action {
             kind: Kind::Create,
             side: Side::Local,
@@ -335,7 +336,11 @@ impl Planner<'_> {
     }
 
     fn removed_unseen(&mut self, id: ArticleId, row: &ArticleRow, why: &str) -> Outcome {
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
+        }
         let mut action = wait(Kind::Delete, id, &row.place);
+        action.side = Side::Remote;
         action.hold(
             HoldRule::Person,
             format!(
@@ -457,6 +462,9 @@ impl Planner<'_> {
         let fields = file.version.differing(&row.local);
         if fields.is_empty() && file.flags == row.file_flags {
             return Outcome::Unknown;
+        }
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
         }
         let mut action = wait(Kind::Update, id, &file.place);
         action.side = Side::Remote;

@@ -169,10 +169,19 @@ impl Planner<'_> {
             self.policy.direction.pulls(),
             self.policy.direction.pushes(),
         );
+        if !self.policy.covers_folder(&local.folder) {
+            return;
+        }
         if !way.clashes.is_empty() && !self.settle_category_clashes(&mut way, local, remote) {
             return;
         }
-        if !self.policy.covers_folder(&local.folder) || (!pulls && !way.pulled.is_empty()) {
+        if !pulls && !way.pulled.is_empty() {
+            if !way.pushed.is_empty() {
+                let mut fields = way.pushed;
+                fields.extend(way.pulled);
+                let reason = "both sides changed it; `kbsync sync` brings them together".to_owned();
+                self.hold_category(local, fields, reason);
+            }
             return;
         }
         let send = if pushes {
@@ -253,25 +262,12 @@ impl Planner<'_> {
         match self.policy.on_conflict {
             OnConflict::Hold => {
                 let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
-                let mut action = Action {
-                    kind: Kind::UpdateCategory,
-                    side: Side::Both,
-                    id: None,
-                    path: local.folder.clone(),
-                    note: None,
-                    held: None,
-                    step: Step::Wait,
-                    fields,
-                };
-                action.hold(
-                    HoldRule::Person,
-                    format!(
-                        "both sides have their own {}; make `_category.yaml` agree with the service, or use \
-                         `--prefer local|remote`",
-                        names.join(", ")
-                    ),
+                let reason = format!(
+                    "both sides have their own {}; make `_category.yaml` agree with the service, or use \
+                     `--prefer local|remote`",
+                    names.join(", ")
                 );
-                self.push(action);
+                self.hold_category(local, fields, reason);
                 return false;
             }
             OnConflict::Local => {
@@ -289,6 +285,21 @@ impl Planner<'_> {
             }
         }
         true
+    }
+
+    fn hold_category(&mut self, local: &LocalCategory, fields: Vec<Field>, reason: String) {
+        let mut action = Action {
+            kind: Kind::UpdateCategory,
+            side: Side::Both,
+            id: None,
+            path: local.folder.clone(),
+            note: None,
+            held: None,
+            step: Step::Wait,
+            fields,
+        };
+        action.hold(HoldRule::Person, reason);
+        self.push(action);
     }
 
     fn folder_after(

@@ -6,9 +6,11 @@
 
 use super::articles::Planner;
 use super::change::{self, ThreeWay};
+use super::merge;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
-use super::snapshot::{Bodies, Direction, Keep, LocalFile, OnConflict, Seen};
+use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
 use crate::model::base::{ArticleRow, ConflictRow};
+use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
 
 impl Planner<'_> {
@@ -60,7 +62,15 @@ impl Planner<'_> {
             match self.choice(keep) {
                 None => return self.clash(id, file, seen, &way),
                 Some(choice) => {
-                    settle_clashes(&mut way, choice, &file.version, &seen.version, self.bodies);
+                    let ancestors =
+                        row.map_or(Vec::new(), |row| vec![row.local.text, row.remote.text]);
+                    let text = |digest: &TextDigest| self.bodies.get(digest).map(AsRef::as_ref);
+                    let ancestors: Vec<&str> = ancestors.iter().filter_map(text).collect();
+                    let bodies = text(&file.version.text).zip(text(&seen.version.text));
+                    let both = bodies
+                        .filter(|_| choice == Keep::Both)
+                        .map(|(ours, theirs)| merge::merge_union(&ancestors, ours, theirs));
+                    settle_clashes(&mut way, choice, &seen.version, both);
                 }
             }
         }
@@ -94,46 +104,68 @@ impl Planner<'_> {
 
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
+        let gone = |copy: &String| {
+            self.local.complete
+                && self.copy_of(conflict, copy).is_none()
+                && self
+                    .copy_folders(conflict)
+                    .all(|folder| !self.local.unreadable.contains(folder))
+        };
+        keep == Some(Keep::Local) || conflict.copy.as_ref().is_some_and(gone)
+    }
+
+    /// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have
+    /// been renamed as that was.
+    fn copy_of(&self, conflict: &ConflictRow, copy: &str) -> Option<Place> {
+        let file = self.paired.files.get(&conflict.id);
+        let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
+        let of_another = |place: &Place| {
+            self.base.conflicts.values().any(|other| {
+                other.id != conflict.id
+                    && other.place.folder == place.folder
+                    && other.copy.as_ref() == Some(&place.file)
+            })
+        };
+        self.copy_folders(conflict)
+            .map(|folder| Place::new(folder, copy))
+            .chain(renamed.filter(|place| !of_another(place)))
+            .find(|place| self.local.copies.contains(place))
+    }
+
+    /// The folders in which the copy of a conflict may lie.
+    fn copy_folders<'c>(&'c self, conflict: &'c ConflictRow) -> impl Iterator<Item = &'c str> {
         let file = self.paired.files.get(&conflict.id);
         let row = self.base.articles.get(&conflict.id);
-        // The copy may have moved along: with its file, or with a folder that was renamed.
-        let folders = [
+        [
             Some(conflict.place.folder.as_str()),
-            file.map(|file| file.place.folder.as_str()),
             row.and_then(|row| self.paired.folder(row.local.category)),
-        ];
-        keep == Some(Keep::Local)
-            || conflict.copy.as_ref().is_some_and(|copy| {
-                folders.into_iter().flatten().all(|folder| {
-                    !self.local.copies.contains(&Place::new(folder, copy))
-                        && !self.local.unreadable.contains(folder)
-                })
-            })
+            file.map(|file| file.place.folder.as_str()),
+        ]
+        .into_iter()
+        .flatten()
     }
 
     fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
         let standing = self.base.conflicts.get(&id);
-        let copy = standing
-            .and_then(|conflict| conflict.copy.clone())
-            .unwrap_or_else(|| format!("{}.conflict.html", file.place.stem()));
-        let present = self
-            .local
-            .copies
-            .contains(&Place::new(&file.place.folder, &copy));
-        let known = standing.is_some_and(|row| row.remote.as_ref() == Some(&seen.version));
-        let reasons: Vec<&str> = way
-            .clashes
-            .iter()
-            .map(|(_, reason)| reason.as_str())
-            .collect();
-        let reason = match standing.filter(|_| known && !self.policy.resolve.contains_key(&id)) {
-            Some(shown) => shown.reason.clone(),
-            None => reasons.join(", "),
-        };
         let place = self.placed(&file.place);
-        let moved = standing.is_some_and(|row| row.place.folder != place.folder);
+        let lies = standing
+            .and_then(|conflict| self.copy_of(conflict, conflict.copy.as_ref()?))
+            .filter(|copy| copy.folder == file.place.folder);
+        let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
+            (Some(place), _) => place.file.clone(),
+            (None, Some(copy)) => copy,
+            (None, None) => copy_name(&file.place),
+        };
+        let known = standing.is_some_and(|row| {
+            row.remote.as_ref() == Some(&seen.version)
+                && row.place.folder == place.folder
+                && row.copy.as_ref() == Some(&copy)
+        });
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
+        let reason = standing
+            .filter(|_| known && !outrun)
+            .map_or_else(|| reasons(way), |row| row.reason.clone());
         let mut action = Action {
             kind: Kind::Conflict,
             side: Side::Both,
@@ -164,12 +196,22 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: outrun || moved || !(known && present),
+            fresh: outrun || !known || lies.is_none(),
             copy: Some(copy),
             reason,
         }));
         self.push(action)
     }
+}
+
+fn reasons(way: &ThreeWay) -> String {
+    let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
+    reasons.join(", ")
+}
+
+/// The name of the copy beside a file.
+fn copy_name(place: &Place) -> String {
+    format!("{}{CONFLICT_EXTENSION}", place.stem())
 }
 
 /// Said where a person settled what is not there any more.
@@ -201,14 +243,9 @@ fn first_meeting(file: &LocalFile, seen: &Seen) -> ThreeWay {
     }
 }
 
-/// Settles what clashes as a person chose.
-fn settle_clashes(
-    way: &mut ThreeWay,
-    keep: Keep,
-    local: &Version,
-    remote: &Version,
-    bodies: &Bodies,
-) {
+/// Settles what clashes as a person chose; `both` is the body that holds both sides'.
+fn settle_clashes(way: &mut ThreeWay, keep: Keep, remote: &Version, both: Option<String>) {
+    let mut both = both;
     for (field, _) in std::mem::take(&mut way.clashes) {
         way.unsent.take(field, remote);
         match keep {
@@ -217,10 +254,7 @@ fn settle_clashes(
                 way.pulled.push(field);
             }
             Keep::Both if field == Field::Text => {
-                if let (Some(ours), Some(theirs)) =
-                    (bodies.get(&local.text), bodies.get(&remote.text))
-                {
-                    let both = format!("{}\n{}", ours.trim_end_matches('\n'), theirs);
+                if let Some(both) = both.take() {
                     let digest = TextDigest::of(&both);
                     way.merged.text = digest;
                     way.body = Some((digest, both.into()));

@@ -67,15 +67,23 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     plan.note_held();
 }
 
+/// How the reason begins of what was not refused but waits for a person.
+pub const FOR_A_PERSON: &str = "waits for a person: ";
+
 fn hold_refused(plan: &mut Plan, facts: &Facts) {
     for action in &mut plan.actions {
         if let Some((fingerprint, reason)) = facts.refused.get(&action.key())
             && *fingerprint == action.fingerprint()
         {
-            action.hold(
-                HoldRule::Refused,
-                format!("refused before ({reason}); it is tried again when something changes, or after a day"),
-            );
+            match reason.strip_prefix(FOR_A_PERSON) {
+                Some(reason) => action.hold(HoldRule::Person, reason),
+                None => action.hold(
+                    HoldRule::Refused,
+                    format!(
+                        "refused before ({reason}); it is tried again when something changes, or after a day"
+                    ),
+                ),
+            }
         }
     }
 }

@@ -9,8 +9,7 @@
 use super::plan::{Action, HoldRule, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, path};
-use std::collections::BTreeSet;
-use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use uuid::Uuid;
 
@@ -364,7 +363,12 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
             (None, _) => {}
         }
     }
-    let mut first: BTreeMap<Address, String> = BTreeMap::new();
+    let mut takers: BTreeMap<Address, Vec<String>> = BTreeMap::new();
+    for action in plan.actions.iter().filter(|action| action.held.is_none()) {
+        if let Some(address) = takes(action) {
+            takers.entry(address).or_default().push(action.path.clone());
+        }
+    }
     let mut changed = false;
     for action in plan
         .actions
@@ -389,18 +393,14 @@ fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> b
                     (HoldRule::Waits, reason)
                 },
             )),
-            None => match first.entry(address) {
-                Entry::Occupied(first) => {
-                    let path = first.get();
+            None => takers
+                .get(&address)
+                .and_then(|paths| paths.iter().find(|path| **path != action.path))
+                .map(|path| {
                     let reason =
                         format!("its slug \"{slug}\" is also that of {path}; choose another");
-                    Some((HoldRule::Person, reason))
-                }
-                Entry::Vacant(free) => {
-                    free.insert(action.path.clone());
-                    None
-                }
-            },
+                    (HoldRule::Person, reason)
+                }),
         };
         if let Some((rule, reason)) = verdict {
             action.hold(rule, reason);
@@ -464,17 +464,25 @@ fn step_aside(action: &mut Action) -> Option<Action> {
     let note = Some("for a moment, so that two addresses can be swapped".to_owned());
     let fields = vec![Field::Slug];
     match &mut action.step {
-        Step::Settle(settle) => Some(Action {
-            kind: Kind::Move,
-            side: Side::Remote,
-            fields,
-            note,
-            step: Step::ParkSlug {
+        Step::Settle(settle) => {
+            // The slug that steps aside comes back with the rest, also where only the category changes.
+            if !settle.send.contains(&Field::Slug) {
+                settle.send.push(Field::Slug);
+                settle.send.sort_unstable();
+            }
+            let step = Step::ParkSlug {
                 id: settle.id,
                 slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
-            },
-            ..action.clone()
-        }),
+            };
+            Some(Action {
+                kind: Kind::Move,
+                side: Side::Remote,
+                fields,
+                note,
+                step,
+                ..action.clone()
+            })
+        }
         Step::SettleCategory(settle) => {
             let slug = temporary(&settle.seen.slug, settle.id.uuid());
             let mut aside = SettleCategory {

@@ -494,7 +494,9 @@ impl fmt::Display for Plan {
             writeln!(f, "{action}")?;
         }
         for problem in &self.problems {
-            writeln!(f, "!! {}: {}", problem.path, problem.message)?;
+            let path = &problem.path;
+            let colon = if path.is_empty() { "" } else { ": " };
+            writeln!(f, "!! {path}{colon}{}", problem.message)?;
         }
         Ok(())
     }

@@ -62,7 +62,14 @@ impl Planner<'_> {
         if let Some((digest, body)) = way.body {
             self.plan.bodies.insert(digest, body);
         }
-        self.file_settle(row, settle, &way.pulled, !way.agreed.is_empty(), needs_id)
+        let mut pulled = way.pulled;
+        if file.flags.enabled != settle.file_flags.enabled {
+            pulled.push(Field::Enabled);
+        }
+        if file.flags.draft != settle.file_flags.draft {
+            pulled.push(Field::Draft);
+        }
+        self.file_settle(row, settle, &pulled, !way.agreed.is_empty(), needs_id)
     }
 
     fn file_settle(
@@ -80,6 +87,7 @@ impl Planner<'_> {
         fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
         fields.extend(settle.send_enabled.map(|_| Field::Enabled));
         fields.sort_unstable();
+        fields.dedup();
         let pulls = settle.touches_file() && (!pulled.is_empty() || !needs_id);
         let (kind, side) = match (settle.sends(), pulls) {
             (true, true) => (Kind::Merge, Side::Both),

@@ -189,7 +189,12 @@ impl Policy {
         self.scope.is_empty()
             || self.scope.iter().any(|path| {
                 let path = path.trim_end_matches('/');
-                path == "." || path == place.folder || path == place.to_string()
+                path == "."
+                    || path == place.folder
+                    || path
+                        .strip_prefix(place.folder.as_str())
+                        .and_then(|rest| rest.strip_prefix('/'))
+                        .is_some_and(|name| name == place.file || name == place.stem())
             })
     }
 

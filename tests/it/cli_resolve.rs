@@ -30,7 +30,7 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
     for (keep, path, expected) in [
         ("local", "start/one.html", "<p>Mine.</p>"),
         ("remote", "start/one", "<p>Theirs.</p>"),
-        ("both", COPY, "<p>Mine.</p>\n<p>Theirs.</p>"),
+        ("both", COPY, "<p>Mine.</p><p>Theirs.</p>"),
     ] {
         let (service, kb, one, two) = in_conflict();
         let json = kb

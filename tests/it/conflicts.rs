@@ -197,7 +197,8 @@ async fn a_person_settles_it_with_one_word() {
         let expected = match keep {
             Keep::Local => MINE.to_owned(),
             Keep::Remote => THEIRS.to_owned(),
-            Keep::Both => format!("{MINE}\n{THEIRS}"),
+            // What they have in common is there once.
+            Keep::Both => "<p>One, mine.</p><p>One, theirs.</p><p>Two.</p>".to_owned(),
         };
         assert_eq!(on_service(&world, one), expected, "{keep:?}");
         assert!(

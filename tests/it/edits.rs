@@ -647,7 +647,7 @@ async fn removed_here_and_unpublished_there_is_probed_first() {
     world.sandbox().unpublish(ids[2]);
     world.remove("start/three.html");
     let report = world.sync().await;
-    assert_eq!(lines(&report), ["delete both start/three.html held"]);
+    assert_eq!(lines(&report), ["delete remote start/three.html held"]);
     assert_eq!(report.outcome.exit_code(), 3);
     assert!(world.sandbox().article(ids[2]).is_some());
 }

@@ -4,6 +4,7 @@
 use crate::look::{articles, assert_quiet, both, held, kept, problems, requests, row};
 use crate::world::{World, lines};
 use kbsync::engine::report::Report;
+use kbsync::model::Field;
 use kbsync::model::base::Visibility;
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::sandbox::{EmptyPut, Fault, FaultKind, Matcher, NewSeed, Options};
@@ -343,7 +344,7 @@ async fn probing_can_be_turned_off() {
         lines(&report),
         [
             "update remote a/n00.html held",
-            "delete both a/n01.html held"
+            "delete remote a/n01.html held"
         ]
     );
     assert_eq!(report.outcome.exit_code(), 3);
@@ -546,4 +547,48 @@ async fn what_a_push_or_a_dry_run_sees_of_a_vanished_article_removes_nothing() {
     assert_eq!(lines(&report), ["delete local a/n00.html planned"]);
     assert_eq!(articles(&world).len(), 2);
     assert_eq!(lines(&world.sync().await), ["delete local a/n00.html done"]);
+}
+
+#[tokio::test]
+async fn a_colleague_who_disables_enables_and_disables_again_is_followed_each_time() {
+    let world = World::new().await;
+    let start = world.category("start");
+    let one = world.article(start, "one", "<p>One.</p>");
+    for slug in ["two", "three", "four"] {
+        world.article(start, slug, "<p>Text.</p>");
+    }
+    world.sync().await;
+    for round in 0..3 {
+        world.sandbox().edit(one, |article| {
+            article.enabled = false;
+            article.title = format!("Hidden {round}");
+        });
+        let report = world.sync().await;
+        assert_eq!(
+            lines(&report),
+            ["update local start/one.html done"],
+            "{round}"
+        );
+        assert!(
+            world.read("start/one.html").contains("enabled: false"),
+            "{round}"
+        );
+        assert!(
+            world
+                .read("start/one.html")
+                .contains(&format!("Hidden {round}"))
+        );
+        world.sandbox().enable(one);
+        let report = world.sync().await;
+        assert_eq!(
+            lines(&report),
+            ["update local start/one.html done"],
+            "{round}"
+        );
+        assert_eq!(report.actions[0].fields, [Field::Enabled]);
+        assert!(
+            !world.read("start/one.html").contains("enabled:"),
+            "{round}"
+        );
+    }
 }

@@ -55,11 +55,25 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let (mut files, mut findings) = (0, Vec::new());
     for prefix in &folders.prefixes {
         let read = read::read(&folders.mirror.join(prefix))?;
-        files += read.articles.len();
+        files += read
+            .articles
+            .keys()
+            .map(|place| format!("{prefix}{place}"))
+            .filter(|path| wanted.is_empty() || wanted.iter().any(|want| lies_in(path, want)))
+            .count();
         findings.extend(rules::check(&read).into_iter().map(|found| Finding {
             path: format!("{prefix}{}", found.path),
             ..found
         }));
+    }
+    if files == 0 && findings.is_empty() && !folders.is_mirror {
+        return Err(Failure::usage(
+            format!(
+                "{} is not a mirror: it has no kbsync.yaml and no articles",
+                folders.mirror.display()
+            ),
+            "name the mirror with -C, or run `kbsync init` there",
+        ));
     }
     findings
         .retain(|found| wanted.is_empty() || wanted.iter().any(|path| lies_in(&found.path, path)));

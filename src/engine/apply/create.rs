@@ -14,6 +14,7 @@ use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Timestamp, Version};
+use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
 use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, Service, ServiceError};
@@ -454,7 +455,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let parked = Parked {
             key: action.key(),
             fingerprint: action.fingerprint(),
-            reason: reason.clone(),
+            reason: format!("{FOR_A_PERSON}{reason}"),
             at: now,
         };
         self.store.write(now, |tx| tx.park(&parked))?;

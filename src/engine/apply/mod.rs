@@ -216,7 +216,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match done {
             Done::Yes(note) => {
-                tracing::info!(path = %action.path, id = ?action.id, fields = ?action.fields, "{}", action.kind.word());
+                tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), "{}", action.kind.word());
                 let now = self.clock.now();
                 let fingerprint = action.fingerprint();
                 self.store.write(now, |tx| {
@@ -229,11 +229,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
             Done::Held(reason) => run.say(action, Status::Held, Some(reason)),
             Done::Failed(reason) => {
-                tracing::warn!(path = %action.path, id = ?action.id, %reason, "{} failed", action.kind.word());
+                tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
                 run.say(action, Status::Failed, Some(reason));
             }
             Done::Doubted(reason) => {
-                tracing::warn!(path = %action.path, id = ?action.id, %reason, "{} failed", action.kind.word());
+                tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());
                 run.doubt.get_or_insert_with(|| reason.clone());
                 run.say(action, Status::Failed, Some(reason));
             }
@@ -242,7 +242,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.stop = Some(stop);
             }
             Done::Wall(stop) => {
-                tracing::warn!(path = %action.path, id = ?action.id, reason = %stop.message, "{} failed", action.kind.word());
+                tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), reason = %stop.message, "{} failed", action.kind.word());
                 run.say(action, Status::Failed, Some(stop.message.clone()));
                 run.meet_wall(stop);
             }
@@ -374,6 +374,12 @@ impl Run<'_> {
         self.stop.get_or_insert_with(|| stop.clone());
         self.wall.get_or_insert(stop);
     }
+}
+
+/// The fields of an action, for the log.
+fn field_names(action: &Action) -> String {
+    let keys: Vec<_> = action.fields.iter().map(|field| field.key()).collect();
+    keys.join(",")
 }
 
 fn is_local_settle(action: &Action) -> bool {

@@ -401,11 +401,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         );
         sight.remote.articles.append(&mut absent.known);
         let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
-        absent.ask.extend(
-            doubtful
-                .into_iter()
-                .map(|id| questions::Question { id, get: false }),
-        );
+        absent
+            .ask
+            .extend(doubtful.into_iter().map(|id| questions::Question {
+                id,
+                get: false,
+                listed: true,
+            }));
         absent
             .ask
             .retain(|question| self.in_scope(base, &sight.paired, request, question.id));

@@ -24,6 +24,8 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) id: ArticleId,
     /// Whether a GET may find it; a known draft is only probed.
     pub(in crate::engine) get: bool,
+    /// Whether the listing has it, and only its flags are in doubt.
+    pub(in crate::engine) listed: bool,
 }
 
 /// What is known of the absent ones without asking, and what has to be asked.
@@ -78,6 +80,7 @@ pub(in crate::engine) fn sort_absent(
                 absent.ask.push(Question {
                     id: row.id,
                     get: true,
+                    listed: false,
                 });
             }
             Visibility::Published => {
@@ -89,6 +92,7 @@ pub(in crate::engine) fn sort_absent(
                 absent.ask.push(Question {
                     id: row.id,
                     get: false,
+                    listed: false,
                 });
             }
             Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
@@ -96,6 +100,7 @@ pub(in crate::engine) fn sort_absent(
                 absent.ask.push(Question {
                     id: row.id,
                     get: false,
+                    listed: false,
                 });
             }
             Visibility::Unpublished => {
@@ -123,7 +128,11 @@ pub(in crate::engine) fn sort_absent(
         {
             absent.known.insert(id, Remote::Gone);
         } else {
-            absent.ask.push(Question { id, get: true });
+            absent.ask.push(Question {
+                id,
+                get: true,
+                listed: false,
+            });
         }
     }
     absent
@@ -199,6 +208,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(article) => {
                 let visibility = visibility_of(article.flags);
                 let visibility = match visibility {
+                    Visibility::Published if question.listed => Visibility::Published,
                     // Not listed although nothing hides it: it is asked for again after a day.
                     Visibility::Published => Visibility::Unpublished,
                     Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {

@@ -15,12 +15,14 @@
 
 mod doubt;
 mod hunks;
+mod union;
 
 use crate::model::html;
 use doubt::Counts;
 use hunks::{Hunk, hunks};
 use imara_diff::{Interner, Token};
 use std::fmt;
+pub use union::merge_union;
 
 /// What became of a merge.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -783,3 +783,48 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
+    let table = [
+        // One block clashes; an edit of another and a new one are merged.
+        (
+            Some("<p>1</p><p>2</p><p>3</p>"),
+            "<p>1 here</p><p>2</p><p>3 too</p>",
+            "<p>1 there</p><p>2</p><p>3</p><p>4</p>",
+            "<p>1 here</p><p>1 there</p><p>2</p><p>3 too</p><p>4</p>",
+        ),
+        // Two insertions at one spot.
+        (
+            Some("<p>1</p>\n<p>2</p>\n"),
+            "<p>1</p>\n<p>here</p>\n<p>2</p>\n",
+            "<p>1</p>\n<p>there</p>\n<p>2</p>\n",
+            "<p>1</p>\n<p>here</p>\n<p>there</p>\n<p>2</p>\n",
+        ),
+        // Removed here, edited there: the edit stays.
+        (
+            Some("<p>1</p><p>2</p>"),
+            "<p>1</p>",
+            "<p>1</p><p>2!</p>",
+            "<p>1</p><p>2!</p>",
+        ),
+        // Without an ancestor, what both have is there once.
+        (
+            None,
+            "<p>1</p><p>here</p><p>3</p>",
+            "<p>1</p><p>there</p><p>3</p>",
+            "<p>1</p><p>here</p><p>there</p><p>3</p>",
+        ),
+        // What fits together is merged as ever.
+        (
+            Some("<p>1</p><p>2</p>"),
+            "<p>1!</p><p>2</p>",
+            "<p>1</p><p>2!</p>",
+            "<p>1!</p><p>2!</p>",
+        ),
+    ];
+    for (base, local, remote, wanted) in table {
+        let ancestors: Vec<&str> = base.into_iter().collect();
+        assert_eq!(merge_union(&ancestors, local, remote), wanted);
+    }
+}

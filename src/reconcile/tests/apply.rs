@@ -150,9 +150,10 @@ impl Small {
     fn drop_row(&mut self, id: ArticleId) {
         self.base.articles.remove(&id);
         self.base.conflicts.remove(&id);
+        self.copies.remove(&id);
     }
 
-    fn local_category(&mut self, folder: &str) -> &mut LocalCategory {
+    pub(super) fn local_category(&mut self, folder: &str) -> &mut LocalCategory {
         let known = &mut self.local.categories;
         if !known.iter().any(|category| category.folder == folder) {
             known.push(LocalCategory {
@@ -194,7 +195,7 @@ impl Small {
         self.category_row(settle, true);
     }
 
-    fn rename_folder(&mut self, from: &str, to: &str) {
+    pub(super) fn rename_folder(&mut self, from: &str, to: &str) {
         assert!(
             !self.local.top.contains(&fold(to)) || fold(from) == fold(to),
             "{to}/ is taken"
@@ -222,6 +223,9 @@ impl Small {
             .articles
             .values_mut()
             .for_each(|row| mv(&mut row.place.folder));
+        self.copies
+            .values_mut()
+            .for_each(|place| mv(&mut place.folder));
         self.local.copies = std::mem::take(&mut self.local.copies)
             .into_iter()
             .map(|mut place| {
@@ -262,7 +266,15 @@ impl Small {
             .iter()
             .filter_map(|action| match &action.step {
                 Step::Settle(settle) => Some((*action, &**settle)),
-                _ => None,
+                Step::CreateArticle { .. }
+                | Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::ParkSlug { .. }
+                | Step::DeleteArticle { .. }
+                | Step::RemoveFile { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => None,
             })
             .collect();
         for (_, settle) in &settles {
@@ -322,9 +334,11 @@ impl Small {
             && let Some(row) = self.base.conflicts.remove(&settle.id)
             && let Some(copy) = row.copy
         {
-            self.local
-                .copies
-                .remove(&Place::new(row.place.folder, copy));
+            let place = Place::new(row.place.folder, copy);
+            self.local.copies.remove(&place);
+            if self.copies.get(&settle.id) == Some(&place) {
+                self.copies.remove(&settle.id);
+            }
         }
     }
 
@@ -510,9 +524,9 @@ impl Small {
             return;
         }
         if let Some(copy) = &conflict.copy {
-            self.local
-                .copies
-                .insert(Place::new(&conflict.place.folder, copy));
+            let place = Place::new(&conflict.place.folder, copy);
+            self.copies.insert(conflict.id, place.clone());
+            self.local.copies.insert(place);
         }
         self.base.conflicts.insert(
             conflict.id,

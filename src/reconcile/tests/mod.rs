@@ -1,9 +1,11 @@
 //! Decisions as data: small worlds, the plans that they make, and what is true of all plans.
 
 mod apply;
+mod categories;
+mod identity;
 mod laws;
+mod order;
+mod people;
 mod small;
 mod table;
 mod worlds;
-
-use small::{Small, check, table, table_for};

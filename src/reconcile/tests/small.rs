@@ -44,6 +44,8 @@ pub(super) struct Small {
     /// What the service really has, of which the snapshot may show less.
     pub(super) categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
     pub(super) names: BTreeMap<String, String>,
+    /// Where the copies of conflicts really are.
+    pub(super) copies: BTreeMap<ArticleId, Place>,
     /// Whether the service rewrites what it is sent ("Echo").
     pub(super) rewrites: bool,
     /// Counts what the model of the service has handed out.
@@ -150,6 +152,7 @@ impl Small {
             facts: facts(),
             categories: BTreeMap::new(),
             names: BTreeMap::new(),
+            copies: BTreeMap::new(),
             rewrites: false,
             writes: 0,
         };
@@ -173,6 +176,38 @@ impl Small {
     pub(super) fn scope(mut self, path: &str) -> Self {
         self.policy.scope.push(path.to_owned());
         self
+    }
+
+    /// The base row of an article.
+    pub(super) fn row(&mut self, name: &str) -> &mut ArticleRow {
+        self.base.articles.get_mut(&article(name)).expect("a row")
+    }
+
+    /// The file of an article, or of a new one at this place.
+    pub(super) fn file_of(&mut self, name: &str) -> &mut LocalFile {
+        let id = article(name);
+        self.local
+            .files
+            .iter_mut()
+            .find(|file| file.id == Some(id) || file.place.stem() == name)
+            .expect("a file")
+    }
+
+    fn shown(&mut self, name: &str) -> &mut Seen {
+        match self.remote.articles.get_mut(&article(name)) {
+            Some(Remote::Present(seen)) => seen,
+            other => panic!("{name} is not there: {other:?}"),
+        }
+    }
+
+    /// What the service says of an article.
+    pub(super) fn remote_version(&mut self, name: &str) -> Version {
+        self.shown(name).version.clone()
+    }
+
+    /// Gives an article another revision on the service.
+    pub(super) fn set_revision(&mut self, name: &str, mark: &str) {
+        self.shown(name).revision = revision(mark);
     }
 
     fn named(&mut self, name: &str, uuid: Uuid) {
@@ -353,6 +388,9 @@ impl Small {
             };
             Self::category_words(&mut version, entry);
             let silent = entry.has("noyaml");
+            if let Some(other) = entry.get("id") {
+                self.named(other, category(other).uuid());
+            }
             self.local.categories.push(LocalCategory {
                 folder: entry.get("folder").unwrap_or(name).to_owned(),
                 id: entry.get("id").map(category),
@@ -487,7 +525,11 @@ impl Small {
         let folder = entry.get("in");
         if let Some(folder) = folder
             && !self.categories.contains_key(&category(folder))
-            && !entry.has("unread-category")
+            && entry.has("unread-category")
+        {
+            self.named(folder, category(folder).uuid());
+        } else if let Some(folder) = folder
+            && !self.categories.contains_key(&category(folder))
         {
             self.remote_category(folder, &Entry::default());
         }
@@ -651,7 +693,19 @@ pub(super) fn check(base: &str, local: &str, remote: &str) -> String {
     Small::new(base, local, remote).planned()
 }
 
-/// Checks rows of base, local, remote and the plan that they make, and tells of all that differ.
+/// A plan's lines without the reasons of what is held, on one line.
+pub(super) fn short(plan: &str) -> String {
+    let lines: Vec<String> = plan
+        .lines()
+        .map(|line| match line.split_once(", held: ") {
+            Some((action, _)) => format!("{action}, held"),
+            None => line.to_owned(),
+        })
+        .collect();
+    lines.join("; ")
+}
+
+/// Checks rows of base, local, remote and the plan that they make, reasons left out; tells of all that differ.
 pub(super) fn table(rows: &[[&str; 4]]) {
     table_for(rows, |world| world);
 }
@@ -661,8 +715,7 @@ pub(super) fn table_for(rows: &[[&str; 4]], change: impl Fn(Small) -> Small) {
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|[base, local, remote, wanted]| {
-            let plan = change(Small::new(base, local, remote)).planned();
-            let plan = plan.trim_end();
+            let plan = short(&change(Small::new(base, local, remote)).planned());
             (plan != *wanted).then(|| {
                 format!("[{base:?}, {local:?}, {remote:?}]\n  wanted {wanted:?}\n  got    {plan:?}")
             })

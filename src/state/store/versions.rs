@@ -101,17 +101,18 @@ impl Store {
         })
     }
 
-    /// Finds an older version of an article with this digest, the newest of them: a roll-back.
-    ///
-    /// The newest version of all is not looked at.
-    pub fn knew(&self, id: ArticleId, digest: Digest) -> Outcome<Option<u64>> {
+    /// Finds an older version of an article with this digest, the newest of them, that its side or both have
+    /// left since: seen again on that side, it is a roll-back.
+    pub fn knew(&self, id: ArticleId, digest: Digest, side: Side) -> Outcome<Option<u64>> {
         self.read(|conn| {
             conn.prepare_cached(
                 "SELECT max(number) FROM versions, (SELECT id AS key FROM subjects WHERE article = ?1) \
-                 WHERE subject = key AND digest = ?2 \
-                 AND number < (SELECT max(number) FROM versions WHERE subject = key)",
+                 WHERE subject = key AND digest = ?2 AND EXISTS ( \
+                   SELECT 1 FROM versions AS later WHERE later.subject = key \
+                   AND later.number > versions.number AND later.digest <> ?2 \
+                   AND later.side IN (?3, 'both'))",
             )?
-            .query_row(params![id, digest], |row| {
+            .query_row(params![id, digest, side], |row| {
                 match row.get::<_, Option<i64>>(0)? {
                     Some(_number) => count(row, 0).map(Some),
                     None => Ok(None),

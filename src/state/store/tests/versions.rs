@@ -209,7 +209,7 @@ fn f085_an_older_version_is_recognised() {
     }
     let knew = |number, text| {
         store
-            .knew(id(number), version(text).digest())
+            .knew(id(number), version(text).digest(), Side::Local)
             .expect("looked")
     };
     assert_eq!(knew(1, "a"), Some(3));
@@ -217,6 +217,25 @@ fn f085_an_older_version_is_recognised() {
     assert_eq!(knew(1, "c"), None, "the newest is no roll-back");
     assert_eq!(knew(1, "new"), None);
     assert_eq!(knew(2, "a"), None);
+}
+
+#[test]
+fn f038_what_only_the_other_side_has_left_is_no_roll_back() {
+    let mut store = memory();
+    let subject = Subject::Article(id(1));
+    let sides = [Side::Both, Side::Remote, Side::Local];
+    for ((seconds, text), side) in (0..).zip(["a", "b", "a"]).zip(sides) {
+        record(&mut store, seconds, &seen(&subject, side, text));
+    }
+    let knew = |text, side| {
+        store
+            .knew(id(1), version(text).digest(), side)
+            .expect("looked")
+    };
+    // The service went on to "b", and the file that is about to follow was kept.
+    assert_eq!(knew("b", Side::Remote), None);
+    assert_eq!(knew("a", Side::Remote), Some(1));
+    assert_eq!(knew("b", Side::Local), Some(2));
 }
 
 #[test]

@@ -1,0 +1,202 @@
+//! Which file is which article, and which folder which category (design, section 3, "Identity").
+
+use super::small::table;
+
+#[test]
+fn a_file_is_an_article_by_its_id_its_place_or_its_address() {
+    table(&[
+        [
+            "two/; a; b in=two",
+            "a file=x",
+            "",
+            "-> move start/x.html (slug), its public address changes",
+        ],
+        [
+            "two/; a; b in=two",
+            "a in=two",
+            "",
+            "-> move two/a.html (category)",
+        ],
+        [
+            "two/; a; b in=two",
+            "a in=new",
+            "",
+            "-> create-category new; -> move new/a.html (category)",
+        ],
+        [
+            "two/; a; b in=two",
+            "a slug=x file=a",
+            "",
+            "-> move start/a.html (slug), its public address changes",
+        ],
+        [
+            "two/; a; b in=two",
+            "a noid title=X",
+            "",
+            "-> update start/a.html (title)",
+        ],
+        [
+            "two/; a; b in=two",
+            "start/ folder=first; a noid title=X",
+            "",
+            "-> update-category first (slug), its public address changes; -> update first/a.html (title)",
+        ],
+        [
+            "two/; a; b in=two",
+            "a noid in=two",
+            "",
+            "-> create two/a.html; -> delete start/a.html",
+        ],
+        [
+            "two/; a; b in=two",
+            "n",
+            "n",
+            "<> adopt start/n.html, its id is written into the file",
+        ],
+        [
+            "two/; a; b in=two",
+            "n file=other slug=n",
+            "n",
+            "<> adopt start/other.html, its id is written into the file",
+        ],
+        [
+            "two/; a; b in=two",
+            "a -; n slug=a file=n",
+            "",
+            "-> update start/n.html (title)",
+        ],
+        [
+            "two/; a; b in=two",
+            "a; n id=a",
+            "",
+            "-> create start/n.html",
+        ],
+        [
+            "two/; a; b in=two",
+            "a -; n id=a; m id=a",
+            "",
+            "!! start/m.html: the same id stands in start/m.html and start/n.html, and neither is where the article was; remove the `id:` line from all but one; !! start/n.html: the same id stands in start/m.html and start/n.html, and neither is where the article was; remove the `id:` line from all but one",
+        ],
+        [
+            "two/; a; b in=two",
+            "a; b id=a",
+            "",
+            "!! two/b.html: the file of article #b now has the id of article #a, which has a file of its own; put `id: #b` back, or remove the file to delete that article",
+        ],
+        [
+            "two/; a; b in=two",
+            "a -; b in=two id=a file=b",
+            "",
+            "-> delete two/b.html; -> move two/b.html (title, slug, category), its public address changes",
+        ],
+        [
+            "two/; a; b in=two",
+            "b -; a in=two file=b",
+            "",
+            "-> delete two/b.html; -> move two/b.html (slug, category), its public address changes",
+        ],
+        ["two/; a; b in=two", "a ?", "", ""],
+        ["two/; a; b in=two", "a ?; n id=a", "", ""],
+        ["two/; a; b in=two", "a ? in=two file=a; n id=a", "", ""],
+        [
+            "two/; a; b in=two",
+            "n ? id=a; a title=X",
+            "",
+            "-> update start/a.html (title)",
+        ],
+        ["two/; a; b in=two", "n ? id=a; a - ", "", ""],
+        [
+            "two/; a; b in=two",
+            "n id=n",
+            "",
+            "<> conflict start/n.html, held",
+        ],
+        [
+            "two/; a; b in=two",
+            "n id=n",
+            "n gone",
+            "<> conflict start/n.html, held",
+        ],
+        [
+            "two/; a; b in=two",
+            "n id=n",
+            "n hidden",
+            "<> conflict start/n.html, held",
+        ],
+    ]);
+}
+
+#[test]
+fn a_folder_is_a_category_by_its_id_its_place_or_its_slug() {
+    table(&[
+        ["two/; a; b in=two", "start/ noyaml", "", "<> adopt start"],
+        [
+            "two/; a; b in=two",
+            "start/ noyaml folder=first",
+            "",
+            "<- forget start, the folder was removed; the category itself cannot be deleted through the API, so it stays on the service, empty or not (said once); -> create-category first; -> move first/a.html (category)",
+        ],
+        [
+            "two/; a; b in=two",
+            "start/ folder=first",
+            "",
+            "-> update-category first (slug), its public address changes",
+        ],
+        [
+            "two/; a; b in=two",
+            "start/ -",
+            "",
+            "<- forget start, the folder was removed; the category itself cannot be deleted through the API, so it stays on the service, empty or not (said once); -> delete start/a.html",
+        ],
+        [
+            "two/; a; b in=two",
+            "two/ folder=start; start/ folder=two",
+            "",
+            "-> update-category start (slug), for a moment, so that two addresses can be swapped; -> update-category two (slug), its public address changes; -> update-category start (slug), its public address changes",
+        ],
+        [
+            "two/; a; b in=two",
+            "start/ ?; a title=X",
+            "",
+            "-> update start/a.html (title)",
+        ],
+        ["two/; a; b in=two", "new/", "", "-> create-category new"],
+        [
+            "two/; a; b in=two",
+            "new/; n in=new",
+            "",
+            "-> create-category new; -> create new/n.html",
+        ],
+        [
+            "two/; a; b in=two",
+            "n in=new",
+            "",
+            "-> create-category new; -> create new/n.html",
+        ],
+        [
+            "two/; a; b in=two",
+            "new/ id=far",
+            "",
+            "!! new/_category.yaml: category #far cannot be read on the service; correct the `id:` line, or remove it to create a new category",
+        ],
+        [
+            "two/; a; b in=two",
+            "new/ id=far",
+            "far/",
+            "<> update-category new (name, slug), held",
+        ],
+        ["two/; a; b in=two", "new/", "new/", "<> adopt new"],
+        [
+            "two/; a; b in=two",
+            "new/ id=two",
+            "",
+            "-> create-category new",
+        ],
+        [
+            "two/; a; b in=two",
+            "two/ -; new/ id=two; newer/ id=two",
+            "",
+            "!! new/_category.yaml: the same category id stands in new and newer; remove the `id:` line from all but one; !! newer/_category.yaml: the same category id stands in new and newer; remove the `id:` line from all but one",
+        ],
+    ]);
+}

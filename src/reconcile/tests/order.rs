@@ -1,0 +1,278 @@
+//! Who goes first, who waits, and which names files get (design, sections 3 and 6).
+
+use super::small::{Small, article, table};
+use crate::reconcile::guard::MaxDeletes;
+use crate::reconcile::snapshot::Remote;
+
+#[test]
+fn addresses_are_left_before_they_are_taken() {
+    table(&[
+        [
+            "a; b",
+            "a slug=b; b slug=c",
+            "",
+            "-> move start/c.html (slug), its public address changes; -> move start/b.html (slug), its public address changes",
+        ],
+        [
+            "a; b",
+            "a slug=b; b slug=a",
+            "",
+            "-> move start/a.html (slug), for a moment, so that two addresses can be swapped; -> move start/b.html (slug), its public address changes; -> move start/a.html (slug), its public address changes",
+        ],
+        [
+            "a; b; c",
+            "a slug=b; b slug=c; c slug=a",
+            "",
+            "-> move start/a.html (slug), for a moment, so that two addresses can be swapped; -> move start/c.html (slug), its public address changes; -> move start/b.html (slug), its public address changes; -> move start/a.html (slug), its public address changes",
+        ],
+        [
+            "a; b",
+            "a slug=b; b -",
+            "",
+            "-> delete start/b.html; -> move start/b.html (slug), its public address changes",
+        ],
+        [
+            "a; b",
+            "a slug=b file=a",
+            "",
+            "-> move start/a.html (slug), its public address changes, held",
+        ],
+        [
+            "a; b",
+            "a slug=b file=a; b -",
+            "b hidden",
+            "-> delete start/b.html, held; -> move start/a.html (slug), its public address changes, held",
+        ],
+        [
+            "a; b",
+            "a slug=b file=a; b slug=c title=X",
+            "b title=Y",
+            "<> conflict start/c.html (title), held; -> move start/a.html (slug), its public address changes, held",
+        ],
+        [
+            "a; b",
+            "a slug=x file=a; b slug=x file=b",
+            "",
+            "-> move start/a.html (slug), its public address changes, held; -> move start/b.html (slug), its public address changes, held",
+        ],
+        [
+            "a; b in=two",
+            "a in=two",
+            "",
+            "-> move two/a.html (category)",
+        ],
+        [
+            "a; b in=two slug=a",
+            "a in=two file=z slug=a; b in=start file=y slug=a",
+            "",
+            "-> move start/y.html (slug), for a moment, so that two addresses can be swapped; -> move two/z.html (category); -> move start/y.html (category)",
+        ],
+        [
+            "a",
+            "n slug=a file=n",
+            "",
+            "!! start/n.html: its slug \"a\" is that of start/a.html",
+        ],
+        [
+            "a",
+            "n file=n; m slug=n file=m",
+            "",
+            "!! start/m.html: its slug \"n\" is that of start/n.html; !! start/n.html: its slug \"n\" is that of start/m.html",
+        ],
+        [
+            "a; b",
+            "b -",
+            "a title=X; n in=start",
+            "<- update start/a.html (title); <- create start/n.html; -> delete start/b.html",
+        ],
+    ]);
+}
+
+#[test]
+fn names_are_left_before_they_are_taken() {
+    table(&[
+        [
+            "a; b",
+            "",
+            "a slug=b; b slug=a",
+            "<- move start/a.html (slug); <- move start/b.html (slug)",
+        ],
+        [
+            "a; b; c",
+            "",
+            "a slug=b; b slug=c; c slug=a",
+            "<- move start/a.html (slug); <- move start/b.html (slug); <- move start/c.html (slug)",
+        ],
+        [
+            "a",
+            "",
+            "a gone; n slug=a in=start",
+            "<- delete start/a.html; <- create start/a.html",
+        ],
+        [
+            "a",
+            "a title=X",
+            "a gone; n slug=a in=start",
+            "<- create start/a~#n.html; <> conflict start/a.html, held",
+        ],
+        [
+            "a",
+            "a title=X",
+            "a slug=b title=Y; n slug=a in=start",
+            "<- create start/a~#n.html; <> conflict start/a.html (title), held",
+        ],
+        [
+            "a",
+            "a title=X",
+            "a slug=b; n slug=a in=start",
+            "<- create start/a~#n.html; <> merge start/b.html (title, slug)",
+        ],
+        [
+            "a file=mine",
+            "",
+            "a slug=b",
+            "<- update start/mine.html (slug)",
+        ],
+        [
+            "a",
+            "",
+            "a slug=B; n slug=b",
+            "<- move start/B.html (slug); <- create start/b~#n.html",
+        ],
+        ["a", "", "a slug=../x", "<- move start/x~#a.html (slug)"],
+        [
+            "a",
+            "",
+            "a slug=a.conflict",
+            "<- move start/a-conflict~#a.html (slug)",
+        ],
+        [
+            "a; b in=two slug=a",
+            "",
+            "a in=two slug=c",
+            "<- move two/c.html (slug, category)",
+        ],
+        [
+            "a; b in=two file=a",
+            "",
+            "a in=two",
+            "<- move two/a~#a.html (category)",
+        ],
+        ["a", "", "n slug=A in=start", "<- create start/A~#n.html"],
+        ["a", "n ?", "n in=start", "<- create start/n~#n.html"],
+        [
+            "a; b",
+            "",
+            "start/ slug=first",
+            "<- update-category first (slug)",
+        ],
+        [
+            "start/ folder=mine; a",
+            "",
+            "start/ slug=first",
+            "<- update-category mine (slug)",
+        ],
+        [
+            "a; two/",
+            "",
+            "start/ slug=two; two/ slug=start",
+            "<- update-category start~#two (slug); <- update-category two (slug)",
+        ],
+        [
+            "a",
+            "",
+            "start/ slug=first; m in=new; new/ slug=start",
+            "<- update-category first (slug); <- create-category start; <- create start/m.html",
+        ],
+        [
+            "a",
+            "",
+            "start/ slug=first; a title=X slug=b",
+            "<- update-category first (slug); <- move first/b.html (title, slug)",
+        ],
+        [
+            "a",
+            "a title=X",
+            "start/ slug=first",
+            "<- update-category first (slug); -> update first/a.html (title)",
+        ],
+        [
+            "a",
+            "",
+            "a in=new unread-category",
+            "!! start/a.html: \"A\" is in category #new, which cannot be read",
+        ],
+        [
+            "a",
+            "a -",
+            "a in=new unread-category title=X",
+            "!! start/a.html: \"X\" is in category #new, which cannot be read",
+        ],
+        [
+            "a",
+            "",
+            "n in=new unread-category",
+            "!! \"N\" is in category #new, which cannot be read",
+        ],
+    ]);
+}
+
+#[test]
+fn a_slug_that_stepped_aside_comes_back() {
+    let mut world = Small::new(
+        "a; b in=two slug=a",
+        "a in=two file=z slug=a; b in=start file=y slug=a",
+        "",
+    );
+    let plan = world.plan();
+    world.apply(&plan);
+    for name in ["a", "b"] {
+        assert_eq!(world.remote_version(name).slug, "a", "{plan}");
+    }
+}
+
+#[test]
+fn what_needs_something_that_is_held_waits_with_it() {
+    // The removal that frees a name is held, and so is who wants the name.
+    let mut world = Small::new("a", "", "a gone; n slug=a in=start");
+    world.facts.doubt = Some("the service could not be asked".to_owned());
+    assert_eq!(
+        super::small::short(&world.planned()),
+        "<- delete start/a.html, held; <- create start/a.html, held"
+    );
+    // So is the deletion that frees a slug.
+    let mut world = Small::new("a; b", "a slug=b; b -", "");
+    world.facts.max_deletes = MaxDeletes {
+        count: 0,
+        percent: 0,
+    };
+    assert_eq!(
+        super::small::short(&world.planned()),
+        "-> move start/b.html (slug), its public address changes, held; \
+         -> delete start/b.html, held"
+    );
+}
+
+#[test]
+fn what_needs_a_category_that_is_held_waits_with_it() {
+    let mut world = Small::new("a", "a in=new; n in=new", "");
+    let plan = world.plan();
+    let creation = &plan.actions[0];
+    world.facts.refused.insert(
+        creation.key(),
+        (creation.fingerprint(), "403 Forbidden".to_owned()),
+    );
+    assert_eq!(
+        super::small::short(&world.planned()),
+        "-> create-category new, held; -> move new/a.html (category), held; -> create new/n.html, held"
+    );
+}
+
+#[test]
+fn f028_who_has_an_address_without_being_seen_still_has_it() {
+    let mut world = Small::new("a; b", "a slug=b file=a", "b hidden");
+    let held = "-> move start/a.html (slug), its public address changes, held";
+    assert!(super::small::short(&world.planned()).contains(held));
+    world.remote.articles.insert(article("b"), Remote::Gone);
+    assert!(!super::small::short(&world.planned()).contains(held));
+}
