@@ -1,10 +1,10 @@
 //! kbsync keeps a folder of front-matter HTML files and a hosted knowledge base equal, in both directions.
 //!
 //! ```text
-//!             main ──► cli ──► engine ──► reconcile (pure) ──► model (pure)
-//!                       │        ├──────► service ─────────────────┤      observe → reconcile → guard
-//!                       │        ├──────► mirror ──────────────────┤        → apply → record → report
-//!                       └► sandbox ─────► state ───────────────────┘
+//!             main ──► cli ──► daemon ──► engine ──► reconcile (pure) ──► model (pure)
+//!                       │        │          ├──────► service ─────────────────┤      observe → reconcile → guard
+//!                       │        └► web     ├──────► mirror ──────────────────┤        → apply → record → report
+//!                       └► sandbox          └──────► state ───────────────────┘
 //! ```
 //! Imports point down; neighbours in a row do not import each other. Async begins at `service`.
 //!
@@ -28,6 +28,7 @@
 //! - [`service`]: the port to the hosted service, and its HTTP side.
 //! - [`state`]: what is remembered, and what a row promises.
 //! - [`engine`]: one cycle, readable top to bottom like a recipe.
+//! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: what it shows.
 //! - [`config`] and [`cli`]: settings and commands.
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
 //!
@@ -35,6 +36,7 @@
 
 pub mod cli;
 pub mod config;
+pub mod daemon;
 pub mod engine;
 pub mod mirror;
 pub mod model;
@@ -42,3 +44,4 @@ pub mod reconcile;
 pub mod sandbox;
 pub mod service;
 pub mod state;
+pub mod web;

@@ -11,6 +11,7 @@ use super::{
     cycle,
     exit::ExitCode,
     failure::Failure,
+    handed,
     print::{DIM, ERROR, escape},
     report::{self, several},
     scope::{self, Part},
@@ -18,6 +19,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
+    daemon::job::Release,
     engine::{Clock as _, SystemClock, report::Report, settings::Request},
     model::Side,
     reconcile::{
@@ -45,8 +47,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if let Some(failure) = cycle::wrong_branch(&config) {
         return Err(failure);
     }
-    let mut session = Session::writing(context, &config, "approve")?;
-    let waiting = look(&mut session, &config).await?;
+    let is_handed = handed::status(&config).await.is_some();
+    let mut session = if is_handed {
+        Session::reading(context, &config)?
+    } else {
+        Session::writing(context, &config, "approve")?
+    };
+    let waiting = look(&mut session, &config, is_handed).await?;
     session.finish();
     if waiting.is_empty() {
         if context.out.json {
@@ -63,23 +70,32 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if !args.yes && !agreed(context, &waiting)? {
         return Ok(ExitCode::Attention);
     }
-    let mut worked = Worked {
-        report: Report::new(false),
-        failures: Vec::new(),
+    let worked = if is_handed {
+        to_daemon(context, &config, &waiting).await?
+    } else {
+        let mut worked = Worked {
+            report: Report::new(false),
+            failures: Vec::new(),
+        };
+        for waiting in waiting {
+            release(&mut session, waiting, &mut worked).await?;
+        }
+        session.finish();
+        worked
     };
-    for waiting in waiting {
-        release(&mut session, waiting, &mut worked).await?;
-    }
-    session.finish();
     report::print(context, &worked)?;
     Ok(report::code(&worked.report, false))
 }
 
 /// Looks at both sides of every workspace.
-async fn look(session: &mut Session<'_>, config: &Config) -> Result<Vec<Waiting>, Failure> {
+async fn look(
+    session: &mut Session<'_>,
+    config: &Config,
+    read_only: bool,
+) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     for part in scope::all(config) {
-        let mut engine = session.engine(&part, false)?;
+        let mut engine = session.engine(&part, read_only)?;
         let plan = engine.plan(&Request::new(Direction::Both)).await;
         session.give_back(engine);
         let actions: Vec<Action> = plan
@@ -140,6 +156,32 @@ fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
         context.out.note("nothing was released");
     }
     Ok(yes)
+}
+
+/// Has the daemon write the release down and carry it out.
+async fn to_daemon(
+    context: &Context,
+    config: &Config,
+    waiting: &[Waiting],
+) -> Result<Worked, Failure> {
+    let releases = waiting
+        .iter()
+        .flat_map(|one| &one.actions)
+        .map(|action| Release {
+            side: action.side,
+            mark: action.fingerprint(),
+        })
+        .collect();
+    let request = Request::new(Direction::Both);
+    let wish = handed::wish(&scope::all(config), &request, releases);
+    let worked = handed::to_daemon(context, config, wish).await?;
+    worked.ok_or_else(|| {
+        let gone = anyhow::anyhow!("the daemon ended meanwhile, and nothing was released");
+        Failure {
+            code: ExitCode::Retry,
+            ..Failure::failed(gone).help("run the command again")
+        }
+    })
 }
 
 /// What a yes does, in words that leave no doubt.

@@ -5,7 +5,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    report,
+    handed, report,
     scope::{self, Part},
     session::{Session, Worked},
 };
@@ -142,12 +142,18 @@ pub(super) async fn work(
     if let Some(failure) = wrong_branch(config) {
         return refuse(context, request, &failure);
     }
-    let mut session = if request.dry_run {
-        Session::reading(context, config)?
+    let worked = if request.dry_run {
+        let mut session = Session::reading(context, config)?;
+        session.cycles(parts, request).await?
     } else {
-        Session::writing(context, config, doing)?
+        let wish = handed::wish(parts, request, Vec::new());
+        if let Some(worked) = handed::to_daemon(context, config, wish).await? {
+            worked
+        } else {
+            let mut session = Session::writing(context, config, doing)?;
+            session.cycles(parts, request).await?
+        }
     };
-    let worked = session.cycles(parts, request).await?;
     report::print(context, &worked)?;
     Ok(report::code(&worked.report, exit_code))
 }

@@ -1,6 +1,6 @@
 //! The log: tracing to stderr, for people or as JSON.
 //!
-//! `-q` shows errors, the default warnings, `-v` what is done, `-vv` why, `-vvv` everything. The
+//! `-q` shows errors, the default warnings (for the daemon: what is done), `-v` what is done, `-vv` why, `-vvv` everything. The
 //! variable `KBSYNC_LOG` says it finer, in the manner of `RUST_LOG`, and wins.
 
 use super::{Global, LogFormat, failure::Failure, print::Output};
@@ -8,7 +8,13 @@ use std::io;
 use tracing_subscriber::{EnvFilter, fmt};
 
 /// Starts the log of this process.
-pub(super) fn start(global: &Global, output: Output, level: Option<String>) -> Result<(), Failure> {
+pub(super) fn start(
+    global: &Global,
+    least: u8,
+    output: Output,
+    level: Option<String>,
+) -> Result<(), Failure> {
+    let verbose = global.verbose.max(least);
     let filter = match level.filter(|level| !level.trim().is_empty()) {
         Some(level) => EnvFilter::try_new(&level).map_err(|error| {
             Failure::usage(
@@ -16,14 +22,14 @@ pub(super) fn start(global: &Global, output: Output, level: Option<String>) -> R
                 "write a level such as `info`, or `kbsync=debug,warn`",
             )
         })?,
-        None => EnvFilter::new(standard(global.verbose, global.quiet)),
+        None => EnvFilter::new(standard(verbose, global.quiet)),
     };
     let log = fmt().with_env_filter(filter).with_writer(io::stderr);
     let started = match global.log_format {
         LogFormat::Json => log.json().flatten_event(true).try_init(),
         LogFormat::Text => log
             .with_ansi(output.colors_stderr())
-            .with_target(global.verbose > 1)
+            .with_target(verbose > 1)
             .try_init(),
     };
     started.map_err(|error| Failure::failed(anyhow::Error::from_boxed(error)))

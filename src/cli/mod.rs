@@ -18,6 +18,7 @@ mod cycle;
 mod demo;
 mod diff;
 mod doctor;
+mod handed;
 mod init;
 mod logging;
 mod man;
@@ -25,6 +26,7 @@ mod new;
 mod paths;
 mod report;
 mod resolve;
+mod run;
 mod sandbox;
 mod scope;
 mod session;
@@ -120,6 +122,8 @@ enum Command {
     Pull(cycle::Args),
     /// Bring the mirror's changes to the service, and nothing else
     Push(cycle::Args),
+    /// Keep both sides equal until stopped: save a file, and it is live
+    Run(run::Args),
     /// Show what changed and what waits for you
     Status(status::Args),
     /// Show changes line by line
@@ -133,7 +137,7 @@ enum Command {
     /// Write a file for a new article, and print its path
     New(new::Args),
     /// Find out what is wrong here, and what to do about it
-    Doctor,
+    Doctor(doctor::Args),
     /// Show views and ratings, with bars
     Stats(stats::Args),
     /// Run a local stand-in for the service
@@ -168,7 +172,9 @@ impl Cli {
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Outcome {
         let out = self.output();
-        logging::start(&self.global, out, env("KBSYNC_LOG"))?;
+        // Its log is all that a daemon shows.
+        let least = u8::from(matches!(self.command, Command::Run(_)));
+        logging::start(&self.global, least, out, env("KBSYNC_LOG"))?;
         let context = Context {
             global: self.global,
             out,
@@ -187,13 +193,14 @@ impl Command {
             Self::Sync(args) => cycle::run(args, cycle::Way::Sync, context).await,
             Self::Pull(args) => cycle::run(args, cycle::Way::Pull, context).await,
             Self::Push(args) => cycle::run(args, cycle::Way::Push, context).await,
+            Self::Run(args) => run::run(&args, context).await,
             Self::Status(args) => status::run(&args, context).await,
             Self::Diff(args) => diff::run(&args, context).await,
             Self::Resolve(args) => resolve::run(&args, context).await,
             Self::Approve(args) => approve::run(&args, context).await,
             Self::Check(args) => check::run(&args, context),
             Self::New(args) => new::run(&args, context),
-            Self::Doctor => doctor::run(context).await,
+            Self::Doctor(args) => doctor::run(&args, context).await,
             Self::Stats(args) => stats::run(&args, context),
             Self::Sandbox(args) => sandbox::run(args, context).await,
             Self::Demo(args) => demo::run(&args, context).await,

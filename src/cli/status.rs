@@ -8,6 +8,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    handed,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     report::{self, grouped, problem_line},
     scope,
@@ -15,10 +16,11 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
+    daemon::control::StatusWord,
     engine::{
         Clock as _, SystemClock, open,
         settings::Request,
-        status::{self, Change, ChangeKind, Open, Status},
+        status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
     mirror::{RealDisk, lock::Lock},
     model::{Side, Timestamp},
@@ -42,6 +44,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let now = SystemClock.now();
     let mut found = look(&config, now)?;
     let mut stopped = None;
+    let daemon = handed::status(&config).await;
+    found.daemon = daemon.as_ref().map(|daemon| Daemon {
+        pid: daemon.pid,
+        since: daemon.since.clone(),
+        next_poll: daemon.next_poll.clone(),
+    });
     if args.remote {
         let mut session = Session::reading(context, &config)?;
         let request = Request {
@@ -61,6 +69,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         context.out.json(&found)?;
     } else {
         for line in shown(&found, now, busy(&config).as_deref()) {
+            context.out.line(line)?;
+        }
+        for line in daemon.iter().flat_map(daemon_lines) {
             context.out.line(line)?;
         }
     }
@@ -89,6 +100,29 @@ fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
         }
     }
     Ok(all.unwrap_or_else(Status::empty))
+}
+
+/// What the daemon says of itself.
+fn daemon_lines(daemon: &StatusWord) -> Vec<String> {
+    let interval = humantime::format_duration(Duration::from_secs(daemon.interval));
+    let next = daemon.next_poll.as_deref().unwrap_or("not known yet");
+    let last = daemon.last_poll.as_deref().unwrap_or("none yet");
+    let mut lines = vec![
+        format!("Daemon since {}, process {}", daemon.since, daemon.pid),
+        format!("  polls every {interval}: last {last}, next {next}"),
+        format!("  notices changes by {}", escape(&daemon.watching)),
+    ];
+    if daemon.pending > 0 {
+        lines.push(format!("  {} paths wait to be looked at", daemon.pending));
+    }
+    let troubles = [&daemon.waiting_for, &daemon.unhealthy];
+    lines.extend(
+        troubles
+            .into_iter()
+            .flatten()
+            .map(|why| format!("  {WARNING}{}{WARNING:#}", escape(why))),
+    );
+    lines
 }
 
 /// Who is at work on the mirror.

@@ -83,7 +83,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|(_, parked)| still_parked(parked, now))
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
-            git: None,
+            git: request.git_hold.clone(),
         })
     }
 

@@ -7,6 +7,7 @@
 mod apply;
 pub mod compare;
 mod facts;
+mod known;
 mod leftovers;
 mod observe;
 pub mod open;
@@ -171,6 +172,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// The state, for what a person decides between two cycles.
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
+    }
+
+    /// Goes on with other settings from the next cycle.
+    pub fn set_settings(&mut self, settings: Settings) {
+        self.settings = settings;
     }
 
     /// The service, for reading what it cost.

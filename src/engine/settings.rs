@@ -72,6 +72,8 @@ pub struct Request {
     pub prefer: Option<OnConflict>,
     /// Conflicts that a person settled.
     pub resolve: BTreeMap<ArticleId, Keep>,
+    /// Why nothing may be deleted on the service because of git, if so.
+    pub git_hold: Option<String>,
     /// Who pays.
     pub purpose: Purpose,
 }
@@ -86,6 +88,7 @@ impl Request {
             allow_deletes: false,
             prefer: None,
             resolve: BTreeMap::new(),
+            git_hold: None,
             purpose: Purpose::Push,
         }
     }

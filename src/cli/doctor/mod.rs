@@ -11,6 +11,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    handed,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
 };
 use crate::{
@@ -84,7 +85,18 @@ impl Check {
     }
 }
 
-pub(super) async fn run(context: &Context) -> Outcome {
+/// Finds out what is wrong.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Only ask the running daemon whether it is well; for containers, which have no shell
+    #[arg(long)]
+    health: bool,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    if args.health {
+        return health(context).await;
+    }
     let mut checks = Vec::new();
     match context.config(Need::Workspace) {
         Ok(config) => look_around(&config, context, &mut checks).await,
@@ -107,6 +119,31 @@ pub(super) async fn run(context: &Context) -> Outcome {
         for check in &checks {
             context.out.line(shown(check))?;
         }
+    }
+    Ok(code)
+}
+
+/// One line on the daemon, and 1 unless it is well.
+async fn health(context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let check = match handed::status(&config).await {
+        None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
+            .help("start it with `kbsync run`"),
+        Some(daemon) => match daemon.unhealthy {
+            Some(why) => Check::new("daemon", Verdict::Bad, why)
+                .help("its log says more; `kbsync doctor` looks at the rest"),
+            None => Check::good("daemon", format!("well, since {}", daemon.since)),
+        },
+    };
+    let code = check.code;
+    if context.out.json {
+        context.out.json(&Report {
+            version: 1,
+            healthy: check.result == Verdict::Good,
+            checks: &[check],
+        })?;
+    } else {
+        context.out.line(shown(&check))?;
     }
     Ok(code)
 }

@@ -13,7 +13,7 @@ mod record;
 mod send;
 
 pub(super) use create::same;
-pub(super) use files::{MAX_FILE, needs_whole, slug_key};
+pub(super) use files::{MAX_FILE, needs_whole, says, slug_key};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;

@@ -387,7 +387,10 @@ impl Scanned {
 }
 
 /// What a folder's name and its `_category.yaml` say together.
-fn category_version(folder: &str, document: &CategoryDocument) -> Result<CategoryVersion, String> {
+pub(in crate::engine) fn category_version(
+    folder: &str,
+    document: &CategoryDocument,
+) -> Result<CategoryVersion, String> {
     let slug = match document.slug() {
         Some(slug) => slug.to_owned(),
         None => slug_of_stem(folder).map_err(|problem| problem.to_string())?,

@@ -1,0 +1,52 @@
+# syntax=docker/dockerfile:1
+# kbsync as a daemon: one static program in an otherwise empty image, for a user without rights.
+#
+#   docker build -t kbsync .
+#   docker run -v ./help:/mirror -v kbsync-state:/state \
+#     -e KBSYNC_SERVICE=https://kb.example.com -e KBSYNC_WORKSPACE=… -e KBSYNC_TOKEN=… kbsync
+
+FROM rust:1.95-alpine AS build
+# SQLite and zstd are built from source.
+RUN apk add --no-cache musl-dev gcc make
+WORKDIR /build
+
+# The dependencies alone, so that a change of ours builds only what is ours.
+COPY Cargo.toml Cargo.lock ./
+RUN mkdir -p src tests/it benches \
+ && echo 'fn main() {}' | tee src/main.rs tests/it/main.rs > benches/cycle.rs \
+ && touch src/lib.rs \
+ && cargo build --locked --release \
+ && rm -rf src
+
+COPY src src
+COPY README.md ./
+# Cargo goes by times, and ours may be older than those of the empty files.
+RUN touch src/main.rs src/lib.rs \
+ && cargo build --locked --release \
+ && mkdir -p /out/mirror /out/state /out/tmp
+
+FROM scratch
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="kbsync" \
+      org.opencontainers.image.description="Keeps a folder of HTML files and a hosted knowledge base equal, in both directions" \
+      org.opencontainers.image.licenses="MIT OR Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+
+COPY --from=build /build/target/release/kbsync /kbsync
+# Volumes take over the owner of the folder that they cover.
+COPY --from=build --chown=10001:10001 /out/mirror /mirror
+COPY --from=build --chown=10001:10001 /out/state /state
+
+USER 10001:10001
+WORKDIR /mirror
+VOLUME ["/mirror", "/state"]
+# The state of the mirror is in it; the budget of requests must outlive the container.
+ENV KBSYNC_DIR=/mirror \
+    KBSYNC_USER_STATE_DIR=/state
+EXPOSE 7575
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s --retries=3 CMD ["/kbsync", "doctor", "--health"]
+ENTRYPOINT ["/kbsync"]
+CMD ["run", "--log-format", "json"]

@@ -1,0 +1,163 @@
+//! Handing a command to the daemon that has the mirror, and taking its report.
+
+use super::{
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    progress::{Pace, Progress, Step},
+    scope::Part,
+    session::Worked,
+};
+use crate::{
+    config::Config,
+    daemon::{
+        control::{self, AskError, Command, Refusal, StatusWord, Word},
+        job::{CycleWish, Release},
+    },
+    engine::settings::Request,
+    mirror::lock::{Lock, PRIVATE_FOLDER},
+    reconcile::snapshot::OnConflict,
+};
+use std::time::Duration;
+
+/// How long a daemon may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells whether a daemon has the mirror.
+fn is_daemon_there(config: &Config) -> bool {
+    config.roots().iter().any(|root| {
+        let holder = Lock::holder(&root.path).ok().flatten();
+        holder.is_some_and(|owner| owner.doing == control::DOING)
+    })
+}
+
+/// A request as the daemon is told it.
+pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> CycleWish {
+    CycleWish {
+        direction: request.direction.into(),
+        scope: scope(parts),
+        dry_run: request.dry_run,
+        allow_deletes: request.allow_deletes,
+        prefer: request.prefer.and_then(|side| match side {
+            OnConflict::Hold => None,
+            OnConflict::Local => Some(crate::daemon::job::WishSide::Local),
+            OnConflict::Remote => Some(crate::daemon::job::WishSide::Remote),
+        }),
+        resolve: request
+            .resolve
+            .iter()
+            .map(|(id, keep)| (*id, (*keep).into()))
+            .collect(),
+        approve,
+    }
+}
+
+/// The paths of all parts, from the mirror; none when it is about everything.
+fn scope(parts: &[Part]) -> Vec<String> {
+    let whole = |part: &Part| part.scope.is_empty();
+    if parts.iter().all(whole) && (parts.len() != 1 || parts[0].prefix.is_empty()) {
+        return Vec::new();
+    }
+    parts
+        .iter()
+        .flat_map(|part| {
+            let below = |path: &String| match (part.prefix.as_str(), path.as_str()) {
+                ("", path) => path.to_owned(),
+                (prefix, ".") => prefix.to_owned(),
+                (prefix, path) => format!("{prefix}/{path}"),
+            };
+            if whole(part) {
+                vec![part.prefix.clone()]
+            } else {
+                part.scope.iter().map(below).collect()
+            }
+        })
+        .collect()
+}
+
+/// Has the daemon carry it out; `None`: there is none that listens.
+pub(super) async fn to_daemon(
+    context: &Context,
+    config: &Config,
+    wish: CycleWish,
+) -> Result<Option<Worked>, Failure> {
+    if !is_daemon_there(config) {
+        return Ok(None);
+    }
+    let mut progress = Progress::new(context.out.shows_progress());
+    let mut per_unit = 0;
+    let private = config.mirror.join(PRIVATE_FOLDER);
+    let word = control::ask(&private, Command::Cycle(wish), |step| {
+        let step = match step {
+            control::Step::Phase {
+                name,
+                total,
+                requests,
+            } => {
+                per_unit = requests;
+                Step::Phase { name, total }
+            }
+            control::Step::Done(units) => Step::Done(units),
+        };
+        let pace = Pace {
+            per_minute: config.options.budget.per_minute,
+            minute_left: 0,
+            per_unit,
+        };
+        progress.step(step, pace);
+    })
+    .await;
+    progress.finish();
+    match word {
+        Ok(Word::Report(report)) => Ok(Some(Worked {
+            report: *report,
+            failures: Vec::new(),
+        })),
+        Ok(Word::Failed(refusal)) => Err(refused(refusal)),
+        // It starts just now, or has no socket: the lock says who has the mirror.
+        Err(AskError::Nobody(_)) => Ok(None),
+        Ok(Word::Status(_) | Word::Progress(_)) | Err(_) => Err(no_answer(word.err())),
+    }
+}
+
+/// Asks the daemon how it is; `None`: there is none, or it does not say.
+pub(super) async fn status(config: &Config) -> Option<StatusWord> {
+    if !is_daemon_there(config) {
+        return None;
+    }
+    let private = config.mirror.join(PRIVATE_FOLDER);
+    let asked = control::ask(&private, Command::Status, |_| ());
+    match tokio::time::timeout(PATIENCE, asked).await {
+        Ok(Ok(Word::Status(status))) => Some(*status),
+        Ok(Ok(Word::Report(_) | Word::Failed(_) | Word::Progress(_)) | Err(_)) | Err(_) => None,
+    }
+}
+
+fn refused(refusal: Refusal) -> Failure {
+    let code = match refusal.code {
+        2 => ExitCode::Usage,
+        3 => ExitCode::Attention,
+        5 => ExitCode::Retry,
+        _ => ExitCode::Failed,
+    };
+    Failure {
+        code,
+        ..Failure::failed(anyhow::Error::msg(refusal.message)).help(refusal.help)
+    }
+}
+
+fn no_answer(error: Option<AskError>) -> Failure {
+    let failure = match error {
+        Some(error) => {
+            let message = format!("failed to {error}");
+            Failure::failed(anyhow::Error::new(error).context(message))
+        }
+        None => Failure::failed(anyhow::anyhow!(
+            "the daemon gave an answer to something else"
+        )),
+    };
+    Failure {
+        code: ExitCode::Retry,
+        ..failure.help("a daemon has the mirror: try again, or stop it; `kbsync doctor` names it")
+    }
+}

@@ -1,0 +1,209 @@
+//! `kbsync run`: the daemon. Here it is only put together; how it works is in [`crate::daemon`].
+
+use super::{
+    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure,
+};
+use crate::{
+    config::{Config, Need},
+    daemon::{
+        control::{self, Ear},
+        engines::{Engines, Reload, Seat},
+        settings::Settings,
+        signals::Signals,
+        start::{self, Daemon},
+        turn::Ended,
+        valve::{Gate, Valve},
+        watch,
+    },
+    engine::{Progress, Teller, open},
+    mirror::{
+        RealDisk,
+        lock::{self, Lock},
+    },
+    service::client::{Client, Notify, WaitNote},
+    state::Store,
+    web::{self, board::Board},
+};
+use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+/// Keeps both sides equal until it is stopped.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// Show health and figures on this address: /healthz, /readyz, /metrics [default: KBSYNC_LISTEN]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<SocketAddr>,
+}
+
+pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let settings = Settings::of(&config);
+    let _locks = locks(&config)?;
+    // From here on a signal ends it in order.
+    let signals = Signals::take().map_err(Failure::failed)?;
+    let private = lock::private_folder(&config.mirror)?;
+    let board = Arc::new(Board::new(chrono::Utc::now()));
+    let (stop, ear) = (CancellationToken::new(), Ear::default());
+    let gate = Gate::new(stop.clone(), board.clone());
+    let seats = config
+        .roots()
+        .iter()
+        .map(|root| {
+            let client = connect_telling(context, &config, log_waits(&board))?;
+            let engine = open::writer(&config, root, Valve::new(client, gate.clone()))
+                .map_err(Failure::of)?
+                .with_teller(teller(&ear, &board));
+            Ok(Seat {
+                prefix: with_slash(open::prefix(&config, root)),
+                engine,
+            })
+        })
+        .collect::<Result<Vec<Seat<Valve<Client>, RealDisk>>, Failure>>()?;
+    let listen = match args.listen.or(config.listen) {
+        Some(address) => Some(bind(address).await?),
+        None => None,
+    };
+    let control = match control::listen(&private) {
+        Ok(listening) => Some(listening),
+        Err(error) => {
+            tracing::warn!(%error, "commands cannot be handed to this daemon: no socket in .kbsync");
+            None
+        }
+    };
+    let daemon = Daemon {
+        cycle: Engines::new(seats, gate, reload(context, &config)),
+        watch: watched(&config, &private, settings.rescan),
+        settings,
+        mirror: config.mirror.clone(),
+        signals,
+        control,
+        listen,
+        board,
+        ear,
+        stop,
+    };
+    tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
+    let ended = start::run(daemon)
+        .await
+        .map_err(|error| Failure::usage(said(&error), "correct `poll:` or `timezone:`"))?;
+    over(ended)
+}
+
+fn over(ended: Ended) -> Outcome {
+    match ended {
+        Ended::Stopped => {
+            tracing::info!("stopped");
+            Ok(ExitCode::Done)
+        }
+        Ended::GaveUp => {
+            tracing::warn!(
+                "stopped; a request in flight was not answered in time, and is looked into at the next start"
+            );
+            Ok(ExitCode::Done)
+        }
+        Ended::AtOnce => Ok(ExitCode::Failed),
+        Ended::Alone => Err(Failure::failed(anyhow::anyhow!(
+            "all sources of events ended"
+        ))),
+    }
+}
+
+/// Takes the lock of every workspace's folder.
+fn locks(config: &Config) -> Result<Vec<Lock>, Failure> {
+    let mut locks = Vec::new();
+    for root in config.roots() {
+        if !root.path.is_dir() && Store::open_read_only(&root.state, None)?.is_none() {
+            lock::make_root(&root.path)?;
+        }
+        locks.push(Lock::acquire(&root.path, control::DOING)?);
+    }
+    Ok(locks)
+}
+
+fn watched(config: &Config, private: &Path, rescan: Duration) -> watch::Options {
+    let roots = config
+        .roots()
+        .into_iter()
+        .map(|root| watch::Root {
+            prefix: with_slash(open::prefix(config, &root)),
+            path: root.path,
+        })
+        .collect();
+    watch::Options::new(roots, private.to_owned(), rescan)
+}
+
+fn with_slash(prefix: String) -> String {
+    if prefix.is_empty() {
+        prefix
+    } else {
+        prefix + "/"
+    }
+}
+
+fn teller(ear: &Ear, board: &Arc<Board>) -> Teller {
+    let (ear, board) = (ear.clone(), board.clone());
+    Arc::new(move |progress: Progress| {
+        let now = tokio::time::Instant::now();
+        board.show(|seen| seen.progress = now);
+        ear.tell(progress);
+    })
+}
+
+/// Waiting for the budget is getting ahead, too.
+fn log_waits(board: &Arc<Board>) -> Notify {
+    let board = board.clone();
+    Arc::new(move |note: WaitNote| {
+        let now = tokio::time::Instant::now();
+        board.show(|seen| seen.progress = now);
+        let wait = humantime::format_duration(Duration::from_secs(note.wait.as_secs().max(1)));
+        tracing::debug!("{}: waiting {wait}", note.reason);
+    })
+}
+
+async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
+    let listener = TcpListener::bind(address).await.map_err(|error| {
+        let error = anyhow::Error::new(error).context(format!("failed to listen on {address}"));
+        Failure::failed(error).help("name another address with --listen, or stop what has this one")
+    })?;
+    if let Ok(address) = listener.local_addr() {
+        tracing::info!("listening on {}", web::shown_address(address));
+    }
+    Ok(listener)
+}
+
+/// Reads the settings again. What was settled at the start stays: the service, the workspaces, the token.
+fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
+    Box::new(move || {
+        let fresh = context
+            .config(Need::Workspace)
+            .map_err(|failure| said(failure.error.as_ref()))?;
+        let same = fresh.service == config.service
+            && fresh.workspaces == config.workspaces
+            && fresh.token == config.token
+            && fresh.options.budget == config.options.budget
+            && fresh.state_dir == config.state_dir;
+        if !same {
+            return Err(
+                "another service, workspace, token, budget or state folder takes a restart"
+                    .to_owned(),
+            );
+        }
+        let engines = fresh
+            .roots()
+            .iter()
+            .map(|root| open::settings(&fresh, root))
+            .collect();
+        Ok((Settings::of(&fresh), engines))
+    })
+}
+
+fn said(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(below) = cause {
+        text = format!("{text}: {below}");
+        cause = below.source();
+    }
+    text
+}

@@ -1,0 +1,377 @@
+//! The desk: what came in, what waits, and what is to be done next. The loop's memory, without its waiting.
+//!
+//! It is told the time, and reads neither clock nor file. Its rules:
+//! - What came in is kept until a cycle dealt with it; what a cycle could not deal with comes back.
+//! - Commands go first: a person waits. Then pushes, then doubts, then polls.
+//! - While git works, or the wrong branch is checked out, or the service is out of reach, everything waits
+//!   but plans and a person's commands.
+//! - The start is a look at everything, and waits until the watch is set up: nothing falls between.
+
+use super::{
+    control::Wished,
+    git::{Head, Sight},
+    job::{CycleWish, Done, Job, Left, Look, Trigger},
+    quiet::{Quiet, Taken, Touch},
+    reach::{Reach, Turn},
+    schedule::{Moment, Schedule, Spending},
+    settings::Settings,
+    watch::Cause,
+};
+use crate::engine::report::{Line, Status};
+use crate::model::Side;
+use crate::reconcile::plan::Kind;
+use std::{
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// A doubt waits so long for files in motion to settle, at most.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How often it is asked what is left of the budget.
+const BUDGET_LOOK: Duration = Duration::from_secs(30);
+
+/// What to do next.
+#[derive(Debug)]
+pub struct Next {
+    /// The cycle.
+    pub job: Job,
+    /// Who waits for its report.
+    pub wished: Option<Wished>,
+}
+
+/// What came in and what waits.
+#[derive(Debug)]
+pub struct Desk {
+    settings: Settings,
+    quiet: Quiet,
+    schedule: Schedule,
+    reach: Reach,
+    taken: Taken,
+    whole: Option<Trigger>,
+    doubts: BTreeSet<Cause>,
+    doubtful_since: Option<Instant>,
+    wishes: VecDeque<Wished>,
+    watching: bool,
+    git: Sight,
+    head_moved: bool,
+    least: Duration,
+    budget_seen: Option<Instant>,
+    poll_cost: u32,
+}
+
+impl Desk {
+    /// An empty desk, with the start as the first thing to do.
+    pub fn new(settings: Settings, schedule: Schedule, reach: Reach) -> Self {
+        Self {
+            quiet: Quiet::new(settings.pace),
+            schedule,
+            reach,
+            settings,
+            taken: Taken::default(),
+            whole: Some(Trigger::Startup),
+            doubts: BTreeSet::new(),
+            doubtful_since: None,
+            wishes: VecDeque::new(),
+            watching: false,
+            git: Sight::default(),
+            head_moved: false,
+            least: Duration::ZERO,
+            budget_seen: None,
+            poll_cost: 1,
+        }
+    }
+
+    /// Goes on with other settings.
+    pub fn resettle(&mut self, settings: Settings, schedule: Schedule) {
+        self.quiet.set_pace(settings.pace);
+        self.schedule.replace(schedule);
+        self.settings = settings;
+    }
+
+    /// Something happened to a path.
+    pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
+        self.quiet.note(path, touch, now);
+    }
+
+    /// What happened cannot be told.
+    pub fn doubt(&mut self, cause: Cause, now: Instant) {
+        self.doubts.insert(cause);
+        self.doubtful_since.get_or_insert(now);
+    }
+
+    /// The watch is set up, or will not be.
+    pub fn watching(&mut self) {
+        self.watching = true;
+    }
+
+    /// A person or a signal wants everything looked at.
+    pub fn sync_now(&mut self) {
+        self.whole.get_or_insert(Trigger::Manual);
+    }
+
+    /// A command came in.
+    pub fn wish(&mut self, wished: Wished) {
+        self.wishes.push_back(wished);
+    }
+
+    /// What git is doing now, and whether HEAD moved since both sides agreed on what is removed.
+    pub fn git(&mut self, sight: Sight, head_moved: bool) {
+        self.git = sight;
+        self.head_moved = head_moved;
+    }
+
+    /// Time went on: is a poll due? `left` is asked only when it matters.
+    pub fn tick(&mut self, now: Moment, left: impl FnOnce() -> Left) {
+        self.schedule.observe(now);
+        let stale = self
+            .budget_seen
+            .is_none_or(|at| now.steady.saturating_duration_since(at) >= BUDGET_LOOK);
+        if stale && self.schedule.wait(now, Duration::ZERO).is_zero() {
+            self.budget_seen = Some(now.steady);
+            self.least = self.spending(left()).least_interval();
+        }
+        if self.schedule.wait(now, self.least).is_zero() {
+            self.whole.get_or_insert(Trigger::Poll);
+        }
+    }
+
+    /// Why nothing is done, if git is the reason.
+    pub fn paused(&self) -> Option<String> {
+        if let Some(busy) = self.git.busy {
+            return Some(format!("paused: {busy}"));
+        }
+        let wanted = self.settings.git_branch.as_deref()?;
+        match self.git.branch.as_deref() {
+            Some(branch) if branch == wanted => None,
+            Some(branch) => Some(format!(
+                "paused: {branch} is checked out, and only {wanted} is synced"
+            )),
+            None => Some(format!(
+                "paused: no branch is checked out, and only {wanted} is synced"
+            )),
+        }
+    }
+
+    /// A command that cannot be carried out now, with the reason: git works, and it would write.
+    pub fn refused(&mut self) -> Option<(Wished, String)> {
+        let why = self.paused()?;
+        let at = self.wishes.iter().position(Wished::writes)?;
+        self.wishes.remove(at).map(|wished| (wished, why))
+    }
+
+    /// Gives what is to be done now. `news` leaves out paths that need no cycle.
+    pub fn next(&mut self, now: Moment, news: impl FnOnce(Taken) -> Taken) -> Option<Next> {
+        let due = self.quiet.due(now.steady);
+        if !due.is_empty() {
+            merge(&mut self.taken, due);
+        }
+        if let Some(wished) = self.wishes.pop_front() {
+            let look = Look::Wish(wished.cycle());
+            return Some(Next {
+                job: self.job(Trigger::Manual, look, BTreeSet::new()),
+                wished: Some(wished),
+            });
+        }
+        if !self.watching || self.paused().is_some() || !self.reach.is_open(now.steady) {
+            return None;
+        }
+        let unsettled = self.quiet.unsettled(now.steady);
+        let job = if self.whole == Some(Trigger::Startup) {
+            self.whole_job(now, unsettled)
+        } else if let Some(job) = self.paths_job(&unsettled, news) {
+            Some(job)
+        } else if self.is_ripe(now.steady, &unsettled) {
+            self.doubts.clear();
+            self.doubtful_since = None;
+            Some(self.job(Trigger::Rescan, Look::Mirror, unsettled))
+        } else {
+            self.whole_job(now, unsettled)
+        };
+        job.map(|job| Next { job, wished: None })
+    }
+
+    fn paths_job(
+        &mut self,
+        unsettled: &BTreeSet<String>,
+        news: impl FnOnce(Taken) -> Taken,
+    ) -> Option<Job> {
+        if self.taken.is_empty() {
+            return None;
+        }
+        let taken = news(std::mem::take(&mut self.taken));
+        (!taken.is_empty()).then(|| self.job(Trigger::Watch, Look::Paths(taken), unsettled.clone()))
+    }
+
+    fn is_ripe(&self, now: Instant, unsettled: &BTreeSet<String>) -> bool {
+        self.doubtful_since.is_some_and(|since| {
+            unsettled.is_empty() || now.saturating_duration_since(since) >= PATIENCE
+        })
+    }
+
+    fn whole_job(&mut self, now: Moment, unsettled: BTreeSet<String>) -> Option<Job> {
+        let trigger = self.whole.take()?;
+        self.schedule.polled(now);
+        if unsettled.is_empty() {
+            // It looks at all of that.
+            self.taken = Taken::default();
+            self.doubts.clear();
+            self.doubtful_since = None;
+        }
+        Some(self.job(trigger, Look::Whole, unsettled))
+    }
+
+    fn job(&self, trigger: Trigger, look: Look, unsettled: BTreeSet<String>) -> Job {
+        let held = self.head_moved && self.settings.git_branch.is_none();
+        Job {
+            trigger,
+            look,
+            unsettled,
+            git_hold: held.then(|| {
+                "git moved HEAD before these files went away; `kbsync approve` releases them, and \
+                 `git: {branch: NAME}` in the settings names the branch that counts"
+                    .to_owned()
+            }),
+            head: self.git.head.clone(),
+        }
+    }
+
+    /// Takes what a cycle came to. Gives a change of state that deserves a line in the log.
+    pub fn settle(&mut self, job: Job, done: &Done, now: Moment) -> Option<Turn> {
+        if job.look == Look::Whole || matches!(&job.look, Look::Wish(wish) if wish.is_whole()) {
+            let cost = u32::try_from(done.report.requests.get).unwrap_or(u32::MAX);
+            if done.wall.is_none() {
+                self.poll_cost = cost.max(1);
+                self.schedule.polled(now);
+            }
+        }
+        for line in &done.report.actions {
+            // What was skipped waits for the next look: a file that changed meanwhile has its own event.
+            if is_push(line) {
+                self.quiet.pushed(&line.path, now.steady);
+            }
+        }
+        if done.wall.is_some() {
+            match job.look {
+                Look::Whole => {
+                    self.whole.get_or_insert(job.trigger);
+                }
+                Look::Mirror => {
+                    self.doubt(Cause::Unfinished, now.steady);
+                }
+                Look::Paths(taken) => {
+                    let newer = std::mem::replace(&mut self.taken, taken);
+                    merge(&mut self.taken, newer);
+                }
+                Look::Wish(_) => {}
+            }
+        }
+        self.reach.met(done.wall, now.steady)
+    }
+
+    /// Where HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
+    /// held any more.
+    pub fn agreed_head(&self, job: &Job, done: &Done, now: Instant) -> Option<Head> {
+        let held = done
+            .report
+            .actions
+            .iter()
+            .any(|line| line.action == Kind::Delete && line.status != Status::Done);
+        let looked = match &job.look {
+            Look::Whole | Look::Mirror | Look::Paths(_) => true,
+            Look::Wish(wish) => wish.is_whole(),
+        };
+        let quiet = self.quiet.unsettled(now).is_empty() && self.taken.is_empty();
+        let settled = looked && quiet && !held && done.wall.is_none();
+        job.head.clone().filter(|_| settled)
+    }
+
+    /// When it must be looked again, without an event.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        let quiet = self.quiet.next_deadline();
+        let retry = self.reach.retry_at();
+        match (quiet, retry) {
+            // Nothing is done before it may be tried again.
+            (Some(quiet), Some(retry)) => Some(quiet.max(retry)),
+            (quiet, None) => quiet,
+            (None, retry) => retry,
+        }
+    }
+
+    /// What `status` and the metrics show.
+    pub fn shown(&self, now: Moment) -> Shown {
+        let (waiting, oldest) = self.quiet.backlog();
+        Shown {
+            next_poll: self.schedule.next(now, self.least),
+            interval: self.schedule.interval(now, self.least),
+            pending: waiting + self.taken.paths().len(),
+            oldest,
+            paused: self.paused(),
+            in_the_way: self.reach.wall().map(|wall| wall.to_string()),
+        }
+    }
+
+    fn spending(&self, left: Left) -> Spending {
+        Spending {
+            cost: self.poll_cost,
+            per_day: self.settings.per_day,
+            reserve_for_pushes: self.settings.reserve_for_pushes,
+            day_left: left.day,
+        }
+    }
+}
+
+/// What is shown of the desk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// The next poll.
+    pub next_poll: chrono::DateTime<chrono::Utc>,
+    /// The effective time between two polls.
+    pub interval: Duration,
+    /// Paths that wait to be looked at.
+    pub pending: usize,
+    /// Since when the oldest of them waits.
+    pub oldest: Option<Instant>,
+    /// Why nothing is done because of git.
+    pub paused: Option<String>,
+    /// Why nothing is done because of the service.
+    pub in_the_way: Option<String>,
+}
+
+/// Tells whether a line changed the service.
+pub fn is_push(line: &Line) -> bool {
+    line.status == Status::Done
+        && match line.side {
+            Side::Remote | Side::Both => true,
+            Side::Local => false,
+        }
+        && match line.action {
+            Kind::Adopt | Kind::Forget | Kind::Conflict => false,
+            Kind::Create
+            | Kind::Update
+            | Kind::Move
+            | Kind::Delete
+            | Kind::Merge
+            | Kind::Restore
+            | Kind::CreateCategory
+            | Kind::UpdateCategory => true,
+        }
+}
+
+/// Adds what was taken later: of one path, the later word counts.
+fn merge(taken: &mut Taken, newer: Taken) {
+    for path in &newer.changed {
+        taken.removed.remove(path);
+    }
+    for path in newer.removed.keys() {
+        taken.changed.remove(path);
+    }
+    taken.changed.extend(newer.changed);
+    taken.removed.extend(newer.removed);
+}
+
+/// A wish for the whole cycle that a signal asks for.
+pub fn whole_wish() -> CycleWish {
+    CycleWish::new(crate::reconcile::snapshot::Direction::Both)
+}

@@ -1,0 +1,322 @@
+//! The real cycles: an engine per workspace, asked one after the other, with one report of all.
+
+use super::{
+    git::Head,
+    job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
+    quiet::Taken,
+    reach::Wall,
+    settings::Settings,
+    valve::Gate,
+};
+use crate::{
+    engine::{
+        self, Engine,
+        report::{Ending, Report, Status},
+        settings::Request,
+    },
+    mirror::disk::Disk,
+    reconcile::{
+        plan::{Kind, Problem},
+        snapshot::Direction,
+    },
+    service::{Purpose, Service},
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Where HEAD was, in the state of the first workspace.
+const HEAD: &str = "git_head";
+
+/// Reads the settings again: those of the loop, and those of each engine in order.
+pub type Reload<'r> =
+    Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String> + 'r>;
+
+/// One workspace's engine.
+pub struct Seat<S, D> {
+    /// What stands before its paths: `""`, or the folder's name and a `/`.
+    pub prefix: String,
+    /// The engine.
+    pub engine: Engine<S, D>,
+}
+
+/// The engines of all workspaces.
+pub struct Engines<'r, S, D> {
+    seats: Vec<Seat<S, D>>,
+    gate: Gate,
+    reload: Reload<'r>,
+    held_deletions: usize,
+}
+
+impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
+    /// Puts engines behind a gate.
+    pub fn new(seats: Vec<Seat<S, D>>, gate: Gate, reload: Reload<'r>) -> Self {
+        Self {
+            seats,
+            gate,
+            reload,
+            held_deletions: 0,
+        }
+    }
+
+    fn standing(&mut self, job: &Job, report: &Report) -> Standing {
+        let held = report
+            .actions
+            .iter()
+            .filter(|line| line.action == Kind::Delete && line.status == Status::Held)
+            .count();
+        match &job.look {
+            Look::Whole | Look::Mirror => self.held_deletions = held,
+            Look::Wish(wish) if wish.is_whole() => self.held_deletions = held,
+            Look::Paths(_) | Look::Wish(_) => {
+                self.held_deletions = self.held_deletions.max(held);
+            }
+        }
+        let mut standing = Standing {
+            held_deletions: self.held_deletions,
+            ..Standing::default()
+        };
+        for seat in &self.seats {
+            let store = seat.engine.store();
+            match (store.conflicts(), store.intents()) {
+                (Ok(conflicts), Ok(intents)) => {
+                    standing.conflicts += conflicts.len();
+                    standing.intents += intents.len();
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    tracing::warn!(%error, "the state cannot be counted");
+                }
+            }
+        }
+        standing
+    }
+}
+
+impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
+    async fn cycle(&mut self, job: &Job) -> Done {
+        let mut report = Report::new(matches!(&job.look, Look::Wish(wish) if wish.dry_run));
+        let mut wall = None;
+        let _before = self.gate.take_wall();
+        for seat in &mut self.seats {
+            let Some(request) = request_for(job, &seat.prefix) else {
+                continue;
+            };
+            if let Look::Wish(wish) = &job.look
+                && let Err(error) = seat.release(wish)
+            {
+                note_failure(&mut report, &seat.prefix, &error);
+                continue;
+            }
+            match seat.engine.cycle(&request).await {
+                Ok(found) => {
+                    if let Look::Wish(wish) = &job.look
+                        && found.stopped.is_none()
+                        && let Err(error) = seat.take_back(wish)
+                    {
+                        note_failure(&mut report, &seat.prefix, &error);
+                    }
+                    report.add(found);
+                    wall = self.gate.take_wall();
+                    if wall.is_some() {
+                        break;
+                    }
+                }
+                Err(error) => {
+                    note_failure(&mut report, &seat.prefix, &error);
+                    wall = Some(Wall::Broken);
+                }
+            }
+        }
+        // What a poll may not spend is there for pushes: it closes nothing.
+        let is_poll = job.look == Look::Whole && job.trigger != Trigger::Startup;
+        let closes = !(is_poll && matches!(wall, Some(Wall::Spent { .. })));
+        Done {
+            standing: self.standing(job, &report),
+            wall: wall.filter(|_| closes),
+            report,
+        }
+    }
+
+    fn news(&mut self, taken: Taken) -> Taken {
+        let mut news = Taken::default();
+        for path in taken.changed {
+            if self.is_news(&path) {
+                news.changed.insert(path);
+            }
+        }
+        for (path, gone) in taken.removed {
+            if self.is_news(&path) {
+                news.removed.insert(path, gone);
+            }
+        }
+        news
+    }
+
+    fn left(&self) -> Left {
+        let usage = self.seats.first().map(|seat| seat.engine.service().usage());
+        usage.map_or_else(Left::default, |usage| Left {
+            minute: usage.minute_left,
+            day: usage.day_left,
+        })
+    }
+
+    fn remember_head(&mut self, head: &Head) {
+        if self.remembered_head().as_ref() == Some(head) {
+            return;
+        }
+        let Some(seat) = self.seats.first_mut() else {
+            return;
+        };
+        if let Err(error) = seat.remember(head) {
+            tracing::warn!(%error, "where git's HEAD was could not be remembered");
+        }
+    }
+
+    fn remembered_head(&self) -> Option<Head> {
+        let store = self.seats.first()?.engine.store();
+        let text = store.meta(HEAD).ok()??;
+        serde_json::from_str(&text).ok()
+    }
+
+    fn reload(&mut self) -> Result<Settings, String> {
+        let (settings, each) = (self.reload)()?;
+        for (seat, settings) in self.seats.iter_mut().zip(each) {
+            seat.engine.set_settings(settings);
+        }
+        Ok(settings)
+    }
+}
+
+impl<S: Service, D: Disk> Engines<'_, S, D> {
+    /// Tells whether what lies at a path is anything but what the state says.
+    fn is_news(&self, path: &str) -> bool {
+        let Some((seat, below)) = self.seats.iter().find_map(|seat| {
+            let below = path.strip_prefix(&seat.prefix)?;
+            Some((seat, below))
+        }) else {
+            return false;
+        };
+        match below.split_once('/') {
+            Some((folder, file)) => !seat.engine.is_known(folder, file),
+            None => !seat.engine.is_folder_known(below),
+        }
+    }
+}
+
+impl<S: Service, D: Disk> Seat<S, D> {
+    /// Remembers what a person released.
+    fn release(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
+        if wish.approve.is_empty() || wish.dry_run {
+            return Ok(());
+        }
+        let now = engine::Clock::now(&engine::SystemClock);
+        self.engine.store_mut().write(now, |tx| {
+            wish.approve
+                .iter()
+                .try_for_each(|Release { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
+        })?;
+        Ok(())
+    }
+
+    /// A release that was not used up by its cycle is void.
+    fn take_back(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
+        if wish.approve.is_empty() || wish.dry_run {
+            return Ok(());
+        }
+        let now = engine::Clock::now(&engine::SystemClock);
+        self.engine.store_mut().write(now, |tx| {
+            wish.approve.iter().try_for_each(|Release { side, mark }| {
+                tx.take_approval(*side, &mark.to_string(), *mark)
+                    .map(|_was_left| ())
+            })
+        })?;
+        Ok(())
+    }
+
+    fn remember(&mut self, head: &Head) -> anyhow::Result<()> {
+        let text = serde_json::to_string(head)?;
+        let now = engine::Clock::now(&engine::SystemClock);
+        self.engine
+            .store_mut()
+            .write(now, |tx| tx.set_meta(HEAD, &text))?;
+        Ok(())
+    }
+}
+
+/// What a job asks of one workspace; `None`: nothing.
+fn request_for(job: &Job, prefix: &str) -> Option<Request> {
+    let request = match &job.look {
+        Look::Whole => Request {
+            purpose: Purpose::Poll,
+            ..Request::new(Direction::Both)
+        },
+        Look::Mirror => Request::new(Direction::Both),
+        Look::Paths(taken) => Request {
+            scope: scope(taken.paths().iter(), prefix)?,
+            ..Request::new(Direction::Both)
+        },
+        Look::Wish(wish) => return wished(wish, prefix),
+    };
+    Some(guarded(job, request, prefix))
+}
+
+/// What is in motion must not be pushed, and what git removed is held.
+fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
+    let unsettled: BTreeSet<&str> = job
+        .unsettled
+        .iter()
+        .filter_map(|path| path.strip_prefix(prefix))
+        .collect();
+    let direction = if !unsettled.is_empty() && job.look == Look::Whole {
+        Direction::Pull
+    } else {
+        request.direction
+    };
+    Request {
+        direction,
+        git_hold: job.git_hold.clone(),
+        ..request
+    }
+}
+
+fn wished(wish: &CycleWish, prefix: &str) -> Option<Request> {
+    let scope = if wish.scope.is_empty() {
+        Vec::new()
+    } else {
+        scope(wish.scope.iter(), prefix)?
+    };
+    Some(Request {
+        scope,
+        dry_run: wish.dry_run,
+        allow_deletes: wish.allow_deletes,
+        prefer: wish.prefer.map(Into::into),
+        resolve: wish
+            .resolve
+            .iter()
+            .map(|(id, keep)| (*id, (*keep).into()))
+            .collect::<BTreeMap<_, _>>(),
+        ..Request::new(wish.direction.into())
+    })
+}
+
+/// The paths that are in a workspace's folder; `None`: none is.
+fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Vec<String>> {
+    let folder = prefix.trim_end_matches('/');
+    let found: Vec<String> = paths
+        .filter_map(|path| {
+            if !folder.is_empty() && path.trim_end_matches('/') == folder {
+                return Some(".".to_owned());
+            }
+            path.strip_prefix(prefix).map(str::to_owned)
+        })
+        .collect();
+    (!found.is_empty()).then_some(found)
+}
+
+fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
+    tracing::error!("{error:#}");
+    report.outcome = Ending::Failed;
+    report.problems.push(Problem {
+        path: prefix.trim_end_matches('/').to_owned(),
+        id: None,
+        message: format!("{error:#}"),
+    });
+}

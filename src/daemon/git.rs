@@ -1,0 +1,145 @@
+//! What git is doing in the mirror's work tree, read from its own files: git itself is not run.
+//!
+//! Three questions are answered: is an operation under way (then nothing is pushed or written), which branch
+//! is checked out, and did HEAD move other than by commits (then removals are git's doing until a person
+//! says otherwise). Nothing is written. What cannot be read counts as not there: without git all of this is
+//! silent.
+
+use std::{
+    fs,
+    io::{Read as _, Seek as _, SeekFrom},
+    path::{Path, PathBuf},
+};
+
+/// Files and folders that are there while git works, and what it does then.
+const UNDER_WAY: [(&str, &str); 7] = [
+    ("index.lock", "git is changing files"),
+    ("MERGE_HEAD", "a merge is not finished"),
+    ("rebase-merge", "a rebase is not finished"),
+    ("rebase-apply", "a rebase is not finished"),
+    ("CHERRY_PICK_HEAD", "a cherry-pick is not finished"),
+    ("REVERT_HEAD", "a revert is not finished"),
+    ("BISECT_LOG", "a bisection is not finished"),
+];
+
+/// A head file or a line of the reflog is short; more is not read.
+const LIMIT: u64 = 1024 * 1024;
+
+/// Where HEAD is.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct Head {
+    /// The commit, or what stands in its place in a repository without one.
+    pub commit: String,
+    /// How long the log of its moves was.
+    pub log: u64,
+}
+
+/// What git is doing.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sight {
+    /// What is under way, if something is.
+    pub busy: Option<&'static str>,
+    /// The branch that is checked out; `None`: none, or a commit by itself.
+    pub branch: Option<String>,
+    /// Where HEAD is.
+    pub head: Option<Head>,
+}
+
+/// The git folder of a work tree.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Git {
+    /// HEAD, index and what is under way.
+    own: PathBuf,
+    /// Branches; the same but for linked work trees.
+    common: PathBuf,
+}
+
+impl Git {
+    /// Finds the git folder of the work tree that a folder is in: upwards, through the `.git` file of linked
+    /// work trees and submodules (failures row 91).
+    pub fn find(folder: &Path) -> Option<Self> {
+        folder.ancestors().find_map(|above| {
+            let found = above.join(".git");
+            let own = if found.is_dir() {
+                found
+            } else {
+                let text = read(&found)?;
+                above.join(text.strip_prefix("gitdir:")?.trim())
+            };
+            own.join("HEAD").is_file().then(|| {
+                let common = read(&own.join("commondir"))
+                    .map_or_else(|| own.clone(), |text| own.join(text.trim()));
+                Self { own, common }
+            })
+        })
+    }
+
+    /// Looks at it.
+    pub fn sight(&self) -> Sight {
+        let busy = UNDER_WAY
+            .iter()
+            .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
+            .map(|(_, what)| *what);
+        let head = read(&self.own.join("HEAD")).unwrap_or_default();
+        let reference = head.strip_prefix("ref:").map(str::trim);
+        let branch = reference.and_then(|name| name.strip_prefix("refs/heads/"));
+        let commit = match reference {
+            Some(name) => self.commit_of(name).unwrap_or_default(),
+            None => head.trim().to_owned(),
+        };
+        let log = fs::metadata(self.own.join("logs/HEAD")).map_or(0, |found| found.len());
+        Sight {
+            busy,
+            branch: branch.map(str::to_owned),
+            head: Some(Head { commit, log }),
+        }
+    }
+
+    /// Tells whether HEAD went from one place to another other than by commits made here.
+    pub fn moved(&self, before: &Head, now: &Head) -> bool {
+        if before == now || (before.commit == now.commit && !now.commit.is_empty()) {
+            return false;
+        }
+        match self.moves_since(before.log) {
+            Some(lines) => !lines
+                .lines()
+                .all(|line| message(line).is_some_and(|what| what.starts_with("commit"))),
+            None => true,
+        }
+    }
+
+    fn commit_of(&self, name: &str) -> Option<String> {
+        if let Some(commit) = read(&self.common.join(name)) {
+            return Some(commit.trim().to_owned());
+        }
+        let packed = read(&self.common.join("packed-refs"))?;
+        packed.lines().find_map(|line| {
+            let (commit, found) = line.split_once(' ')?;
+            (found == name).then(|| commit.to_owned())
+        })
+    }
+
+    /// The lines that the log of HEAD grew by; `None`: there are none, or it was rewritten.
+    fn moves_since(&self, length: u64) -> Option<String> {
+        let mut file = fs::File::open(self.own.join("logs/HEAD")).ok()?;
+        if file.metadata().ok()?.len() <= length {
+            return None;
+        }
+        file.seek(SeekFrom::Start(length)).ok()?;
+        let mut lines = String::new();
+        file.take(LIMIT).read_to_string(&mut lines).ok()?;
+        Some(lines)
+    }
+}
+
+/// What a line of the reflog says: `old new name <mail> time zone\tmessage`.
+fn message(line: &str) -> Option<&str> {
+    line.split_once('\t').map(|(_, message)| message)
+}
+
+fn read(path: &Path) -> Option<String> {
+    let file = fs::File::open(path).ok()?;
+    let mut text = String::new();
+    file.take(LIMIT).read_to_string(&mut text).ok()?;
+    Some(text)
+}

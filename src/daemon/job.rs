@@ -1,0 +1,265 @@
+//! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
+
+use super::{git::Head, quiet::Taken, reach::Wall, settings::Settings};
+use crate::engine::report::Report;
+use crate::model::{ArticleId, Digest, Side};
+use crate::reconcile::snapshot::{Direction, Keep, OnConflict};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    future::Future,
+};
+
+/// Why a cycle runs.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Trigger {
+    /// The daemon was started.
+    Startup,
+    /// Files were touched.
+    Watch,
+    /// It is time to ask the service.
+    Poll,
+    /// A person or a signal said so.
+    Manual,
+    /// It is not known what was touched.
+    Rescan,
+}
+
+impl Trigger {
+    /// The word for it, in logs and metrics.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Startup => "startup",
+            Self::Watch => "watch",
+            Self::Poll => "poll",
+            Self::Manual => "manual",
+            Self::Rescan => "rescan",
+        }
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// How far a cycle looks.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Look {
+    /// At the whole mirror and the whole workspace: lists once.
+    Whole,
+    /// At the whole mirror, and at the articles that changed in it.
+    Mirror,
+    /// At these paths and their articles.
+    Paths(Taken),
+    /// At what a command says.
+    Wish(CycleWish),
+}
+
+/// A cycle to be run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Job {
+    /// Why.
+    pub trigger: Trigger,
+    /// How far it looks.
+    pub look: Look,
+    /// Paths whose files are in motion or gone for too short a time: present and unknown in this cycle.
+    pub unsettled: BTreeSet<String>,
+    /// Why no removal may be pushed because of git, if so.
+    pub git_hold: Option<String>,
+    /// Where git's HEAD was when the cycle began.
+    pub head: Option<Head>,
+}
+
+/// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push` and `resolve`.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CycleWish {
+    /// Which way changes may go.
+    pub direction: WishDirection,
+    /// Paths relative to the mirror; empty: all.
+    #[serde(default)]
+    pub scope: Vec<String>,
+    /// Only plan.
+    #[serde(default)]
+    pub dry_run: bool,
+    /// Let deletions pass the guards.
+    #[serde(default)]
+    pub allow_deletes: bool,
+    /// The side that wins conflicts.
+    #[serde(default)]
+    pub prefer: Option<WishSide>,
+    /// Conflicts that a person settled.
+    #[serde(default)]
+    pub resolve: BTreeMap<ArticleId, WishKeep>,
+    /// What a person released, to be remembered before the cycle.
+    #[serde(default)]
+    pub approve: Vec<Release>,
+}
+
+/// A held action that a person released.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// The side that it changes.
+    pub side: Side,
+    /// The action's fingerprint.
+    pub mark: Digest,
+}
+
+/// [`Direction`] on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WishDirection {
+    /// `sync`.
+    Both,
+    /// `pull`.
+    Pull,
+    /// `push`.
+    Push,
+}
+
+/// `--prefer` on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WishSide {
+    /// The files win.
+    Local,
+    /// The service wins.
+    Remote,
+}
+
+/// [`Keep`] on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WishKeep {
+    /// The file.
+    Local,
+    /// The service's version.
+    Remote,
+    /// One after the other.
+    Both,
+}
+
+impl CycleWish {
+    /// A whole cycle in a direction.
+    pub fn new(direction: Direction) -> Self {
+        Self {
+            direction: direction.into(),
+            scope: Vec::new(),
+            dry_run: false,
+            allow_deletes: false,
+            prefer: None,
+            resolve: BTreeMap::new(),
+            approve: Vec::new(),
+        }
+    }
+
+    /// Tells whether it does what a poll does.
+    pub fn is_whole(&self) -> bool {
+        self.direction == WishDirection::Both && self.scope.is_empty() && !self.dry_run
+    }
+}
+
+impl From<Direction> for WishDirection {
+    fn from(direction: Direction) -> Self {
+        match direction {
+            Direction::Both => Self::Both,
+            Direction::Pull => Self::Pull,
+            Direction::Push => Self::Push,
+        }
+    }
+}
+
+impl From<WishDirection> for Direction {
+    fn from(direction: WishDirection) -> Self {
+        match direction {
+            WishDirection::Both => Self::Both,
+            WishDirection::Pull => Self::Pull,
+            WishDirection::Push => Self::Push,
+        }
+    }
+}
+
+impl From<WishSide> for OnConflict {
+    fn from(side: WishSide) -> Self {
+        match side {
+            WishSide::Local => Self::Local,
+            WishSide::Remote => Self::Remote,
+        }
+    }
+}
+
+impl From<Keep> for WishKeep {
+    fn from(keep: Keep) -> Self {
+        match keep {
+            Keep::Local => Self::Local,
+            Keep::Remote => Self::Remote,
+            Keep::Both => Self::Both,
+        }
+    }
+}
+
+impl From<WishKeep> for Keep {
+    fn from(keep: WishKeep) -> Self {
+        match keep {
+            WishKeep::Local => Self::Local,
+            WishKeep::Remote => Self::Remote,
+            WishKeep::Both => Self::Both,
+        }
+    }
+}
+
+/// What waits for a person or for recovery.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Standing {
+    /// Conflicts.
+    pub conflicts: usize,
+    /// Deletions that are held.
+    pub held_deletions: usize,
+    /// Steps whose outcome is not known.
+    pub intents: usize,
+}
+
+/// What a cycle came to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Done {
+    /// Its report.
+    pub report: Report,
+    /// What stopped it as a whole, if something did.
+    pub wall: Option<Wall>,
+    /// What is left open.
+    pub standing: Standing,
+}
+
+/// Requests that are left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Left {
+    /// In the rolling minute.
+    pub minute: u32,
+    /// In the rolling day.
+    pub day: u32,
+}
+
+/// Runs cycles, one at a time: the engines in the daemon, a stand-in in tests.
+pub trait Cycle {
+    /// Runs one. It does not fail: what goes wrong is in what it comes to.
+    fn cycle(&mut self, job: &Job) -> impl Future<Output = Done>;
+
+    /// Leaves out the paths that need no cycle: those whose files are what the state says, as after our
+    /// own writes (failures row 79).
+    fn news(&mut self, taken: Taken) -> Taken;
+
+    /// What is left of the budget.
+    fn left(&self) -> Left;
+
+    /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed.
+    fn remember_head(&mut self, head: &Head);
+
+    /// What was remembered.
+    fn remembered_head(&self) -> Option<Head>;
+
+    /// Reads the settings again; what cannot be used is told and changes nothing.
+    fn reload(&mut self) -> Result<Settings, String>;
+}

@@ -1,0 +1,223 @@
+//! When a path that was touched is taken: pure bookkeeping that is told the time.
+//!
+//! Nothing noted is ever forgotten. A changed path is taken when nothing happened to it for the quiet period,
+//! at the latest at the ceiling after its first event, and not before its push interval is over. A removal
+//! waits for its grace time, and is cancelled when the path appears again: editors, checkouts and rebases
+//! remove and write anew. What happens in a folder that waits itself makes the folder wait as well.
+//!
+//! No clock is read here, and no file: what is taken is looked at by others.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// How long paths wait (design, section 8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// How long nothing may have happened to a path.
+    pub quiet_period: Duration,
+    /// How long after its first event a path is taken although it is not quiet.
+    pub ceiling: Duration,
+    /// How long a path must be gone before that counts.
+    pub delete_grace: Duration,
+    /// The shortest time between two pushes of one path.
+    pub push_interval: Duration,
+}
+
+/// What was seen of a path last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Touch {
+    /// It is there, and was written, made or renamed to.
+    Changed,
+    /// It is gone.
+    Removed,
+}
+
+/// What is to be looked at now.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Taken {
+    /// Paths that changed.
+    pub changed: BTreeSet<String>,
+    /// Paths that have been gone for the grace time, with the moment they went.
+    pub removed: BTreeMap<String, Instant>,
+}
+
+impl Taken {
+    /// Tells whether nothing is due.
+    pub fn is_empty(&self) -> bool {
+        self.changed.is_empty() && self.removed.is_empty()
+    }
+
+    /// All paths.
+    pub fn paths(&self) -> BTreeSet<String> {
+        self.changed
+            .iter()
+            .chain(self.removed.keys())
+            .cloned()
+            .collect()
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    touch: Touch,
+    /// When the burst of events began.
+    first: Instant,
+    /// When the last event came.
+    last: Instant,
+    /// When the path went, as long as it is gone.
+    gone: Instant,
+}
+
+/// The paths that wait.
+#[derive(Clone, Debug)]
+pub struct Quiet {
+    pace: Pace,
+    waiting: BTreeMap<String, Waiting>,
+    pushed: BTreeMap<String, Instant>,
+}
+
+impl Quiet {
+    /// Nothing waits.
+    pub fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            waiting: BTreeMap::new(),
+            pushed: BTreeMap::new(),
+        }
+    }
+
+    /// Goes on with other times, as after the settings were read again.
+    pub fn set_pace(&mut self, pace: Pace) {
+        self.pace = pace;
+    }
+
+    /// Notes that something happened to a path.
+    pub fn note(&mut self, path: &str, touch: Touch, now: Instant) {
+        for folder in folders_above(path) {
+            if let Some(above) = self.waiting.get_mut(folder) {
+                above.last = above.last.max(now);
+            }
+        }
+        let quiet = self.pace.quiet_period;
+        self.waiting
+            .entry(path.to_owned())
+            .and_modify(|waiting| {
+                let was_quiet = now.saturating_duration_since(waiting.last) >= quiet;
+                match (waiting.touch, touch) {
+                    // A removal that waited quietly is over: the ceiling counts from its return.
+                    (Touch::Removed, Touch::Changed) if was_quiet => waiting.first = now,
+                    (Touch::Changed, Touch::Removed) => waiting.gone = now,
+                    (Touch::Removed | Touch::Changed, _) => {}
+                }
+                waiting.touch = touch;
+                waiting.last = now;
+            })
+            .or_insert(Waiting {
+                touch,
+                first: now,
+                last: now,
+                gone: now,
+            });
+    }
+
+    /// Notes that a path was pushed: it is not taken again before the push interval is over.
+    pub fn pushed(&mut self, path: &str, now: Instant) {
+        self.pushed.insert(path.to_owned(), now);
+    }
+
+    /// Takes what is due.
+    pub fn due(&mut self, now: Instant) -> Taken {
+        let interval = self.pace.push_interval;
+        self.pushed
+            .retain(|_, at| now.saturating_duration_since(*at) < interval);
+        let due: Vec<String> = self
+            .waiting
+            .iter()
+            .filter(|(path, waiting)| self.deadline(path, waiting) <= now)
+            .map(|(path, _)| path.clone())
+            .collect();
+        let mut taken = Taken::default();
+        for path in due {
+            let Some(waiting) = self.waiting.remove(&path) else {
+                continue;
+            };
+            match waiting.touch {
+                Touch::Changed => {
+                    taken.changed.insert(path);
+                }
+                Touch::Removed => {
+                    taken.removed.insert(path, waiting.gone);
+                }
+            }
+        }
+        taken
+    }
+
+    /// Puts back what was taken and could not be dealt with; what came in since is newer and stays.
+    pub fn put_back(&mut self, taken: Taken, now: Instant) {
+        for path in taken.changed {
+            self.waiting.entry(path).or_insert(Waiting {
+                touch: Touch::Changed,
+                first: now,
+                last: now,
+                gone: now,
+            });
+        }
+        for (path, gone) in taken.removed {
+            self.waiting.entry(path).or_insert(Waiting {
+                touch: Touch::Removed,
+                first: gone,
+                last: gone,
+                gone,
+            });
+        }
+    }
+
+    /// When the next path is due.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.waiting
+            .iter()
+            .map(|(path, waiting)| self.deadline(path, waiting))
+            .min()
+    }
+
+    /// The paths that wait and are not due: their files are in motion, or gone for too short a time.
+    pub fn unsettled(&self, now: Instant) -> BTreeSet<String> {
+        self.waiting
+            .iter()
+            .filter(|(path, waiting)| self.deadline(path, waiting) > now)
+            .map(|(path, _)| path.clone())
+            .collect()
+    }
+
+    /// How many paths wait, and since when the oldest does.
+    pub fn backlog(&self) -> (usize, Option<Instant>) {
+        let oldest = self.waiting.values().map(|waiting| waiting.first).min();
+        (self.waiting.len(), oldest)
+    }
+
+    fn deadline(&self, path: &str, waiting: &Waiting) -> Instant {
+        let quiet = waiting.last + self.pace.quiet_period;
+        match waiting.touch {
+            Touch::Removed => quiet.max(waiting.gone + self.pace.delete_grace),
+            Touch::Changed => {
+                let settled = quiet.min(waiting.first + self.pace.ceiling);
+                match self.pushed.get(path) {
+                    Some(&at) => settled.max(at + self.pace.push_interval),
+                    None => settled,
+                }
+            }
+        }
+    }
+}
+
+/// The folders above a path, nearest last.
+fn folders_above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(at, _)| &path[..at])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+use super::*;
+use proptest::prelude::*;
+
+const PACE: Pace = Pace {
+    quiet_period: Duration::from_millis(200),
+    ceiling: Duration::from_secs(5),
+    delete_grace: Duration::from_mins(1),
+    push_interval: Duration::from_secs(15),
+};
+
+enum Do {
+    Change(&'static str),
+    Remove(&'static str),
+    Pushed(&'static str),
+    /// What is due then: changed paths, and removed ones with a `-`.
+    Due(&'static [&'static str]),
+}
+use Do::{Change, Due, Pushed, Remove};
+
+fn check(name: &str, steps: &[(u64, Do)]) {
+    let start = Instant::now();
+    let mut quiet = Quiet::new(PACE);
+    for (millis, step) in steps {
+        let now = start + Duration::from_millis(*millis);
+        match step {
+            Change(path) => quiet.note(path, Touch::Changed, now),
+            Remove(path) => quiet.note(path, Touch::Removed, now),
+            Pushed(path) => quiet.pushed(path, now),
+            Due(expected) => {
+                let taken = quiet.due(now);
+                let gone = taken.removed.keys().map(|path| format!("-{path}"));
+                let found: Vec<String> = taken.changed.iter().cloned().chain(gone).collect();
+                assert_eq!(found, *expected, "{name}, at {millis} ms");
+            }
+        }
+    }
+}
+
+#[test]
+fn paths_are_taken_when_they_are_quiet() {
+    check(
+        "one save",
+        &[
+            (0, Change("a")),
+            (199, Due(&[])),
+            (200, Due(&["a"])),
+            (9_999, Due(&[])),
+        ],
+    );
+    check(
+        "f071: a slow writer",
+        &[
+            (0, Change("a")),
+            (150, Change("a")),
+            (300, Change("a")),
+            (499, Due(&[])),
+            (500, Due(&["a"])),
+        ],
+    );
+    check(
+        "each path by itself",
+        &[
+            (0, Change("a")),
+            (150, Change("b")),
+            (200, Due(&["a"])),
+            (350, Due(&["b"])),
+        ],
+    );
+}
+
+#[test]
+fn f071_a_path_that_is_never_quiet_is_taken_at_the_ceiling() {
+    let mut steps: Vec<(u64, Do)> = (0..49).map(|i| (i * 100, Change("a"))).collect();
+    steps.push((4_900, Change("a")));
+    steps.push((4_999, Due(&[])));
+    steps.push((5_000, Due(&["a"])));
+    check("ceiling", &steps);
+    // Removing and writing at each save does not move the ceiling.
+    let mut steps: Vec<(u64, Do)> = (0..49)
+        .flat_map(|i| [(i * 100, Remove("a")), (i * 100 + 50, Change("a"))])
+        .collect();
+    steps.push((4_999, Due(&[])));
+    steps.push((5_000, Due(&["a"])));
+    check("ceiling of a path that comes and goes", &steps);
+}
+
+#[test]
+fn f073_a_removal_waits_and_is_cancelled_by_a_return() {
+    check(
+        "gone for good",
+        &[(0, Remove("a")), (59_999, Due(&[])), (60_000, Due(&["-a"]))],
+    );
+    check(
+        "vim: renamed away, made again",
+        &[
+            (0, Remove("a")),
+            (3, Change("a")),
+            (202, Due(&[])),
+            (203, Due(&["a"])),
+            (90_000, Due(&[])),
+        ],
+    );
+    check(
+        "back after 40 seconds: it must be quiet first",
+        &[
+            (0, Remove("a")),
+            (40_000, Change("a")),
+            (40_199, Due(&[])),
+            (40_200, Due(&["a"])),
+        ],
+    );
+    check(
+        "changed, then gone: the grace counts from the removal",
+        &[
+            (0, Change("a")),
+            (100, Remove("a")),
+            (60_099, Due(&[])),
+            (60_100, Due(&["-a"])),
+        ],
+    );
+    check(
+        "told twice that it is gone",
+        &[
+            (0, Remove("a")),
+            (30_000, Remove("a")),
+            (60_000, Due(&["-a"])),
+        ],
+    );
+}
+
+#[test]
+fn f082_an_article_is_pushed_once_per_interval_with_its_last_state() {
+    check(
+        "autosave",
+        &[
+            (0, Change("a")),
+            (200, Due(&["a"])),
+            (200, Pushed("a")),
+            (1_000, Change("a")),
+            (2_000, Change("a")),
+            (2_200, Due(&[])),
+            (15_199, Due(&[])),
+            (15_200, Due(&["a"])),
+        ],
+    );
+    check(
+        "another path is not kept",
+        &[(0, Pushed("a")), (0, Change("b")), (200, Due(&["b"]))],
+    );
+    // A minute of autosave, every second: at most five takes.
+    let start = Instant::now();
+    let mut quiet = Quiet::new(PACE);
+    let mut takes = 0;
+    for tick in 0..700_u64 {
+        let now = start + Duration::from_millis(tick * 100);
+        if tick % 10 == 0 && tick < 600 {
+            quiet.note("a", Touch::Changed, now);
+        }
+        if !quiet.due(now).is_empty() {
+            takes += 1;
+            quiet.pushed("a", now);
+        }
+    }
+    assert_eq!(takes, 5);
+    assert_eq!(quiet.backlog().0, 0, "the last state was taken, too");
+}
+
+#[test]
+fn f076_a_new_folder_waits_for_what_happens_in_it() {
+    check(
+        "500 files are copied",
+        &[
+            (0, Change("new")),
+            (150, Change("new/a")),
+            (300, Change("new/b")),
+            (350, Due(&["new/a"])),
+            (500, Due(&["new", "new/b"])),
+        ],
+    );
+}
+
+#[test]
+fn what_could_not_be_dealt_with_waits_again() {
+    let start = Instant::now();
+    let at = |millis| start + Duration::from_millis(millis);
+    let mut quiet = Quiet::new(PACE);
+    quiet.note("a", Touch::Changed, at(0));
+    quiet.note("b", Touch::Removed, at(0));
+    let taken = quiet.due(at(60_000));
+    assert_eq!(taken.paths().len(), 2);
+    quiet.note("b", Touch::Changed, at(60_100));
+    quiet.put_back(taken, at(61_000));
+    assert_eq!(quiet.next_deadline(), Some(at(60_300)));
+    let again = quiet.due(at(61_200));
+    assert_eq!(
+        again.changed.iter().collect::<Vec<_>>(),
+        ["a", "b"],
+        "the return of b is newer than its removal"
+    );
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    after: u64,
+    path: u8,
+    removed: bool,
+    look: bool,
+    push: bool,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (
+        0..2_000_u64,
+        0..4_u8,
+        any::<bool>(),
+        any::<bool>(),
+        any::<bool>(),
+    )
+        .prop_map(|(after, path, removed, look, push)| Step {
+            after,
+            path,
+            removed,
+            look,
+            push,
+        });
+    prop::collection::vec(step, 1..80)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// No event is forgotten, nothing is taken before it is quiet or at its ceiling, and what is taken
+    /// is the last thing that was seen.
+    #[test]
+    fn every_event_is_taken_once_and_in_time(steps in steps()) {
+        let start = Instant::now();
+        let mut now = start;
+        let mut quiet = Quiet::new(PACE);
+        // By path: the last touch, the first and the last event since it was taken, its last push.
+        let mut open: BTreeMap<String, (Touch, Instant, Instant)> = BTreeMap::new();
+        let mut pushes: BTreeMap<String, Instant> = BTreeMap::new();
+        let mut looks = 0;
+        for step in steps {
+            now += Duration::from_millis(step.after);
+            let path = format!("p{}", step.path);
+            let touch = if step.removed { Touch::Removed } else { Touch::Changed };
+            quiet.note(&path, touch, now);
+            open.entry(path).and_modify(|entry| (entry.0, entry.2) = (touch, now)).or_insert((touch, now, now));
+            if step.look {
+                looks += 1;
+                let taken = quiet.due(now);
+                for path in &taken.changed {
+                    let (touch, first, last) = open.remove(path).expect("it was noted");
+                    prop_assert_eq!(touch, Touch::Changed);
+                    prop_assert!(now >= last + PACE.quiet_period || now >= first + PACE.ceiling);
+                    if let Some(at) = pushes.get(path) {
+                        prop_assert!(now >= *at + PACE.push_interval);
+                    }
+                    if step.push {
+                        quiet.pushed(path, now);
+                        pushes.insert(path.clone(), now);
+                    }
+                }
+                for path in taken.removed.keys() {
+                    let (touch, _, last) = open.remove(path).expect("it was noted");
+                    prop_assert_eq!(touch, Touch::Removed);
+                    prop_assert!(now >= last + PACE.quiet_period);
+                }
+            }
+        }
+        // What is left is due by its deadlines, one after the other, and then nothing is.
+        let mut guard = 0;
+        while let Some(deadline) = quiet.next_deadline() {
+            now = now.max(deadline);
+            let taken = quiet.due(now);
+            prop_assert!(!taken.is_empty(), "a deadline keeps its word");
+            for path in taken.paths() {
+                prop_assert!(open.remove(&path).is_some());
+            }
+            guard += 1;
+            prop_assert!(guard < 200, "after {} looks", looks);
+        }
+        prop_assert!(open.is_empty(), "forgotten: {:?}", open);
+        let latest = PACE.delete_grace + PACE.push_interval;
+        prop_assert!(now <= start + Duration::from_secs(160) + latest);
+    }
+}

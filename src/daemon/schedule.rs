@@ -1,0 +1,366 @@
+//! When the service is polled: pure, told the time by the caller.
+//!
+//! Two clocks are used together. The steady one goes on whatever happens to the time of day; the wall clock
+//! goes on while the machine sleeps. A poll is due when either says so, and only one: after a night's sleep
+//! or a clock set forward there is one poll, not one for each that was missed, and a clock set back stops
+//! nothing (failures rows 104 and 105). The budget stretches the interval: what a poll costs, as often as it
+//! comes, must fit into what pushes leave over (row 109).
+//!
+//! What wakes the loop is somebody else's job (`trigger`); here it is only decided.
+
+use crate::config::Poll;
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use croner::{
+    Cron,
+    parser::{CronParser, Seconds},
+};
+use std::{fmt, time::Duration};
+use tokio::time::Instant;
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// A moment on both clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Moment {
+    /// The time of day; may jump.
+    pub wall: DateTime<Utc>,
+    /// Never jumps, stands still while the machine sleeps.
+    pub steady: Instant,
+}
+
+/// What polls cost, and what there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Spending {
+    /// Requests of the last poll.
+    pub cost: u32,
+    /// Requests allowed in a day.
+    pub per_day: u32,
+    /// Percent of them that polls leave to pushes.
+    pub reserve_for_pushes: u32,
+    /// Requests left in the rolling day.
+    pub day_left: u32,
+}
+
+impl Spending {
+    /// The shortest interval at which polls fit into the day.
+    pub fn least_interval(&self) -> Duration {
+        let reserve = u64::from(self.per_day) * u64::from(self.reserve_for_pushes) / 100;
+        let left = u64::from(self.day_left).saturating_sub(reserve);
+        if left == 0 {
+            return DAY;
+        }
+        let seconds = (u64::from(self.cost.max(1)) * DAY.as_secs()).div_ceil(left);
+        Duration::from_secs(seconds).min(DAY)
+    }
+}
+
+/// A cron line or a time zone that cannot be used.
+#[derive(Debug)]
+pub enum ScheduleError {
+    /// The line.
+    Line {
+        /// As it was written.
+        line: String,
+        /// Why.
+        source: croner::errors::CronError,
+    },
+    /// The zone is not known.
+    Zone(String),
+}
+
+impl fmt::Display for ScheduleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line { line, .. } => write!(f, "read the cron line `poll: {line}`"),
+            Self::Zone(name) => write!(f, "find the time zone `timezone: {name}`"),
+        }
+    }
+}
+
+impl std::error::Error for ScheduleError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Line { source, .. } => Some(source),
+            Self::Zone(_) => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum When {
+    Every(Duration),
+    Cron { pattern: Box<Cron>, zone: Tz },
+}
+
+/// When polls are due.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    when: When,
+    /// When the last poll began.
+    last: Moment,
+}
+
+impl Schedule {
+    /// Reads `poll:` and `timezone:`. The first poll counts as made at `now`: the start itself is one.
+    pub fn new(poll: &Poll, timezone: &str, now: Moment) -> Result<Self, ScheduleError> {
+        let when = match poll {
+            Poll::Every(period) => When::Every(*period),
+            Poll::Cron(line) => When::Cron {
+                pattern: Box::new(parse(line)?),
+                zone: timezone
+                    .parse()
+                    .map_err(|_| ScheduleError::Zone(timezone.to_owned()))?,
+            },
+        };
+        Ok(Self { when, last: now })
+    }
+
+    /// Goes on with other settings; what was polled stays polled.
+    pub fn replace(&mut self, other: Self) {
+        self.when = other.when;
+    }
+
+    /// Notes that a poll begins.
+    pub fn polled(&mut self, now: Moment) {
+        self.last = now;
+    }
+
+    /// Takes note of the time: a clock that was set back must not silence a cron line until it caught up.
+    pub fn observe(&mut self, now: Moment) {
+        if now.wall < self.last.wall {
+            self.last.wall = now.wall;
+        }
+    }
+
+    /// How long until the next poll, when polls may come no closer than `least`. Zero: it is due.
+    pub fn wait(&self, now: Moment, least: Duration) -> Duration {
+        let steady = now.steady.saturating_duration_since(self.last.steady);
+        let wall = (now.wall - self.last.wall).to_std().unwrap_or_default();
+        let elapsed = steady.max(wall);
+        let stretched = least.saturating_sub(elapsed);
+        match &self.when {
+            When::Every(period) => period.saturating_sub(elapsed).max(stretched),
+            When::Cron { pattern, zone } => {
+                let before = self.last.wall.with_timezone(zone);
+                match pattern.find_next_occurrence(&before, false) {
+                    Ok(next) => {
+                        let until = next.with_timezone(&Utc) - now.wall;
+                        until.to_std().unwrap_or_default().max(stretched)
+                    }
+                    // A line such as 30 February never comes.
+                    Err(_) => DAY,
+                }
+            }
+        }
+    }
+
+    /// The next poll by the time of day.
+    pub fn next(&self, now: Moment, least: Duration) -> DateTime<Utc> {
+        now.wall + self.wait(now, least)
+    }
+
+    /// The time between two polls: the effective interval that `status` shows and health goes by.
+    pub fn interval(&self, now: Moment, least: Duration) -> Duration {
+        match &self.when {
+            When::Every(period) => (*period).max(least),
+            When::Cron { pattern, zone } => {
+                let local = now.wall.with_timezone(zone);
+                let mut runs = pattern.iter_after(local).take(2);
+                match (runs.next(), runs.next()) {
+                    (Some(one), Some(two)) => (two - one).to_std().unwrap_or_default().max(least),
+                    _ => DAY,
+                }
+            }
+        }
+    }
+}
+
+/// Reads a cron line of five or six fields, as the trigger's library would.
+fn parse(line: &str) -> Result<Cron, ScheduleError> {
+    let six = if line.split_ascii_whitespace().count() == 5 {
+        format!("0 {line}")
+    } else {
+        line.to_owned()
+    };
+    CronParser::builder()
+        .seconds(Seconds::Required)
+        .dom_and_dow(true)
+        .build()
+        .parse(&six)
+        .map_err(|source| ScheduleError::Line {
+            line: line.to_owned(),
+            source,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> DateTime<Utc> {
+        text.parse().expect("a time")
+    }
+
+    fn every(seconds: u64) -> Poll {
+        Poll::Every(Duration::from_secs(seconds))
+    }
+
+    fn moment(wall: &str, steady: Instant) -> Moment {
+        Moment {
+            wall: at(wall),
+            steady,
+        }
+    }
+
+    fn cron(line: &str, zone: &str, last: &str) -> Schedule {
+        let now = moment(last, Instant::now());
+        Schedule::new(&Poll::Cron(line.to_owned()), zone, now).expect("a schedule")
+    }
+
+    /// The polls between two times, looked for every `tick`, as the loop does.
+    fn polls(mut schedule: Schedule, from: &str, until: &str, tick: u64) -> Vec<String> {
+        let mut now = Moment {
+            wall: at(from),
+            steady: Instant::now(),
+        };
+        let mut found = Vec::new();
+        while now.wall <= at(until) {
+            schedule.observe(now);
+            if schedule.wait(now, Duration::ZERO).is_zero() {
+                schedule.polled(now);
+                found.push(now.wall.format("%dT%H:%M:%S").to_string());
+            }
+            now.wall += Duration::from_secs(tick);
+            now.steady += Duration::from_secs(tick);
+        }
+        found
+    }
+
+    #[test]
+    fn durations_and_cron_lines_come_when_they_say() {
+        let begin = "2026-11-20T09:00:00Z";
+        let schedule = |poll: &Poll| {
+            Schedule::new(poll, "UTC", moment(begin, Instant::now())).expect("a schedule")
+        };
+        assert_eq!(
+            polls(schedule(&every(300)), begin, "2026-11-20T09:11:00Z", 1),
+            ["20T09:05:00", "20T09:10:00"]
+        );
+        assert_eq!(
+            polls(schedule(&every(20)), begin, "2026-11-20T09:01:00Z", 1),
+            ["20T09:00:20", "20T09:00:40", "20T09:01:00"]
+        );
+        let line = Poll::Cron("*/10 8-18 * * 1-5".to_owned());
+        assert_eq!(
+            polls(schedule(&line), begin, "2026-11-20T09:25:00Z", 1),
+            ["20T09:10:00", "20T09:20:00"]
+        );
+        let six = Poll::Cron("*/30 * * * * *".to_owned());
+        assert_eq!(
+            polls(schedule(&six), begin, "2026-11-20T09:01:00Z", 1),
+            ["20T09:00:30", "20T09:01:00"]
+        );
+    }
+
+    #[test]
+    fn cron_lines_go_by_the_zone_and_survive_its_jumps() {
+        // Berlin, spring: 02:30 does not exist on the 29th, and comes at 03:00 (01:00 UTC).
+        let spring = cron("30 2 * * *", "Europe/Berlin", "2026-03-27T12:00:00Z");
+        assert_eq!(
+            polls(spring, "2026-03-27T12:00:00Z", "2026-03-30T12:00:00Z", 60),
+            ["28T01:30:00", "29T01:00:00", "30T00:30:00"]
+        );
+        // Autumn: 02:30 comes twice on the 25th, and is one poll.
+        let autumn = cron("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00:00Z");
+        let found = polls(autumn, "2026-10-24T12:00:00Z", "2026-10-26T12:00:00Z", 60);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!(found[1], "26T01:30:00");
+    }
+
+    #[test]
+    fn f105_a_night_of_sleep_is_one_poll() {
+        for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
+            let start = Instant::now();
+            let begin = moment("2026-11-20T22:00:00Z", start);
+            let mut schedule = Schedule::new(&poll, "UTC", begin).expect("a schedule");
+            // The wall clock went on for nine hours, the steady one for a second.
+            let morning = moment("2026-11-21T07:00:02Z", start + Duration::from_secs(1));
+            schedule.observe(morning);
+            assert!(schedule.wait(morning, Duration::ZERO).is_zero(), "{poll:?}");
+            schedule.polled(morning);
+            assert!(
+                schedule.wait(morning, Duration::ZERO) > Duration::from_mins(4),
+                "{poll:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn f104_a_clock_set_back_stops_nothing() {
+        for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
+            let start = Instant::now();
+            let begin = moment("2026-11-20T22:00:00Z", start);
+            let mut schedule = Schedule::new(&poll, "UTC", begin).expect("a schedule");
+            let mut polled = 0;
+            for second in 0..3600_u64 {
+                let now = Moment {
+                    wall: at("2026-11-13T22:00:00Z") + Duration::from_secs(second),
+                    steady: start + Duration::from_secs(second),
+                };
+                schedule.observe(now);
+                if schedule.wait(now, Duration::ZERO).is_zero() {
+                    schedule.polled(now);
+                    polled += 1;
+                }
+            }
+            assert!((11..=12).contains(&polled), "{poll:?}: {polled}");
+        }
+    }
+
+    #[test]
+    fn f109_the_budget_stretches_the_interval() {
+        let spending = |cost, day_left| Spending {
+            cost,
+            per_day: 1440,
+            reserve_for_pushes: 20,
+            day_left,
+        };
+        for (cost, left, seconds) in [
+            (0, 1440, 75),
+            (1, 1440, 75),
+            (11, 1440, 825),
+            (1, 288 + 96, 900),
+            (1, 288, 86_400),
+            (1, 0, 86_400),
+            (5_000, 1440, 86_400),
+        ] {
+            assert_eq!(
+                spending(cost, left).least_interval().as_secs(),
+                seconds,
+                "{cost} requests a poll, {left} left"
+            );
+        }
+        let now = moment("2026-11-20T22:00:00Z", Instant::now());
+        let least = spending(11, 1440).least_interval();
+        for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
+            let schedule = Schedule::new(&poll, "UTC", now).expect("a schedule");
+            assert_eq!(schedule.wait(now, least).as_secs(), 825);
+            assert_eq!(schedule.interval(now, least).as_secs(), 825);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_a_schedule_is_told() {
+        let now = moment("2026-11-20T22:00:00Z", Instant::now());
+        let bad = Schedule::new(&Poll::Cron("61 * * * *".to_owned()), "UTC", now);
+        assert!(matches!(bad, Err(ScheduleError::Line { .. })));
+        let bad = Schedule::new(&Poll::Cron("1 * * * *".to_owned()), "Mars/Base", now);
+        assert_eq!(
+            bad.expect_err("no zone").to_string(),
+            "find the time zone `timezone: Mars/Base`"
+        );
+        let never = cron("0 0 30 2 *", "UTC", "2026-11-20T22:00:00Z");
+        assert_eq!(never.wait(now, Duration::ZERO), DAY);
+    }
+}

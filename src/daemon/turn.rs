@@ -1,0 +1,387 @@
+//! The loop: takes events, runs one cycle at a time, goes on taking events meanwhile.
+//!
+//! What to do is the desk's decision; here is only the waiting. A stop closes the valve, so that the request
+//! in flight is the last one, and the cycle ends by itself; one that does not is left where it is, which is
+//! what a crash would do, and the next start puts it right. A second stop waits for nothing.
+
+use super::{
+    Event,
+    control::{Ear, Refusal, Wished, Word},
+    desk::{Desk, Next, is_push},
+    git::{Git, Sight},
+    job::{Cycle, Done, Job, Look},
+    reach::Turn,
+    schedule::{Moment, Schedule},
+    settings::Settings,
+    supervisor::Supervisor,
+};
+use crate::{engine::report::Ending, web::board::Board};
+use chrono::{DateTime, Utc};
+use std::{pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    sync::mpsc::Receiver,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long the request in flight may take after a stop (failures row 9: a container has ten seconds).
+pub const GRACE: Duration = Duration::from_secs(8);
+
+/// How the loop ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// It was told to stop, and finished what was in flight.
+    Stopped,
+    /// It was told to stop, and left what was in flight.
+    GaveUp,
+    /// It was told twice.
+    AtOnce,
+    /// Nobody is left who could tell it anything.
+    Alone,
+}
+
+/// Tells the time of day.
+pub type WallClock = Box<dyn Fn() -> DateTime<Utc> + Send>;
+
+/// The loop and what it owns.
+pub struct Loop<C> {
+    cycle: C,
+    front: Front,
+}
+
+/// All but the cycles: what goes on while one runs.
+struct Front {
+    desk: Desk,
+    settings: Settings,
+    board: Arc<Board>,
+    ear: Ear,
+    git: Option<Git>,
+    supervisor: Supervisor,
+    wall: WallClock,
+    /// Closes the valve.
+    stop: CancellationToken,
+    stops: u32,
+    reload: bool,
+}
+
+/// What the loop is given.
+pub struct Parts<C> {
+    /// Runs the cycles.
+    pub cycle: C,
+    /// What waits.
+    pub desk: Desk,
+    /// The settings.
+    pub settings: Settings,
+    /// Where it is shown how it goes.
+    pub board: Arc<Board>,
+    /// Takes progress to whoever waits for it.
+    pub ear: Ear,
+    /// The work tree's git folder, if the mirror is in one.
+    pub git: Option<Git>,
+    /// The time of day.
+    pub wall: WallClock,
+    /// Cancelled when no further request may begin.
+    pub stop: CancellationToken,
+}
+
+impl<C: Cycle> Loop<C> {
+    /// Puts a loop together.
+    pub fn new(parts: Parts<C>) -> Self {
+        Self {
+            cycle: parts.cycle,
+            front: Front {
+                desk: parts.desk,
+                settings: parts.settings,
+                board: parts.board,
+                ear: parts.ear,
+                git: parts.git,
+                supervisor: Supervisor::find(),
+                wall: parts.wall,
+                stop: parts.stop,
+                stops: 0,
+                reload: false,
+            },
+        }
+    }
+
+    /// Runs until it is stopped.
+    pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
+        self.front.supervisor.ready();
+        let ended = loop {
+            if self.front.stops > 0 {
+                break Ended::Stopped;
+            }
+            if std::mem::take(&mut self.front.reload) {
+                self.reload();
+            }
+            self.look_at_git();
+            self.front.refuse();
+            let now = self.front.now();
+            if let Some(next) = self.front.desk.next(now, |taken| self.cycle.news(taken)) {
+                match self.work(next, &mut events).await {
+                    Some(ended) => break ended,
+                    None => continue,
+                }
+            }
+            self.front.show();
+            let deadline = self
+                .front
+                .desk
+                .next_deadline()
+                .filter(|at| *at > now.steady);
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = until(deadline) => continue,
+            };
+            let Some(event) = event else {
+                break Ended::Alone;
+            };
+            self.take(event);
+            // What came along with it is taken in the same turn.
+            while let Ok(event) = events.try_recv() {
+                self.take(event);
+            }
+        };
+        self.front.supervisor.stopping();
+        ended
+    }
+
+    fn take(&mut self, event: Event) {
+        let is_tick = matches!(event, Event::Tick);
+        self.front.take(event);
+        if is_tick {
+            let now = self.front.now();
+            self.front.desk.tick(now, || self.cycle.left());
+        }
+    }
+
+    /// Runs one cycle, and takes events meanwhile. `Some`: the loop is over.
+    async fn work(&mut self, next: Next, events: &mut Receiver<Event>) -> Option<Ended> {
+        let Next { job, wished } = next;
+        let front = &mut self.front;
+        front.ear.turn_to(wished.as_ref());
+        front.begin(&job);
+        let started = Instant::now();
+        let mut give_up = None;
+        let outcome = {
+            let mut cycle = pin!(self.cycle.cycle(&job));
+            loop {
+                tokio::select! {
+                    biased;
+                    done = &mut cycle => break Ok(done),
+                    () = until(give_up) => break Err(Ended::GaveUp),
+                    event = events.recv() => match event {
+                        Some(event) => front.take(event),
+                        None => break Err(Ended::Alone),
+                    },
+                }
+                if front.stops > 1 {
+                    break Err(Ended::AtOnce);
+                }
+                if front.stops == 1 && give_up.is_none() {
+                    give_up = Some(Instant::now() + GRACE);
+                }
+            }
+        };
+        front.ear.turn_to(None);
+        match outcome {
+            Ok(done) => {
+                self.finish(job, wished, done, started);
+                None
+            }
+            Err(ended) => Some(ended),
+        }
+    }
+
+    fn finish(&mut self, job: Job, wished: Option<Wished>, done: Done, started: Instant) {
+        let now = self.front.now();
+        self.front.record(&job, &done, started);
+        let agreed = self.front.desk.agreed_head(&job, &done, now.steady);
+        let turn = self.front.desk.settle(job, &done, now);
+        match turn {
+            Some(Turn::Down(wall)) => tracing::warn!("{wall}; trying again now and then"),
+            Some(Turn::Up(after)) => {
+                let after = humantime::format_duration(Duration::from_secs(after.as_secs()));
+                tracing::warn!("all is well again, after {after}");
+            }
+            None => {}
+        }
+        if let Some(head) = agreed {
+            self.cycle.remember_head(&head);
+        }
+        if let Some(wished) = wished {
+            wished.answer(Word::Report(Box::new(done.report)));
+        }
+    }
+
+    fn look_at_git(&mut self) {
+        let Some(git) = &self.front.git else {
+            return;
+        };
+        let sight = git.sight();
+        let moved = match (self.cycle.remembered_head(), &sight.head) {
+            (Some(before), Some(now)) => git.moved(&before, now),
+            (None, _) | (_, None) => false,
+        };
+        self.front.git(sight, moved);
+    }
+
+    fn reload(&mut self) {
+        let fresh = self.cycle.reload().and_then(|settings| {
+            let now = self.front.now();
+            let schedule = Schedule::new(&settings.poll, &settings.timezone, now)
+                .map_err(|error| format!("failed to {error}"))?;
+            Ok((settings, schedule))
+        });
+        match fresh {
+            Ok((settings, schedule)) => {
+                tracing::warn!("the settings were read again");
+                self.front.desk.resettle(settings.clone(), schedule);
+                self.front.settings = settings;
+            }
+            Err(why) => tracing::error!("the settings stay as they were: {why}"),
+        }
+    }
+}
+
+impl Front {
+    fn now(&self) -> Moment {
+        Moment {
+            wall: (self.wall)(),
+            steady: Instant::now(),
+        }
+    }
+
+    fn take(&mut self, event: Event) {
+        let now = Instant::now();
+        self.supervisor.alive(now.into_std());
+        self.board.show(|seen| seen.beat = now);
+        match event {
+            Event::Touched { path, touch } => {
+                tracing::trace!(path, ?touch, "touched");
+                self.desk.touched(&path, touch, now);
+            }
+            Event::Doubt(cause) => {
+                tracing::info!(%cause, "everything is looked at");
+                self.board.metrics.rescan(cause.word());
+                self.desk.doubt(cause, now);
+            }
+            Event::Watching(mode) => {
+                tracing::info!(by = %mode, "watching");
+                self.board.show(|seen| seen.watching = mode.to_string());
+                self.desk.watching();
+            }
+            Event::Tick => {}
+            Event::Wish(wished) => self.desk.wish(wished),
+            Event::SyncNow => self.desk.sync_now(),
+            Event::Reload => self.reload = true,
+            Event::Stop => {
+                self.stops += 1;
+                self.stop.cancel();
+                self.supervisor.stopping();
+            }
+        }
+    }
+
+    fn git(&mut self, sight: Sight, moved: bool) {
+        let before = self.desk.paused();
+        self.desk.git(sight, moved);
+        let after = self.desk.paused();
+        if before != after {
+            let why = after.as_deref().unwrap_or("going on");
+            tracing::info!("{why}");
+        }
+    }
+
+    /// Tells those who wait for something that cannot be done now.
+    fn refuse(&mut self) {
+        while let Some((wished, why)) = self.desk.refused() {
+            wished.answer(Word::Failed(Refusal {
+                code: 5,
+                message: why,
+                help:
+                    "finish what git is doing, or check out the branch; --dry-run shows what would \
+                       be done"
+                        .to_owned(),
+            }));
+        }
+    }
+
+    fn begin(&mut self, job: &Job) {
+        tracing::debug!(trigger = %job.trigger, "a cycle begins");
+        self.show();
+        let now = Instant::now();
+        self.board.show(|seen| {
+            seen.busy = true;
+            seen.progress = now;
+        });
+    }
+
+    fn record(&mut self, job: &Job, done: &Done, started: Instant) {
+        let now = self.now();
+        let took = now.steady.saturating_duration_since(started);
+        self.board.metrics.cycle(job.trigger.word(), took);
+        let whole = match &job.look {
+            Look::Whole => true,
+            Look::Wish(wish) => wish.is_whole(),
+            Look::Mirror | Look::Paths(_) => false,
+        };
+        let outcome = done.report.outcome;
+        let good = done.wall.is_none() && outcome != Ending::Failed;
+        let pushed = done.report.actions.iter().any(is_push);
+        let (standing, budget) = (done.standing, done.report.budget);
+        self.board.show(|seen| {
+            seen.busy = false;
+            seen.budget = budget;
+            seen.conflicts = standing.conflicts;
+            seen.held_deletions = standing.held_deletions;
+            seen.intents = standing.intents;
+            if whole && good {
+                seen.ready = true;
+                seen.last_poll = Some((now.wall, now.steady));
+            }
+            if pushed {
+                seen.last_push = Some(now.steady);
+            }
+        });
+        for problem in &done.report.problems {
+            tracing::debug!(path = problem.path, "{}", problem.message);
+        }
+        tracing::info!(
+            trigger = %job.trigger,
+            ?outcome,
+            actions = done.report.actions.len(),
+            problems = done.report.problems.len(),
+            requests = done.report.requests.total,
+            ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+            "a cycle is done"
+        );
+    }
+
+    fn show(&mut self) {
+        let now = self.now();
+        let shown = self.desk.shown(now);
+        let line = match (&shown.paused, &shown.in_the_way) {
+            (Some(why), _) | (None, Some(why)) => why.clone(),
+            (None, None) => format!("next poll at {}", shown.next_poll.format("%H:%M:%S UTC")),
+        };
+        self.supervisor.status(&line);
+        self.supervisor.alive(now.steady.into_std());
+        self.board.show(|seen| {
+            seen.beat = now.steady;
+            seen.next_poll = Some(shown.next_poll);
+            seen.interval = shown.interval;
+            seen.pending = shown.pending;
+            seen.oldest = shown.oldest;
+            seen.paused = shown.paused;
+            seen.in_the_way = shown.in_the_way;
+        });
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

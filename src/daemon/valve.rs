@@ -1,0 +1,216 @@
+//! A service that can be shut: after a stop no further request begins, and those that read end at once.
+//!
+//! A request that changes the service is let finish, so that its outcome is recorded. On the way everything
+//! is counted, and what stops a cycle as a whole is kept for the loop.
+
+use super::reach::Wall;
+use crate::{
+    model::{ArticleId, CategoryId, WorkspaceId},
+    service::{
+        Answer, ArticlePatch, CategoryPatch, ErrorKind, ListEnd, ListRequest, Listed, NewArticle,
+        NewCategory, Purpose, RemoteArticle, RemoteCategory, Service, ServiceError, ServiceRead,
+        ServiceWrite, Usage, Workspace,
+    },
+    web::board::Board,
+};
+use std::{
+    future::Future,
+    sync::{Arc, Mutex, PoisonError},
+};
+use tokio_util::sync::CancellationToken;
+
+/// What all valves of a daemon share.
+#[derive(Clone, Debug)]
+pub struct Gate {
+    stop: CancellationToken,
+    board: Arc<Board>,
+    wall: Arc<Mutex<Option<Wall>>>,
+}
+
+impl Gate {
+    /// A gate that is shut when `stop` is cancelled.
+    pub fn new(stop: CancellationToken, board: Arc<Board>) -> Self {
+        Self {
+            stop,
+            board,
+            wall: Arc::default(),
+        }
+    }
+
+    /// What the last request met that would stop every other one, if it did. Forgets it.
+    pub fn take_wall(&self) -> Option<Wall> {
+        self.wall
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    fn note(&self, wall: Option<Wall>) {
+        *self.wall.lock().unwrap_or_else(PoisonError::into_inner) = wall;
+    }
+
+    fn closed(method: &'static str) -> ServiceError {
+        ServiceError {
+            kind: ErrorKind::Unavailable,
+            method,
+            path: String::new(),
+            status: None,
+            message: "not sent: the daemon stops".to_owned(),
+            answer_lost: false,
+            source: None,
+        }
+    }
+}
+
+/// A service behind a gate.
+#[derive(Debug)]
+pub struct Valve<S> {
+    inner: S,
+    gate: Gate,
+}
+
+impl<S: Service> Valve<S> {
+    /// Puts a service behind a gate.
+    pub fn new(inner: S, gate: Gate) -> Self {
+        Self { inner, gate }
+    }
+
+    async fn read<T>(
+        &self,
+        method: &'static str,
+        request: impl Future<Output = Answer<T>> + Send,
+    ) -> Answer<T> {
+        if self.gate.stop.is_cancelled() {
+            return Err(Gate::closed(method));
+        }
+        let before = self.inner.usage();
+        tokio::select! {
+            biased;
+            answer = request => self.count(method, before, answer),
+            () = self.gate.stop.cancelled() => Err(Gate::closed(method)),
+        }
+    }
+
+    async fn write<T>(
+        &self,
+        method: &'static str,
+        request: impl Future<Output = Answer<T>> + Send,
+    ) -> Answer<T> {
+        if self.gate.stop.is_cancelled() {
+            return Err(Gate::closed(method));
+        }
+        let before = self.inner.usage();
+        let answer = request.await;
+        self.count(method, before, answer)
+    }
+
+    fn count<T>(&self, method: &'static str, before: Usage, answer: Answer<T>) -> Answer<T> {
+        let after = self.inner.usage();
+        let good = if method == "POST" { 201 } else { 200 };
+        let sent = [
+            ("GET", after.get.saturating_sub(before.get)),
+            ("POST", after.post.saturating_sub(before.post)),
+            ("PUT", after.put.saturating_sub(before.put)),
+            ("DELETE", after.delete.saturating_sub(before.delete)),
+        ];
+        let status = match &answer {
+            Ok(_) => Some(good),
+            Err(error) => error.status,
+        };
+        for (method, number) in sent.into_iter().filter(|(_, number)| *number > 0) {
+            self.gate.board.metrics.requests(method, status, number);
+        }
+        self.gate.note(match &answer {
+            Ok(_) => None,
+            Err(error) => wall_of(&error.kind),
+        });
+        answer
+    }
+}
+
+/// What a failure is to all further requests.
+pub fn wall_of(kind: &ErrorKind) -> Option<Wall> {
+    match kind {
+        ErrorKind::Unauthorized => Some(Wall::SignedOut),
+        ErrorKind::RateLimited { retry_after } => Some(Wall::Spent { wait: *retry_after }),
+        ErrorKind::BudgetSpent { free_in } => Some(Wall::Spent {
+            wait: Some(*free_in),
+        }),
+        ErrorKind::Unavailable => Some(Wall::Unreachable),
+        ErrorKind::Forbidden
+        | ErrorKind::NotFound
+        | ErrorKind::Refused
+        | ErrorKind::Unreadable
+        | ErrorKind::NoEndpoint
+        | ErrorKind::TooLarge => None,
+    }
+}
+
+impl<S: Service> ServiceRead for Valve<S> {
+    async fn workspaces(&self) -> Answer<Vec<Workspace>> {
+        self.read("GET", self.inner.workspaces()).await
+    }
+
+    async fn workspace(&self, id: WorkspaceId) -> Answer<Workspace> {
+        self.read("GET", self.inner.workspace(id)).await
+    }
+
+    async fn category(
+        &self,
+        id: CategoryId,
+        purpose: Purpose,
+    ) -> Answer<(RemoteCategory, Vec<Listed>)> {
+        self.read("GET", self.inner.category(id, purpose)).await
+    }
+
+    async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.read("GET", self.inner.article(id, purpose)).await
+    }
+
+    async fn list(
+        &self,
+        request: &ListRequest,
+        sink: &mut (dyn FnMut(Listed) + Send),
+    ) -> Answer<ListEnd> {
+        self.read("GET", self.inner.list(request, sink)).await
+    }
+}
+
+impl<S: Service> ServiceWrite for Valve<S> {
+    async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
+        self.write("POST", self.inner.create_article(new)).await
+    }
+
+    async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
+        self.write("PUT", self.inner.update_article(id, patch))
+            .await
+    }
+
+    async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        // It changes nothing, so that nothing is lost with its answer.
+        self.read("PUT", self.inner.probe(id, purpose)).await
+    }
+
+    async fn delete_article(&self, id: ArticleId) -> Answer<()> {
+        self.write("DELETE", self.inner.delete_article(id)).await
+    }
+
+    async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
+        self.write("POST", self.inner.create_category(new)).await
+    }
+
+    async fn update_category(
+        &self,
+        id: CategoryId,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        self.write("PUT", self.inner.update_category(id, patch))
+            .await
+    }
+}
+
+impl<S: Service> Service for Valve<S> {
+    fn usage(&self) -> Usage {
+        self.inner.usage()
+    }
+}

@@ -1,0 +1,148 @@
+//! Looking through the files where no events come: stamps before against stamps now.
+
+use super::{Root, names};
+use crate::{
+    daemon::quiet::Touch,
+    mirror::disk::{At, Disk as _, Kind, RealDisk},
+    model::Stamp,
+};
+use std::collections::BTreeMap;
+
+/// The stamps of all files that count.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Stamps {
+    files: BTreeMap<String, Stamp>,
+    /// Whether something could not be read: then nothing is missing.
+    unsure: bool,
+}
+
+impl Stamps {
+    /// Looks at all files.
+    pub(super) fn take(roots: &[Root]) -> Self {
+        let mut stamps = Self::default();
+        for root in roots {
+            if stamps.take_root(root).is_none() {
+                stamps.unsure = true;
+            }
+        }
+        stamps
+    }
+
+    fn take_root(&mut self, root: &Root) -> Option<()> {
+        let disk = RealDisk::open(&root.path).ok()?;
+        for folder in disk.list(At::Root).ok()?.entries {
+            if folder.kind != Kind::Folder || folder.name.starts_with(['.', '_']) {
+                continue;
+            }
+            let Ok(listing) = disk.list(At::Folder(&folder.name)) else {
+                self.unsure = true;
+                continue;
+            };
+            for entry in listing.entries {
+                if let Some((name, _)) = names::counts(&entry.name, Touch::Changed) {
+                    // A conflict's copy counts for its article; its stamp is kept under its own name.
+                    let own = format!("{}{}/{}", root.prefix, folder.name, entry.name);
+                    let about = format!("{}{}/{name}", root.prefix, folder.name);
+                    self.files.insert(own, entry.stamp);
+                    self.files.entry(about).or_default();
+                }
+            }
+        }
+        Some(())
+    }
+
+    /// What was touched since.
+    pub(super) fn touched(&self, before: &Self) -> Vec<(String, Touch)> {
+        let mut found = BTreeMap::new();
+        for (path, stamp) in &self.files {
+            if before.files.get(path) != Some(stamp) {
+                found.extend(about(path, Touch::Changed));
+            }
+        }
+        let gone = before
+            .files
+            .keys()
+            .filter(|path| !self.unsure && !self.files.contains_key(*path));
+        for path in gone {
+            let Some((path, touch)) = about(path, Touch::Removed) else {
+                continue;
+            };
+            found.entry(path).or_insert(touch);
+        }
+        found.into_iter().collect()
+    }
+
+    /// Keeps what this look could not see.
+    pub(super) fn keep(&mut self, before: Self) {
+        if self.unsure {
+            for (path, stamp) in before.files {
+                self.files.entry(path).or_insert(stamp);
+            }
+            self.unsure = false;
+        }
+    }
+}
+
+fn about(path: &str, touch: Touch) -> Option<(String, Touch)> {
+    let (folder, name) = path.rsplit_once('/')?;
+    let (name, touch) = names::counts(name, touch)?;
+    Some((format!("{folder}/{name}"), touch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stamps(files: &[(&str, u64)]) -> Stamps {
+        Stamps {
+            files: files
+                .iter()
+                .map(|(path, size)| {
+                    let stamp = Stamp {
+                        size: *size,
+                        ..Stamp::default()
+                    };
+                    ((*path).to_owned(), stamp)
+                })
+                .collect(),
+            unsure: false,
+        }
+    }
+
+    fn check(before: &[(&str, u64)], now: &[(&str, u64)], expected: &[(&str, Touch)]) {
+        let found = stamps(now).touched(&stamps(before));
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(path, touch)| ((*path).to_owned(), *touch))
+            .collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn f078_two_looks_show_what_was_touched() {
+        let both = [("a/x.html", 1), ("a/y.html", 1)];
+        check(&both, &both, &[]);
+        check(
+            &both,
+            &[("a/x.html", 2), ("a/y.html", 1)],
+            &[("a/x.html", Touch::Changed)],
+        );
+        check(&both, &both[..1], &[("a/y.html", Touch::Removed)]);
+        check(&both[..1], &both, &[("a/y.html", Touch::Changed)]);
+        check(
+            &[("a/x.conflict.html", 1), ("a/x.html", 1)],
+            &[("a/x.html", 1)],
+            &[("a/x.html", Touch::Changed)],
+        );
+    }
+
+    #[test]
+    fn f097_what_cannot_be_read_is_not_gone() {
+        let before = stamps(&[("a/x.html", 1), ("b/y.html", 1)]);
+        let mut now = stamps(&[("a/x.html", 1)]);
+        now.unsure = true;
+        assert_eq!(now.touched(&before), []);
+        now.keep(before.clone());
+        assert_eq!(stamps(&[("a/x.html", 1)]).touched(&now).len(), 1);
+    }
+}

@@ -1,0 +1,269 @@
+//! What an event of the system says about the mirror: pure but for the question whether a name is a folder.
+
+use super::Root;
+use crate::{
+    daemon::quiet::Touch,
+    mirror::layout::IGNORE_FILE,
+    model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name},
+};
+use notify::{
+    EventKind,
+    event::{ModifyKind, RemoveKind, RenameMode},
+};
+use std::path::Path;
+
+/// What an event means for the mirror.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Meaning {
+    /// A path was touched.
+    Touched(String, Touch),
+    /// A folder in a root came: it must be watched, and all in it be looked at.
+    FolderCame {
+        /// Where it is.
+        root: usize,
+        /// Its name.
+        name: String,
+    },
+    /// A folder in a root went.
+    FolderWent {
+        /// Where it was.
+        root: usize,
+        /// Its name.
+        name: String,
+    },
+    /// The rules of what is ignored changed.
+    Rules,
+    /// A root itself went.
+    RootWent,
+    /// The queue of events was full.
+    Overflow,
+}
+
+/// Reads an event. `is_folder` says whether a folder lies at a path now.
+pub(super) fn read(
+    event: &notify::Event,
+    roots: &[Root],
+    is_folder: &dyn Fn(&Path) -> bool,
+) -> Vec<Meaning> {
+    if event.need_rescan() {
+        return vec![Meaning::Overflow];
+    }
+    let touch = |at: usize| match event.kind {
+        EventKind::Access(_) => None,
+        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
+            Some(Touch::Removed)
+        }
+        EventKind::Modify(ModifyKind::Name(RenameMode::Both)) if at == 0 => Some(Touch::Removed),
+        EventKind::Create(_) | EventKind::Modify(_) | EventKind::Any | EventKind::Other => {
+            Some(Touch::Changed)
+        }
+    };
+    let folder_went = matches!(event.kind, EventKind::Remove(RemoveKind::Folder));
+    let mut found = Vec::new();
+    for (at, path) in event.paths.iter().enumerate() {
+        if let Some(touch) = touch(at) {
+            found.extend(read_path(path, touch, folder_went, roots, is_folder));
+        }
+    }
+    found
+}
+
+fn read_path(
+    path: &Path,
+    touch: Touch,
+    folder_went: bool,
+    roots: &[Root],
+    is_folder: &dyn Fn(&Path) -> bool,
+) -> Option<Meaning> {
+    // The innermost root, where one workspace's folder is below another's.
+    let (root, below) = roots
+        .iter()
+        .enumerate()
+        .filter_map(|(at, root)| Some((at, path.strip_prefix(&root.path).ok()?)))
+        .min_by_key(|(_, below)| below.components().count())?;
+    let names: Vec<&str> = below
+        .components()
+        .map(|component| component.as_os_str().to_str())
+        .collect::<Option<_>>()?;
+    match (names.as_slice(), touch) {
+        ([], Touch::Removed) => Some(Meaning::RootWent),
+        ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
+        ([name], _) if name.starts_with(['.', '_']) => None,
+        ([name], Touch::Removed) if folder_went || !looks_like_file(name) => {
+            Some(Meaning::FolderWent {
+                root,
+                name: (*name).to_owned(),
+            })
+        }
+        ([name], Touch::Changed) if is_folder(path) => Some(Meaning::FolderCame {
+            root,
+            name: (*name).to_owned(),
+        }),
+        ([folder, name], touch) => {
+            let place = counts(name, touch)?;
+            let prefix = &roots[root].prefix;
+            Some(Meaning::Touched(
+                format!("{prefix}{folder}/{}", place.0),
+                place.1,
+            ))
+        }
+        ([] | [_] | [_, _, ..], _) => None,
+    }
+}
+
+/// What cannot be asked any more: a name with the ending of a file was one, most likely. A folder of that
+/// name is found by the next look at everything.
+fn looks_like_file(name: &str) -> bool {
+    Path::new(name).extension().is_some()
+}
+
+/// Says which name in a folder an event concerns, if it counts at all: of a conflict's copy, the article's.
+pub(super) fn counts(name: &str, touch: Touch) -> Option<(String, Touch)> {
+    if name == CATEGORY_FILE {
+        return Some((name.to_owned(), touch));
+    }
+    if name.starts_with(['.', '_']) {
+        return None;
+    }
+    let lower = name.to_lowercase();
+    if lower.ends_with(CONFLICT_EXTENSION) {
+        let stem = name.get(..name.len() - CONFLICT_EXTENSION.len())?;
+        return Some((format!("{stem}{EXTENSION}"), Touch::Changed));
+    }
+    (name.ends_with(EXTENSION) && ignored_name(name).is_none()).then(|| (name.to_owned(), touch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use notify::event::{AccessKind, CreateKind, DataChange, Flag, MetadataKind};
+    use std::path::PathBuf;
+
+    fn check(kind: EventKind, paths: &[&str], expected: &[Meaning]) {
+        let roots = [
+            Root {
+                prefix: "en/".to_owned(),
+                path: PathBuf::from("/m/en"),
+            },
+            Root {
+                prefix: "de/".to_owned(),
+                path: PathBuf::from("/m/de"),
+            },
+        ];
+        let mut event = notify::Event::new(kind);
+        for path in paths {
+            event = event.add_path(PathBuf::from(path));
+        }
+        let is_folder = |path: &Path| path.ends_with("billing");
+        assert_eq!(read(&event, &roots, &is_folder), expected, "{event:?}");
+    }
+
+    fn changed(path: &str) -> Meaning {
+        Meaning::Touched(path.to_owned(), Touch::Changed)
+    }
+
+    fn removed(path: &str) -> Meaning {
+        Meaning::Touched(path.to_owned(), Touch::Removed)
+    }
+
+    #[test]
+    fn f072_events_mark_paths() {
+        let data = EventKind::Modify(ModifyKind::Data(DataChange::Any));
+        let meta = EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any));
+        let file = EventKind::Create(CreateKind::File);
+        let gone = EventKind::Remove(RemoveKind::File);
+        check(data, &["/m/en/a/b.html"], &[changed("en/a/b.html")]);
+        check(meta, &["/m/de/a/b.html"], &[changed("de/a/b.html")]);
+        check(
+            file,
+            &["/m/en/a/_category.yaml"],
+            &[changed("en/a/_category.yaml")],
+        );
+        check(gone, &["/m/en/a/b.html"], &[removed("en/a/b.html")]);
+        let name = |mode| EventKind::Modify(ModifyKind::Name(mode));
+        let two = ["/m/en/a/x.html", "/m/en/a/y.html"];
+        check(
+            name(RenameMode::Both),
+            &two,
+            &[removed("en/a/x.html"), changed("en/a/y.html")],
+        );
+        check(name(RenameMode::From), &two[..1], &[removed("en/a/x.html")]);
+        check(name(RenameMode::To), &two[..1], &[changed("en/a/x.html")]);
+    }
+
+    #[test]
+    fn f074_what_editors_leave_around_is_nobodys() {
+        let any = EventKind::Any;
+        for name in [
+            "4913",
+            "b.html~",
+            ".b.html.swp",
+            ".#b.html",
+            "#b.html#",
+            "b.tmp",
+            ".kbsync-tmp-1",
+            "b.html___jb_tmp___",
+            "b.html___jb_old___",
+            "deep/er/b.html",
+        ] {
+            check(any, &[&format!("/m/en/a/{name}")], &[]);
+        }
+        let access = EventKind::Access(AccessKind::Any);
+        check(access, &["/m/en/a/b.html"], &[]);
+        check(any, &["/m/en/.git/index"], &[]);
+        check(any, &["/m/en/.kbsync/state.db"], &[]);
+        check(any, &["/elsewhere/a.html"], &[]);
+    }
+
+    #[test]
+    fn a_conflicts_copy_is_about_its_article() {
+        let gone = EventKind::Remove(RemoveKind::File);
+        check(
+            gone,
+            &["/m/en/a/b.conflict.html"],
+            &[changed("en/a/b.html")],
+        );
+    }
+
+    #[test]
+    fn f076_folders_come_and_go() {
+        let name = "billing".to_owned();
+        let came = Meaning::FolderCame {
+            root: 0,
+            name: name.clone(),
+        };
+        let went = Meaning::FolderWent { root: 0, name };
+        check(
+            EventKind::Create(CreateKind::Folder),
+            &["/m/en/billing"],
+            std::slice::from_ref(&came),
+        );
+        check(
+            EventKind::Remove(RemoveKind::Folder),
+            &["/m/en/billing"],
+            std::slice::from_ref(&went),
+        );
+        let both = EventKind::Modify(ModifyKind::Name(RenameMode::Both));
+        let old = Meaning::FolderWent {
+            root: 0,
+            name: "old".to_owned(),
+        };
+        check(both, &["/m/en/old", "/m/en/billing"], &[old, came]);
+        let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
+        check(from, &["/m/en/billing"], &[went]);
+        check(
+            EventKind::Remove(RemoveKind::Folder),
+            &["/m/en"],
+            &[Meaning::RootWent],
+        );
+        check(EventKind::Any, &["/m/en/.kbsyncignore"], &[Meaning::Rules]);
+        check(EventKind::Any, &["/m/en/kbsync.yaml"], &[]);
+    }
+
+    #[test]
+    fn f075_an_overflow_has_no_path_and_is_heard() {
+        let roots = [];
+        let event = notify::Event::new(EventKind::Other).set_flag(Flag::Rescan);
+        assert_eq!(read(&event, &roots, &|_| false), [Meaning::Overflow]);
+    }
+}

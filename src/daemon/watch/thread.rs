@@ -1,0 +1,333 @@
+//! The thread that watches. The only place that knows `notify`'s watcher.
+
+use super::{
+    Cause, Mode, Options,
+    cookie::Cookie,
+    look::Stamps,
+    names::{self, Meaning},
+};
+use crate::daemon::{Event, quiet::Touch};
+use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use std::{
+    io,
+    ops::ControlFlow,
+    path::Path,
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    time::{Duration, Instant},
+};
+use tokio::sync::mpsc::Sender;
+
+/// Events that wait between the system and the thread. When they are full the system's own queue fills,
+/// and its overflow is told.
+const IN_FLIGHT: usize = 4096;
+
+/// What comes to the thread.
+enum Raw {
+    Event(notify::Result<notify::Event>),
+    Stop,
+}
+
+/// A running watch. Ends when dropped.
+#[derive(Debug)]
+pub struct Watch {
+    stop: SyncSender<Raw>,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // A full channel means that the thread is about to find the loop gone.
+        let _full = self.stop.try_send(Raw::Stop);
+    }
+}
+
+/// Starts to watch. The first thing sent is [`Event::Watching`], once nothing can be missed any more.
+pub fn start(options: Options, to: Sender<Event>) -> io::Result<Watch> {
+    let (raw, events) = sync_channel(IN_FLIGHT);
+    let stop = raw.clone();
+    std::thread::Builder::new()
+        .name("watch".to_owned())
+        .spawn(move || {
+            let thread = Thread {
+                options,
+                to,
+                raw,
+                events,
+            };
+            thread.run();
+        })?;
+    Ok(Watch { stop })
+}
+
+struct Thread {
+    options: Options,
+    to: Sender<Event>,
+    raw: SyncSender<Raw>,
+    events: Receiver<Raw>,
+}
+
+/// The loop is gone, or the watch was stopped.
+struct Over;
+
+/// Why events were given up.
+struct GivenUp {
+    why: String,
+    /// Whether it may work again later.
+    for_now: bool,
+}
+
+type Step = ControlFlow<Over>;
+
+impl Thread {
+    fn run(self) {
+        let mut again = false;
+        loop {
+            let given_up = match self.watch(again) {
+                Ok(Over) => return,
+                Err(given_up) => given_up,
+            };
+            again = true;
+            tracing::warn!(why = given_up.why, "watching by looking through the files");
+            if self.look(&given_up).is_break() {
+                return;
+            }
+        }
+    }
+
+    /// Watches by events until it is over, or events are given up.
+    fn watch(&self, again: bool) -> Result<Over, GivenUp> {
+        let raw = self.raw.clone();
+        let handler = move |event| {
+            // The thread is gone: so will be the watcher.
+            let _gone = raw.send(Raw::Event(event));
+        };
+        let config = notify::Config::default().with_follow_symlinks(false);
+        let mut watcher =
+            RecommendedWatcher::new(handler, config).map_err(|error| given_up(&error))?;
+        for root in &self.options.roots {
+            watch_folder(&mut watcher, &root.path)?;
+            for name in folders(&root.path)? {
+                watch_folder(&mut watcher, &root.path.join(name))?;
+            }
+        }
+        if self.options.patience.is_zero() {
+            return Err(silent());
+        }
+        let mut cookie = self.bake(&mut watcher)?;
+        if self.send(Event::Watching(Mode::Events)).is_break() {
+            return Ok(Over);
+        }
+        if again && self.send(Event::Doubt(Cause::Replaced)).is_break() {
+            return Ok(Over);
+        }
+        let deadline = Instant::now() + self.options.patience;
+        loop {
+            let next = if cookie.is_some() {
+                let wait = deadline.saturating_duration_since(Instant::now());
+                match self.events.recv_timeout(wait) {
+                    Ok(raw) => raw,
+                    Err(RecvTimeoutError::Timeout) => {
+                        return Err(silent());
+                    }
+                    Err(RecvTimeoutError::Disconnected) => return Ok(Over),
+                }
+            } else {
+                match self.events.recv() {
+                    Ok(raw) => raw,
+                    Err(_) => return Ok(Over),
+                }
+            };
+            let event = match next {
+                Raw::Stop => return Ok(Over),
+                Raw::Event(Ok(event)) => event,
+                Raw::Event(Err(error)) => {
+                    if is_limit(&error) {
+                        return Err(given_up(&error));
+                    }
+                    tracing::warn!(%error, "the watch failed; everything is looked at");
+                    if self.send(Event::Doubt(Cause::Error)).is_break() {
+                        return Ok(Over);
+                    }
+                    continue;
+                }
+            };
+            if cookie.as_ref().is_some_and(|cookie| cookie.is_in(&event)) {
+                cookie = None;
+                // The state's own writes would only wake us.
+                let _unwatched = watcher.unwatch(&self.options.private);
+                continue;
+            }
+            if self.take(&event, &mut watcher)?.is_break() {
+                return Ok(Over);
+            }
+        }
+    }
+
+    fn bake(&self, watcher: &mut RecommendedWatcher) -> Result<Option<Cookie>, GivenUp> {
+        watch_folder(watcher, &self.options.private)?;
+        Cookie::bake(&self.options.private)
+            .map(Some)
+            .map_err(|error| GivenUp {
+                why: format!("nothing can be written to the private folder: {error}"),
+                for_now: false,
+            })
+    }
+
+    fn take(
+        &self,
+        event: &notify::Event,
+        watcher: &mut RecommendedWatcher,
+    ) -> Result<Step, GivenUp> {
+        for meaning in names::read(event, &self.options.roots, &is_folder) {
+            let sent = match meaning {
+                Meaning::Touched(path, touch) => Event::Touched { path, touch },
+                Meaning::FolderCame { root, name } => {
+                    let root = &self.options.roots[root];
+                    // Renamed here from elsewhere in the tree, it may be watched under its old name.
+                    watch_folder(watcher, &root.path.join(&name))?;
+                    Event::Touched {
+                        path: format!("{}{name}", root.prefix),
+                        touch: Touch::Changed,
+                    }
+                }
+                Meaning::FolderWent { root, name } => {
+                    let root = &self.options.roots[root];
+                    // What went with it is not ours to watch any more; gone already is well, too.
+                    let _unwatched = watcher.unwatch(&root.path.join(&name));
+                    Event::Touched {
+                        path: format!("{}{name}", root.prefix),
+                        touch: Touch::Removed,
+                    }
+                }
+                Meaning::Rules => Event::Doubt(Cause::Rules),
+                Meaning::Overflow => Event::Doubt(Cause::Overflow),
+                Meaning::RootWent => {
+                    return Err(GivenUp {
+                        why: "the folder was removed or replaced".to_owned(),
+                        for_now: true,
+                    });
+                }
+            };
+            if self.send(sent).is_break() {
+                return Ok(ControlFlow::Break(Over));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Looks through the files now and then; comes back when events may be tried again.
+    fn look(&self, given_up: &GivenUp) -> Step {
+        let every = self.options.rescan.max(Duration::from_millis(10));
+        let mut before = Stamps::take(&self.options.roots);
+        self.send(Event::Watching(Mode::Looking {
+            every,
+            why: given_up.why.clone(),
+        }))?;
+        self.send(Event::Doubt(Cause::Fallback))?;
+        loop {
+            let until = Instant::now() + every;
+            loop {
+                let wait = until.saturating_duration_since(Instant::now());
+                match self.events.recv_timeout(wait) {
+                    Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                        return ControlFlow::Break(Over);
+                    }
+                    // A watcher that was given up may have left some.
+                    Ok(Raw::Event(_)) => {}
+                    Err(RecvTimeoutError::Timeout) => break,
+                }
+            }
+            if self.to.is_closed() {
+                return ControlFlow::Break(Over);
+            }
+            let mut now = Stamps::take(&self.options.roots);
+            for (path, touch) in now.touched(&before) {
+                self.send(Event::Touched { path, touch })?;
+            }
+            now.keep(before);
+            before = now;
+            if given_up.for_now && self.options.roots.iter().all(|root| is_folder(&root.path)) {
+                return ControlFlow::Continue(());
+            }
+        }
+    }
+
+    /// Sends, and waits for room.
+    fn send(&self, event: Event) -> Step {
+        match self.to.blocking_send(event) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(Over),
+        }
+    }
+}
+
+fn watch_folder(watcher: &mut RecommendedWatcher, folder: &Path) -> Result<(), GivenUp> {
+    match watcher.watch(folder, RecursiveMode::NonRecursive) {
+        Ok(()) => Ok(()),
+        // It came and went; its removal is an event, too.
+        Err(error) if !is_folder(folder) && !is_limit(&error) => Ok(()),
+        Err(error) => Err(given_up(&error)),
+    }
+}
+
+fn given_up(error: &notify::Error) -> GivenUp {
+    let why = match error.kind {
+        ErrorKind::MaxFilesWatch => {
+            "the system's limit on watches is reached (fs.inotify.max_user_watches)".to_owned()
+        }
+        ErrorKind::Generic(_)
+        | ErrorKind::Io(_)
+        | ErrorKind::PathNotFound
+        | ErrorKind::WatchNotFound
+        | ErrorKind::InvalidConfig(_) => error.to_string(),
+    };
+    GivenUp {
+        why,
+        for_now: false,
+    }
+}
+
+fn silent() -> GivenUp {
+    GivenUp {
+        why: "the file system tells of no changes".to_owned(),
+        for_now: false,
+    }
+}
+
+fn is_limit(error: &notify::Error) -> bool {
+    match &error.kind {
+        ErrorKind::MaxFilesWatch => true,
+        ErrorKind::Io(error) => matches!(
+            error
+                .raw_os_error()
+                .map(rustix::io::Errno::from_raw_os_error),
+            Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE | rustix::io::Errno::NOSPC)
+        ),
+        ErrorKind::Generic(_)
+        | ErrorKind::PathNotFound
+        | ErrorKind::WatchNotFound
+        | ErrorKind::InvalidConfig(_) => false,
+    }
+}
+
+/// The folders in a root that can be categories.
+fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
+    use crate::mirror::disk::{At, Disk as _, Kind, RealDisk};
+    let listing = RealDisk::open(root)
+        .and_then(|disk| disk.list(At::Root))
+        .map_err(|error| GivenUp {
+            why: format!("failed to {error}"),
+            for_now: true,
+        })?;
+    let is_category = |name: &str| !name.starts_with(['.', '_']);
+    Ok(listing
+        .entries
+        .into_iter()
+        .filter(|entry| entry.kind == Kind::Folder && is_category(&entry.name))
+        .map(|entry| entry.name)
+        .collect())
+}
+
+/// Tells whether a folder lies there: a link is none.
+fn is_folder(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+}

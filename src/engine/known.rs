@@ -1,0 +1,120 @@
+//! Whether a path holds what the state says: how the daemon tells its own writes from a writer's.
+//!
+//! By stamp, and where stamps are too young to be trusted by digest, never by timing (failures row 79). It
+//! only ever answers "known" when it is certain: anything else is for a cycle to look at.
+
+use super::Engine;
+use super::apply::{MAX_FILE, says};
+use super::observe::local::category_version;
+use super::waiting;
+use crate::mirror::disk::{At, Disk};
+use crate::mirror::document::{CategoryDocument, Document};
+use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::path::{CATEGORY_FILE, EXTENSION};
+use crate::model::{Place, Stamp};
+use crate::service::Service;
+use std::collections::BTreeSet;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Tells whether a file, or its absence, is what the state says.
+    pub fn is_known(&self, folder: &str, file: &str) -> bool {
+        let place = Place::new(folder, file);
+        self.file(&place).unwrap_or(false)
+    }
+
+    /// Tells whether everything in a folder is what the state says, and nothing is missing.
+    pub fn is_folder_known(&self, folder: &str) -> bool {
+        self.folder(folder).unwrap_or(false)
+    }
+
+    /// `None`: it cannot be told.
+    fn file(&self, place: &Place) -> Option<bool> {
+        let found = self
+            .disk
+            .look(At::Folder(&place.folder), &place.file)
+            .ok()?;
+        if place.file == CATEGORY_FILE {
+            let row = self.category_of(&place.folder)?;
+            return Some(found.is_some_and(|entry| self.is_category(&row, entry.stamp)));
+        }
+        // A copy beside it may have gone: that settles a conflict.
+        let conflicts = self.store.conflicts().ok()?;
+        if conflicts.iter().any(|row| row.place == *place) {
+            return Some(false);
+        }
+        // What is held may be over: a file that came back, say.
+        let (held, path) = (waiting::held(&self.store).ok()?, place.to_string());
+        if held.iter().any(|held| held.path == path) {
+            return Some(false);
+        }
+        let rows = self.store.articles_at(place).ok()?;
+        Some(match (found, rows.as_slice()) {
+            (None, []) => true,
+            (Some(entry), [row]) => self.is_article(row, entry.stamp),
+            (Some(_) | None, _) => false,
+        })
+    }
+
+    fn folder(&self, folder: &str) -> Option<bool> {
+        let entries = self.disk.list(At::Folder(folder)).ok()?.entries;
+        let category = self.category_of(folder)?;
+        let mut missing: BTreeSet<String> = self
+            .store
+            .stamps()
+            .ok()?
+            .into_iter()
+            .filter(|(_, place, _)| place.folder == folder)
+            .map(|(_, place, _)| place.file)
+            .collect();
+        for entry in entries {
+            if entry.name == CATEGORY_FILE {
+                if !self.is_category(&category, entry.stamp) {
+                    return Some(false);
+                }
+            } else if entry.name.ends_with(EXTENSION) {
+                let place = Place::new(folder, &entry.name);
+                if !missing.remove(&entry.name) || !self.file(&place)? {
+                    return Some(false);
+                }
+            }
+        }
+        Some(missing.is_empty())
+    }
+
+    fn category_of(&self, folder: &str) -> Option<CategoryRow> {
+        let rows = self.store.categories().ok()?;
+        rows.into_iter()
+            .find(|row| row.folder.as_deref() == Some(folder))
+    }
+
+    fn is_article(&self, row: &ArticleRow, stamp: Stamp) -> bool {
+        if row.stamp == Some(stamp) {
+            return true;
+        }
+        let Place { folder, file } = &row.place;
+        let Ok(content) = self.disk.read(At::Folder(folder), file, MAX_FILE) else {
+            return false;
+        };
+        Document::parse(&content.bytes).is_ok_and(|document| {
+            document.id() == Some(row.id)
+                && document.flags() == row.file_flags
+                && says(&document, &row.local)
+        })
+    }
+
+    fn is_category(&self, row: &CategoryRow, stamp: Stamp) -> bool {
+        if row.stamp == Some(stamp) {
+            return true;
+        }
+        let Some(folder) = row.folder.as_deref() else {
+            return false;
+        };
+        let Ok(content) = self.disk.read(At::Folder(folder), CATEGORY_FILE, MAX_FILE) else {
+            return false;
+        };
+        CategoryDocument::parse(&content.bytes).is_ok_and(|document| {
+            document.id() == Some(row.id)
+                && category_version(folder, &document).is_ok_and(|version| version == row.local)
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! The board: what the daemon last said of itself. Written by the loop, read by everybody.
+
+use super::metrics::Metrics;
+use crate::engine::report::BudgetLeft;
+use chrono::{DateTime, Utc};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+use tokio::time::Instant;
+
+/// What can be seen of a daemon.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// When it was started.
+    pub since: DateTime<Utc>,
+    /// The same, on the steady clock.
+    pub started: Instant,
+    /// When the loop last came round.
+    pub beat: Instant,
+    /// When a cycle last got ahead.
+    pub progress: Instant,
+    /// Whether a cycle runs.
+    pub busy: bool,
+    /// Whether the first full cycle is done.
+    pub ready: bool,
+    /// The last successful poll.
+    pub last_poll: Option<(DateTime<Utc>, Instant)>,
+    /// The last successful push.
+    pub last_push: Option<Instant>,
+    /// The next poll.
+    pub next_poll: Option<DateTime<Utc>>,
+    /// The effective time between two polls.
+    pub interval: Duration,
+    /// Paths that wait.
+    pub pending: usize,
+    /// Since when the oldest of them waits.
+    pub oldest: Option<Instant>,
+    /// Why nothing is done on purpose: git works.
+    pub paused: Option<String>,
+    /// What is in the way.
+    pub in_the_way: Option<String>,
+    /// How changes are noticed.
+    pub watching: String,
+    /// What is left of the budget.
+    pub budget: BudgetLeft,
+    /// Conflicts.
+    pub conflicts: usize,
+    /// Deletions that are held.
+    pub held_deletions: usize,
+    /// Steps whose outcome is not known.
+    pub intents: usize,
+}
+
+/// What is shown, and the figures that only grow.
+#[derive(Debug)]
+pub struct Board {
+    seen: Mutex<Seen>,
+    /// Counters and durations.
+    pub metrics: Metrics,
+}
+
+impl Board {
+    /// An empty board of a daemon that was started just now.
+    pub fn new(since: DateTime<Utc>) -> Self {
+        let now = Instant::now();
+        Self {
+            seen: Mutex::new(Seen {
+                since,
+                started: now,
+                beat: now,
+                progress: now,
+                busy: false,
+                ready: false,
+                last_poll: None,
+                last_push: None,
+                next_poll: None,
+                interval: Duration::ZERO,
+                pending: 0,
+                oldest: None,
+                paused: None,
+                in_the_way: None,
+                watching: "not yet".to_owned(),
+                budget: BudgetLeft::default(),
+                conflicts: 0,
+                held_deletions: 0,
+                intents: 0,
+            }),
+            metrics: Metrics::default(),
+        }
+    }
+
+    /// What is shown now.
+    pub fn seen(&self) -> Seen {
+        self.seen
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Changes what is shown.
+    pub fn show(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+}

@@ -1,0 +1,194 @@
+//! The figures of a daemon, in the text form of Prometheus.
+
+use super::board::Seen;
+use prometheus_client::{
+    encoding::{EncodeLabelSet, text::encode},
+    metrics::{
+        counter::Counter,
+        family::Family,
+        gauge::Gauge,
+        histogram::{Histogram, exponential_buckets},
+    },
+    registry::Registry,
+};
+use std::{fmt, sync::atomic::AtomicU64, time::Duration};
+use tokio::time::Instant;
+
+/// Requests, by what they were and how they ended.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct RequestLabels {
+    method: &'static str,
+    status: String,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct CauseLabels {
+    cause: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct TriggerLabels {
+    trigger: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct WindowLabels {
+    window: &'static str,
+}
+
+/// What only grows.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    rescans: Family<CauseLabels, Counter>,
+    cycles: Family<TriggerLabels, Histogram>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self {
+            requests: Family::default(),
+            rescans: Family::default(),
+            // From 5 ms to about 87 minutes.
+            cycles: Family::new_with_constructor(|| {
+                Histogram::new(exponential_buckets(0.005, 4.0, 11))
+            }),
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts requests. `status` is the answer's, or `none`.
+    pub fn requests(&self, method: &'static str, status: Option<u16>, number: u64) {
+        let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
+        self.requests
+            .get_or_create(&RequestLabels { method, status })
+            .inc_by(number);
+    }
+
+    /// Counts a look at everything, with its cause.
+    pub fn rescan(&self, cause: &'static str) {
+        self.rescans.get_or_create(&CauseLabels { cause }).inc();
+    }
+
+    /// Notes how long a cycle took.
+    pub fn cycle(&self, trigger: &'static str, took: Duration) {
+        self.cycles
+            .get_or_create(&TriggerLabels { trigger })
+            .observe(took.as_secs_f64());
+    }
+
+    /// Writes all of it, with what is seen now.
+    pub fn text(&self, seen: &Seen, now: Instant) -> Result<String, fmt::Error> {
+        let mut registry = Registry::with_prefix("kbsync");
+        registry.register("requests", "Requests to the service", self.requests.clone());
+        registry.register(
+            "rescans",
+            "Looks at everything, by cause",
+            self.rescans.clone(),
+        );
+        registry.register(
+            "cycle_duration_seconds",
+            "How long cycles took",
+            self.cycles.clone(),
+        );
+        let age = |at: Instant| now.saturating_duration_since(at).as_secs_f64();
+        let ages = [
+            (
+                "last_poll_age_seconds",
+                "Seconds since the last successful poll",
+                seen.last_poll.map(|(_, at)| age(at)),
+            ),
+            (
+                "last_push_age_seconds",
+                "Seconds since the last successful push",
+                seen.last_push.map(age),
+            ),
+            (
+                "pending_oldest_age_seconds",
+                "Age of the oldest change that waits",
+                Some(seen.oldest.map_or(0.0, age)),
+            ),
+        ];
+        for (name, help, age) in ages {
+            // What never happened has no age.
+            if let Some(age) = age {
+                let gauge = Gauge::<f64, AtomicU64>::default();
+                gauge.set(age);
+                registry.register(name, help, gauge);
+            }
+        }
+        let numbers = [
+            ("pending_pushes", "Changes that wait", seen.pending),
+            ("conflicts", "Articles in conflict", seen.conflicts),
+            (
+                "held_deletions",
+                "Deletions that are held",
+                seen.held_deletions,
+            ),
+            (
+                "unresolved_intents",
+                "Steps whose outcome is not known",
+                seen.intents,
+            ),
+        ];
+        for (name, help, number) in numbers {
+            let gauge = Gauge::<i64>::default();
+            gauge.set(i64::try_from(number).unwrap_or(i64::MAX));
+            registry.register(name, help, gauge);
+        }
+        let left = Family::<WindowLabels, Gauge>::default();
+        for (window, number) in [
+            ("minute", seen.budget.minute_left),
+            ("day", seen.budget.day_left),
+        ] {
+            left.get_or_create(&WindowLabels { window })
+                .set(i64::from(number));
+        }
+        registry.register("budget_left", "Requests left in the rolling window", left);
+        let mut text = String::new();
+        encode(&mut text, &registry)?;
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::board::Board;
+
+    #[test]
+    fn everything_that_was_promised_is_there() {
+        let board = Board::new(chrono::DateTime::UNIX_EPOCH);
+        let now = board.seen().started + Duration::from_secs(90);
+        board.metrics.requests("GET", Some(200), 3);
+        board.metrics.requests("PUT", None, 1);
+        board.metrics.rescan("overflow");
+        board.metrics.cycle("poll", Duration::from_millis(12));
+        board.show(|seen| {
+            seen.last_poll = Some((chrono::DateTime::UNIX_EPOCH, seen.started));
+            seen.pending = 2;
+            seen.oldest = Some(seen.started + Duration::from_secs(80));
+            seen.budget.day_left = 1400;
+            seen.conflicts = 1;
+        });
+        let text = board.metrics.text(&board.seen(), now).expect("text");
+        for line in [
+            "kbsync_requests_total{method=\"GET\",status=\"200\"} 3",
+            "kbsync_requests_total{method=\"PUT\",status=\"none\"} 1",
+            "kbsync_rescans_total{cause=\"overflow\"} 1",
+            "kbsync_cycle_duration_seconds_count{trigger=\"poll\"} 1",
+            "kbsync_last_poll_age_seconds 90.0",
+            "kbsync_pending_pushes 2",
+            "kbsync_pending_oldest_age_seconds 10.0",
+            "kbsync_budget_left{window=\"day\"} 1400",
+            "kbsync_budget_left{window=\"minute\"} 0",
+            "kbsync_conflicts 1",
+            "kbsync_held_deletions 0",
+            "kbsync_unresolved_intents 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
+        }
+        assert!(!text.contains("last_push_age"), "nothing was pushed");
+    }
+}

@@ -1,0 +1,205 @@
+//! What git does in a mirror, with the real git.
+
+use kbsync::daemon::git::{Git, Head, Sight};
+use std::{fs, path::Path, process::Command};
+use tempfile::TempDir;
+
+struct Repository(TempDir);
+
+impl Repository {
+    /// A work tree on `main` with one article.
+    fn new() -> Self {
+        let repository = Self(tempfile::tempdir().expect("a folder"));
+        repository.git(&["init", "-q", "-b", "main"]);
+        repository.write("a/b.html", "one\n");
+        repository.commit("first");
+        repository
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+        fs::write(path, text).expect("written");
+    }
+
+    /// Runs git, and gives whether it was content.
+    fn try_git(&self, arguments: &[&str]) -> bool {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(arguments)
+            .current_dir(self.path())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_EDITOR", "true")
+            .output()
+            .expect("git runs");
+        output.status.success()
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        assert!(self.try_git(arguments), "git {arguments:?}");
+    }
+
+    fn commit(&self, message: &str) {
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", message]);
+    }
+
+    fn found(&self) -> Git {
+        Git::find(&self.path().join("a")).expect("a git folder above")
+    }
+
+    fn sight(&self) -> Sight {
+        self.found().sight()
+    }
+
+    fn head(&self) -> Head {
+        self.sight().head.expect("a head")
+    }
+
+    /// Whether HEAD counts as moved by what is done.
+    fn moves(&self, play: impl FnOnce(&Self)) -> bool {
+        let before = self.head();
+        play(self);
+        self.found().moved(&before, &self.head())
+    }
+}
+
+/// A branch `other` without the article, and one that conflicts; ends on `main`.
+fn branches() -> Repository {
+    let repository = Repository::new();
+    repository.git(&["checkout", "-q", "-b", "other"]);
+    repository.git(&["rm", "-q", "a/b.html"]);
+    repository.write("a/c.html", "c\n");
+    repository.commit("other");
+    repository.git(&["checkout", "-q", "-b", "clash", "main"]);
+    repository.write("a/b.html", "theirs\n");
+    repository.commit("clash");
+    repository.git(&["checkout", "-q", "main"]);
+    repository.write("a/b.html", "ours\n");
+    repository.commit("ours");
+    repository
+}
+
+#[test]
+fn without_git_there_is_nothing_to_see() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert_eq!(Git::find(folder.path()), None);
+}
+
+#[test]
+fn the_branch_is_the_one_that_is_checked_out() {
+    let repository = branches();
+    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+    assert_eq!(repository.sight().busy, None);
+    assert_eq!(repository.head().commit.len(), 40);
+    repository.git(&["pack-refs", "--all"]);
+    let packed = repository.head();
+    assert_eq!(packed.commit.len(), 40, "a packed branch is found, too");
+    repository.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(repository.sight().branch, None);
+    assert_eq!(repository.head().commit, packed.commit);
+}
+
+#[test]
+fn f084_commits_are_the_writers_and_other_moves_are_gits() {
+    let repository = branches();
+    assert!(!repository.moves(|_| ()), "nothing happened");
+    assert!(!repository.moves(|r| {
+        r.git(&["rm", "-q", "a/b.html"]);
+        r.commit("the writer removed it");
+        r.git(&["commit", "-q", "--amend", "-m", "and said it better"]);
+    }));
+    assert!(repository.moves(|r| r.git(&["checkout", "-q", "other"])));
+    assert!(
+        !repository.moves(|r| {
+            r.git(&["checkout", "-q", "main"]);
+            r.git(&["checkout", "-q", "other"]);
+        }),
+        "there and back is no move"
+    );
+    assert!(
+        repository.moves(|r| r.git(&["reset", "-q", "--hard", "main"])),
+        "reset"
+    );
+    assert!(
+        repository.moves(|r| {
+            r.write("a/d.html", "d\n");
+            r.commit("more");
+            r.git(&["checkout", "-q", "clash"]);
+        }),
+        "a commit and a checkout"
+    );
+    assert!(repository.moves(|r| r.git(&["reset", "-q", "--hard", "HEAD~1"])));
+    assert!(
+        repository.moves(|r| r.git(&["merge", "-q", "--no-edit", "main~1", "other"])),
+        "a merge brings others' removals"
+    );
+}
+
+#[test]
+fn f085_a_repository_without_a_log_of_moves_is_doubted() {
+    let repository = branches();
+    let before = repository.head();
+    repository.git(&["checkout", "-q", "other"]);
+    fs::remove_dir_all(repository.path().join(".git/logs")).expect("removed");
+    assert!(repository.found().moved(&before, &repository.head()));
+}
+
+#[test]
+fn f086_what_git_has_not_finished_is_seen() {
+    let repository = branches();
+    fs::write(repository.path().join(".git/index.lock"), "").expect("written");
+    assert_eq!(repository.sight().busy, Some("git is changing files"));
+    fs::remove_file(repository.path().join(".git/index.lock")).expect("removed");
+    assert!(!repository.try_git(&["merge", "clash"]), "it conflicts");
+    assert_eq!(repository.sight().busy, Some("a merge is not finished"));
+    repository.git(&["merge", "--abort"]);
+    assert_eq!(repository.sight().busy, None);
+    assert!(!repository.try_git(&["rebase", "clash"]), "it conflicts");
+    assert_eq!(repository.sight().busy, Some("a rebase is not finished"));
+    repository.git(&["rebase", "--abort"]);
+    assert!(
+        !repository.try_git(&["cherry-pick", "clash"]),
+        "it conflicts"
+    );
+    assert_eq!(
+        repository.sight().busy,
+        Some("a cherry-pick is not finished")
+    );
+    repository.git(&["cherry-pick", "--abort"]);
+    assert!(
+        !repository.try_git(&["revert", "--no-edit", "HEAD~1"]),
+        "it conflicts"
+    );
+    assert_eq!(repository.sight().busy, Some("a revert is not finished"));
+    repository.git(&["revert", "--abort"]);
+    assert_eq!(repository.sight().busy, None);
+}
+
+#[test]
+fn f087_a_stash_moves_no_head() {
+    let repository = branches();
+    repository.write("a/b.html", "not yet\n");
+    assert!(!repository.moves(|r| r.git(&["stash", "-q"])));
+    assert!(!repository.moves(|r| r.git(&["stash", "pop", "-q"])));
+    repository.write("a/untracked.html", "x\n");
+    assert!(!repository.moves(|r| r.git(&["clean", "-fdxq"])));
+}
+
+#[test]
+fn f091_a_linked_work_tree_has_its_own_head() {
+    let repository = branches();
+    let other = tempfile::tempdir().expect("a folder");
+    let linked = other.path().join("linked");
+    let name = linked.to_str().expect("text");
+    repository.git(&["worktree", "add", "-q", name, "other"]);
+    let git = Git::find(&linked).expect("through the .git file");
+    assert_eq!(git.sight().branch.as_deref(), Some("other"));
+    assert_eq!(git.sight().head.expect("a head").commit.len(), 40);
+    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+}

@@ -1,0 +1,894 @@
+//! The daemon's loop in virtual time, with cycles that only count.
+
+use chrono::{DateTime, Utc};
+use kbsync::{
+    config::Poll,
+    daemon::{
+        Event,
+        control::{Ear, Refusal, Step, Wished, Word},
+        desk::Desk,
+        git::{Git, Head},
+        job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
+        quiet::{Pace, Taken, Touch},
+        reach::{Reach, Wall},
+        schedule::{Moment, Schedule},
+        settings::Settings,
+        turn::{Ended, GRACE, Loop, Parts},
+        watch::{Cause, Mode},
+    },
+    engine::{
+        Progress,
+        report::{Ending, Line, Report, Status},
+    },
+    model::Side,
+    reconcile::{plan::Kind, snapshot::Direction},
+    service::{
+        Purpose,
+        budget::{Budget, Limits, Refusal as NoBudget},
+    },
+    web::board::Board,
+};
+use std::{
+    collections::VecDeque,
+    future::Future,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::{
+    sync::mpsc::{Sender, channel},
+    time::{Instant, sleep},
+};
+use tokio_util::sync::CancellationToken;
+
+/// What the cycles saw, and how they are to go.
+#[derive(Default)]
+struct Script {
+    /// When each cycle began, why, and its paths.
+    jobs: Vec<(Duration, Trigger, Vec<String>)>,
+    full: Vec<Job>,
+    /// What is in the way until when.
+    down_until: Option<(Instant, Wall)>,
+    /// How long a cycle takes.
+    takes: Duration,
+    /// When requests were sent by us.
+    sent: Vec<(Duration, Purpose)>,
+    /// When requests were counted by the service: ours and others'.
+    counted: VecDeque<Instant>,
+    refused: usize,
+    reload: Option<Result<Settings, String>>,
+    head: Option<Head>,
+}
+
+#[derive(Clone)]
+struct Fake {
+    start: Instant,
+    script: Arc<Mutex<Script>>,
+    budget: Option<Budget>,
+    ear: Ear,
+    stop: CancellationToken,
+    /// Whether a cycle ends when the valve is shut.
+    obeys: bool,
+}
+
+fn look(job: &Job) -> Vec<String> {
+    match &job.look {
+        Look::Whole => vec!["whole".to_owned()],
+        Look::Mirror => vec!["mirror".to_owned()],
+        Look::Paths(taken) => {
+            let gone = taken.removed.keys().map(|path| format!("-{path}"));
+            taken.changed.iter().cloned().chain(gone).collect()
+        }
+        Look::Wish(_) => vec!["wish".to_owned()],
+    }
+}
+
+impl Fake {
+    /// Pays for a request as the client does: waits out a full minute, gives up on a full day.
+    async fn pay(&self, purpose: Purpose) -> Result<(), Wall> {
+        let Some(budget) = &self.budget else {
+            return Ok(());
+        };
+        loop {
+            match budget.try_acquire(purpose).await {
+                Ok(()) => break,
+                Err(NoBudget::Minute { free_in } | NoBudget::Blocked { free_in }) => {
+                    sleep(free_in.max(Duration::from_millis(1))).await;
+                }
+                Err(NoBudget::Day { free_in }) => {
+                    return Err(Wall::Spent {
+                        wait: Some(free_in),
+                    });
+                }
+                Err(error @ NoBudget::Broken { .. }) => panic!("{error:?}"),
+            }
+        }
+        let now = Instant::now();
+        let (left, verdict) = {
+            let mut script = self.script.lock().expect("script");
+            script.sent.push((now - self.start, purpose));
+            while script
+                .counted
+                .front()
+                .is_some_and(|at| now - *at >= Duration::from_mins(1))
+            {
+                script.counted.pop_front();
+            }
+            if script.counted.len() >= 60 {
+                script.refused += 1;
+                (0, false)
+            } else {
+                script.counted.push_back(now);
+                (60 - u32::try_from(script.counted.len()).expect("few"), true)
+            }
+        };
+        if verdict {
+            budget
+                .observe(Some(60), Some(left))
+                .await
+                .expect("in memory");
+            return Ok(());
+        }
+        let wait = Duration::from_secs(20);
+        budget.block(wait).await.expect("in memory");
+        Err(Wall::Spent { wait: Some(wait) })
+    }
+
+    async fn requests(&self, job: &Job) -> Result<(), Wall> {
+        match &job.look {
+            Look::Whole => self.pay(Purpose::Poll).await,
+            Look::Mirror | Look::Wish(_) => self.pay(Purpose::Push).await,
+            Look::Paths(taken) => {
+                for _ in 0..=taken.paths().len() {
+                    self.pay(Purpose::Push).await?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Cycle for Fake {
+    async fn cycle(&mut self, job: &Job) -> Done {
+        let (takes, down) = {
+            let mut script = self.script.lock().expect("script");
+            let began = self.start.elapsed();
+            script.jobs.push((began, job.trigger, look(job)));
+            script.full.push(job.clone());
+            let down = script
+                .down_until
+                .filter(|(until, _)| Instant::now() < *until);
+            (script.takes, down.map(|(_, wall)| wall))
+        };
+        self.ear.tell(Progress::Phase {
+            name: "pushing",
+            total: Some(1),
+            requests: 1,
+        });
+        if self.obeys {
+            tokio::select! {
+                () = sleep(takes) => {}
+                () = self.stop.cancelled() => {}
+            }
+        } else {
+            sleep(takes).await;
+        }
+        let wall = match down {
+            Some(wall) => Some(wall),
+            None => self.requests(job).await.err(),
+        };
+        let mut report = Report::new(false);
+        if wall.is_some() {
+            report.outcome = Ending::Retry;
+        } else if let Look::Paths(taken) = &job.look {
+            report.actions = taken
+                .paths()
+                .into_iter()
+                .map(|path| Line {
+                    action: Kind::Update,
+                    side: Side::Remote,
+                    path,
+                    id: None,
+                    fields: Vec::new(),
+                    status: Status::Done,
+                    reason: None,
+                    rule: None,
+                })
+                .collect();
+        }
+        report.requests.get = 1;
+        let polls = job.look == Look::Whole && job.trigger == Trigger::Poll;
+        Done {
+            report,
+            // As with the engines: what a poll may not spend closes nothing.
+            wall: wall.filter(|wall| !(polls && matches!(wall, Wall::Spent { .. }))),
+            standing: Standing::default(),
+        }
+    }
+
+    fn news(&mut self, taken: Taken) -> Taken {
+        taken
+    }
+
+    fn left(&self) -> Left {
+        match &self.budget {
+            Some(budget) => {
+                let (minute, day) = budget.left();
+                Left { minute, day }
+            }
+            None => Left {
+                minute: 60,
+                day: 1440,
+            },
+        }
+    }
+
+    fn remember_head(&mut self, head: &Head) {
+        self.script.lock().expect("script").head = Some(head.clone());
+    }
+
+    fn remembered_head(&self) -> Option<Head> {
+        self.script.lock().expect("script").head.clone()
+    }
+
+    fn reload(&mut self) -> Result<Settings, String> {
+        let mut script = self.script.lock().expect("script");
+        script.reload.take().expect("asked once")
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        pace: Pace {
+            quiet_period: Duration::from_millis(200),
+            ceiling: Duration::from_secs(5),
+            delete_grace: Duration::from_mins(1),
+            push_interval: Duration::from_secs(15),
+        },
+        poll: Poll::Every(Duration::from_mins(5)),
+        timezone: "UTC".to_owned(),
+        rescan: Duration::from_mins(1),
+        per_day: 1440,
+        reserve_for_pushes: 20,
+        git_branch: None,
+    }
+}
+
+/// A loop under test.
+struct Bench {
+    to: Sender<Event>,
+    script: Arc<Mutex<Script>>,
+    board: Arc<Board>,
+    start: Instant,
+}
+
+impl Bench {
+    async fn touch(&self, path: &str) {
+        self.event(Event::Touched {
+            path: path.to_owned(),
+            touch: Touch::Changed,
+        })
+        .await;
+    }
+
+    async fn remove(&self, path: &str) {
+        self.event(Event::Touched {
+            path: path.to_owned(),
+            touch: Touch::Removed,
+        })
+        .await;
+    }
+
+    async fn event(&self, event: Event) {
+        self.to.send(event).await.expect("the loop runs");
+    }
+
+    fn jobs(&self) -> Vec<(Trigger, Vec<String>)> {
+        let script = self.script.lock().expect("script");
+        script
+            .jobs
+            .iter()
+            .map(|(_, trigger, paths)| (*trigger, paths.clone()))
+            .collect()
+    }
+
+    fn clear(&self) {
+        let mut script = self.script.lock().expect("script");
+        script.jobs.clear();
+        script.full.clear();
+    }
+
+    fn full(&self) -> Vec<Job> {
+        self.script.lock().expect("script").full.clone()
+    }
+}
+
+struct Stage {
+    settings: Settings,
+    budget: Option<Budget>,
+    tick: Duration,
+    obeys: bool,
+    git: Option<Git>,
+    watching: bool,
+}
+
+impl Stage {
+    fn new() -> Self {
+        Self {
+            settings: settings(),
+            budget: None,
+            tick: Duration::from_secs(1),
+            obeys: true,
+            git: None,
+            watching: true,
+        }
+    }
+
+    /// Plays a scene against a loop, and stops it afterwards.
+    async fn play<F: Future>(self, scene: impl FnOnce(Arc<Bench>) -> F) -> (Ended, F::Output) {
+        let (to, events) = channel(64);
+        let (script, stop, ear) = (Arc::default(), CancellationToken::new(), Ear::default());
+        let start = Instant::now();
+        let epoch: DateTime<Utc> = "2026-11-20T00:00:00Z".parse().expect("a time");
+        let fake = Fake {
+            start,
+            script: Arc::clone(&script),
+            budget: self.budget,
+            ear: ear.clone(),
+            stop: stop.clone(),
+            obeys: self.obeys,
+        };
+        let now = Moment {
+            wall: epoch,
+            steady: start,
+        };
+        let schedule = Schedule::new(&self.settings.poll, "UTC", now).expect("a schedule");
+        let board = Arc::new(Board::new(epoch));
+        let turn = Loop::new(Parts {
+            cycle: fake,
+            desk: Desk::new(self.settings.clone(), schedule, Reach::new(0)),
+            settings: self.settings,
+            board: Arc::clone(&board),
+            ear,
+            git: self.git,
+            wall: Box::new(move || epoch + start.elapsed()),
+            stop,
+        });
+        let bench = Arc::new(Bench {
+            to: to.clone(),
+            script,
+            board,
+            start,
+        });
+        let tick = {
+            let to = to.clone();
+            tokio::spawn(async move {
+                loop {
+                    sleep(self.tick).await;
+                    if to.send(Event::Tick).await.is_err() {
+                        return;
+                    }
+                }
+            })
+        };
+        if self.watching {
+            to.send(Event::Watching(Mode::Events)).await.expect("room");
+        }
+        let scene = scene(bench);
+        let play = async {
+            let output = scene.await;
+            // It may be over already.
+            to.send(Event::Stop).await.ok();
+            output
+        };
+        let (ended, output) = tokio::join!(turn.run(events), play);
+        tick.abort();
+        (ended, output)
+    }
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+async fn seconds(seconds: u64) {
+    sleep(Duration::from_secs(seconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_looks_at_everything_once_the_watch_is_set_up() {
+    let stage = Stage {
+        watching: false,
+        ..Stage::new()
+    };
+    let (ended, ()) = stage
+        .play(|bench| async move {
+            seconds(3).await;
+            assert_eq!(bench.jobs(), []);
+            bench.touch("a/early.html").await;
+            seconds(1).await;
+            bench.event(Event::Watching(Mode::Events)).await;
+            seconds(3).await;
+            // The first look saw the early file, too.
+            assert_eq!(bench.jobs()[0], (Trigger::Startup, strings(&["whole"])));
+            assert_eq!(bench.jobs().len(), 1, "{:?}", bench.jobs());
+            assert!(bench.board.seen().ready);
+        })
+        .await;
+    assert_eq!(ended, Ended::Stopped);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_in_while_a_cycle_runs_is_one_cycle_afterwards() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.script.lock().expect("script").takes = Duration::from_secs(30);
+            bench.clear();
+            bench.touch("a/first.html").await;
+            seconds(1).await;
+            for _ in 0..50 {
+                for name in ["x", "y", "z"] {
+                    bench.touch(&format!("a/{name}.html")).await;
+                }
+                sleep(Duration::from_millis(100)).await;
+            }
+            bench.event(Event::SyncNow).await;
+            bench.event(Event::SyncNow).await;
+            seconds(120).await;
+            assert_eq!(
+                bench.jobs(),
+                [
+                    (Trigger::Watch, strings(&["a/first.html"])),
+                    (
+                        Trigger::Watch,
+                        strings(&["a/x.html", "a/y.html", "a/z.html"])
+                    ),
+                    (Trigger::Manual, strings(&["whole"])),
+                ],
+                "pushes go first, triggers fold"
+            );
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f082_a_minute_of_autosave_is_five_pushes() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            for _ in 0..60 {
+                bench.touch("a/b.html").await;
+                seconds(1).await;
+            }
+            seconds(20).await;
+            let pushes = bench.jobs();
+            assert_eq!(pushes.len(), 5, "{pushes:?}");
+            assert!(pushes.iter().all(|job| job.1 == ["a/b.html"]));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f075_any_number_of_overflows_is_one_rescan() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            bench.script.lock().expect("script").takes = Duration::from_secs(2);
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            sleep(Duration::from_millis(100)).await;
+            for _ in 0..100 {
+                bench.event(Event::Doubt(Cause::Overflow)).await;
+            }
+            seconds(20).await;
+            let rescan = (Trigger::Rescan, strings(&["mirror"]));
+            assert_eq!(
+                bench.jobs(),
+                [rescan.clone(), rescan],
+                "one ran, one folded"
+            );
+            let now = Instant::now();
+            let text = bench.board.metrics.text(&bench.board.seen(), now);
+            let text = text.expect("text");
+            assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_doubt_waits_for_files_in_motion_but_not_for_ever() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            bench.remove("a/gone.html").await;
+            bench.event(Event::Doubt(Cause::Error)).await;
+            seconds(30).await;
+            assert_eq!(bench.jobs(), [], "a removal waits for its grace");
+            seconds(40).await;
+            assert_eq!(
+                bench.jobs(),
+                [
+                    (Trigger::Watch, strings(&["-a/gone.html"])),
+                    (Trigger::Rescan, strings(&["mirror"])),
+                ]
+            );
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_what_is_in_motion_is_named_to_a_poll() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(290).await;
+            bench.clear();
+            bench.remove("a/gone.html").await;
+            seconds(15).await;
+            let polls = bench.full();
+            assert_eq!(polls.len(), 1);
+            assert_eq!(polls[0].trigger, Trigger::Poll);
+            let unsettled: Vec<_> = polls[0].unsettled.iter().cloned().collect();
+            assert_eq!(unsettled, ["a/gone.html"]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
+    Stage {
+        tick: Duration::from_mins(1),
+        ..Stage::new()
+    }
+    .play(|bench| async move {
+        seconds(1).await;
+        bench.clear();
+        let until = bench.start + Duration::from_hours(48);
+        bench.script.lock().expect("script").down_until = Some((until, Wall::Unreachable));
+        for hour in 0..40 {
+            bench.touch(&format!("a/{hour:02}.html")).await;
+            seconds(3_600).await;
+        }
+        let tries = bench.jobs().len();
+        assert!(tries < 40 * 5, "{tries} tries in 40 hours");
+        assert!(bench.board.seen().in_the_way.is_some());
+        assert_eq!(bench.board.seen().pending, 40);
+        bench.clear();
+        tokio::time::sleep_until(until + Duration::from_mins(16)).await;
+        let jobs = bench.jobs();
+        let last = jobs.iter().rfind(|job| job.0 == Trigger::Watch);
+        assert_eq!(last.expect("a push").1.len(), 40, "all of it, in order");
+        assert_eq!(jobs.last().expect("a poll").1, ["whole"], "then the poll");
+        assert_eq!(bench.board.seen().in_the_way, None);
+        assert_eq!(bench.board.seen().pending, 0);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f009_a_stop_lets_the_cycle_end() {
+    let (ended, began) = Stage::new()
+        .play(|bench| async move {
+            bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            assert_eq!(bench.jobs().len(), 1);
+            Instant::now()
+        })
+        .await;
+    assert_eq!(ended, Ended::Stopped);
+    assert!(began.elapsed() < Duration::from_millis(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn f009_a_request_that_hangs_is_left_within_the_grace() {
+    let stage = Stage {
+        obeys: false,
+        ..Stage::new()
+    };
+    let (ended, began) = stage
+        .play(|bench| async move {
+            bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            Instant::now()
+        })
+        .await;
+    assert_eq!(ended, Ended::GaveUp);
+    assert_eq!(began.elapsed(), GRACE);
+    assert!(GRACE < Duration::from_secs(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_second_stop_waits_for_nothing() {
+    let stage = Stage {
+        obeys: false,
+        ..Stage::new()
+    };
+    let (ended, began) = stage
+        .play(|bench| async move {
+            bench.script.lock().expect("script").takes = Duration::from_hours(1);
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(1).await;
+            bench.event(Event::Stop).await;
+            Instant::now()
+        })
+        .await;
+    assert_eq!(ended, Ended::AtOnce);
+    assert!(began.elapsed() < Duration::from_millis(10));
+}
+
+#[tokio::test(start_paused = true)]
+async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            let until = Instant::now() + Duration::from_hours(10);
+            bench.script.lock().expect("script").down_until = Some((until, Wall::Unreachable));
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            bench.clear();
+            let (wished, mut steps, outcome) = Wished::new(CycleWish::new(Direction::Both));
+            bench.event(Event::Wish(wished)).await;
+            let mut heard = Vec::new();
+            while let Some(step) = steps.recv().await {
+                heard.push(step);
+            }
+            assert!(matches!(&heard[..], [Step::Phase { name, .. }] if name == "pushing"));
+            let Word::Report(report) = outcome.await.expect("an answer") else {
+                panic!("no report");
+            };
+            assert_eq!(report.outcome, Ending::Retry);
+            assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);
+            // One whose client went away is carried out all the same.
+            let (wished, steps, outcome) = Wished::new(CycleWish::new(Direction::Push));
+            drop((steps, outcome));
+            bench.event(Event::Wish(wished)).await;
+            seconds(1).await;
+            assert_eq!(bench.jobs().len(), 2);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f105_a_night_of_sleep_is_one_poll_of_the_loop() {
+    // The wall clock is the steady one plus the epoch here; a loop that is not run for nine hours is the same.
+    Stage {
+        tick: Duration::from_hours(9),
+        ..Stage::new()
+    }
+    .play(|bench| async move {
+        seconds(1).await;
+        bench.clear();
+        seconds(9 * 3_600 + 1).await;
+        assert_eq!(bench.jobs(), [(Trigger::Poll, strings(&["whole"]))]);
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn settings_that_cannot_be_used_change_nothing() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            bench.script.lock().expect("script").reload = Some(Err("line 3: no".to_owned()));
+            bench.event(Event::Reload).await;
+            seconds(1).await;
+            let mut fresh = settings();
+            fresh.poll = Poll::Cron("99 * * * *".to_owned());
+            bench.script.lock().expect("script").reload = Some(Ok(fresh.clone()));
+            bench.event(Event::Reload).await;
+            seconds(310).await;
+            assert_eq!(bench.jobs().len(), 1, "still every five minutes");
+            fresh.poll = Poll::Every(Duration::from_secs(20));
+            bench.script.lock().expect("script").reload = Some(Ok(fresh));
+            bench.event(Event::Reload).await;
+            seconds(1).await;
+            bench.clear();
+            seconds(300).await;
+            // Twenty seconds do not fit into the budget; 75 do.
+            assert_eq!(bench.jobs().len(), 4, "{:?}", bench.jobs());
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f086_nothing_is_done_while_git_works() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let git = folder.path().join(".git");
+    std::fs::create_dir(&git).expect("made");
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+    let stage = Stage {
+        git: Git::find(folder.path()),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            std::fs::write(git.join("index.lock"), "").expect("written");
+            bench.touch("a/b.html").await;
+            bench.event(Event::SyncNow).await;
+            seconds(400).await;
+            assert_eq!(bench.jobs(), [], "paused: {:?}", bench.board.seen().paused);
+            assert!(bench.board.seen().paused.is_some());
+            // A command that writes is told; a plan is made.
+            let (wished, _steps, outcome) = Wished::new(CycleWish::new(Direction::Both));
+            bench.event(Event::Wish(wished)).await;
+            let Word::Failed(Refusal { code, message, .. }) = outcome.await.expect("an answer")
+            else {
+                panic!("not refused");
+            };
+            assert_eq!(
+                (code, message.as_str()),
+                (5, "paused: git is changing files")
+            );
+            let (wished, _steps, outcome) = Wished::new(CycleWish {
+                dry_run: true,
+                ..CycleWish::new(Direction::Both)
+            });
+            bench.event(Event::Wish(wished)).await;
+            assert!(matches!(outcome.await, Ok(Word::Report(_))));
+            bench.clear();
+            bench.touch("a/c.html").await;
+            seconds(1).await;
+            std::fs::remove_file(git.join("index.lock")).expect("removed");
+            seconds(2).await;
+            assert_eq!(
+                bench.jobs(),
+                [
+                    (Trigger::Watch, strings(&["a/b.html", "a/c.html"])),
+                    (Trigger::Manual, strings(&["whole"])),
+                ],
+                "the whole change is one plan"
+            );
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_the_branch_of_the_settings_is_synced() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let git = folder.path().join(".git");
+    std::fs::create_dir(&git).expect("made");
+    std::fs::write(git.join("HEAD"), "ref: refs/heads/draft\n").expect("written");
+    let mut stage = Stage {
+        git: Git::find(folder.path()),
+        ..Stage::new()
+    };
+    stage.settings.git_branch = Some("main".to_owned());
+    stage
+        .play(|bench| async move {
+            seconds(700).await;
+            assert_eq!(bench.jobs(), []);
+            let paused = bench.board.seen().paused.expect("paused");
+            assert_eq!(
+                paused,
+                "paused: draft is checked out, and only main is synced"
+            );
+            std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
+            seconds(2).await;
+            assert_eq!(bench.jobs(), [(Trigger::Startup, strings(&["whole"]))]);
+        })
+        .await;
+}
+
+/// Small numbers that look random and are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (self.0 >> 33) % limit
+    }
+}
+
+/// The largest number of requests in any window of that length.
+fn most(sent: &[(Duration, Purpose)], window: Duration) -> usize {
+    let mut from = 0;
+    (0..sent.len())
+        .map(|to| {
+            while sent[to].0.saturating_sub(sent[from].0) >= window {
+                from += 1;
+            }
+            to - from + 1
+        })
+        .max()
+        .unwrap_or_default()
+}
+
+#[tokio::test(start_paused = true)]
+async fn f109_a_day_of_storms_never_exceeds_the_budget() {
+    let stage = Stage {
+        budget: Some(Budget::in_memory(Limits::default())),
+        tick: Duration::from_secs(15),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            let mut dice = Dice(20_261_120);
+            // A day and an hour: storms of edits, and another consumer of the same token.
+            while bench.start.elapsed() < Duration::from_hours(25) {
+                seconds(60 + dice.below(900)).await;
+                match dice.below(4) {
+                    0 => {
+                        for file in 0..20 + dice.below(60) {
+                            bench.touch(&format!("a/{file}.html")).await;
+                        }
+                    }
+                    1 => {
+                        let now = Instant::now();
+                        let others = 10 + dice.below(60);
+                        bench
+                            .script
+                            .lock()
+                            .expect("script")
+                            .counted
+                            .extend((0..others).map(|_| now));
+                        bench.touch(&format!("a/{}.html", dice.below(50))).await;
+                    }
+                    _ => bench.touch(&format!("a/{}.html", dice.below(50))).await,
+                }
+            }
+            let script = bench.script.lock().expect("script");
+            let sent = &script.sent;
+            let (minute, day) = (
+                most(sent, Duration::from_mins(1)),
+                most(sent, Duration::from_hours(24)),
+            );
+            assert!(minute <= 60, "{minute} in a minute");
+            assert!(day <= 1440, "{day} in a day");
+            assert!(day > 1000, "{day}: the day was busy");
+            assert!(script.refused > 0, "the others were felt");
+            let polls = sent.iter().filter(|(_, why)| *why == Purpose::Poll).count();
+            assert!(polls > 24, "{polls} polls");
+            assert!(polls <= 1440 * 8 / 10 * 25 / 24, "{polls} polls");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
+    let budget = Budget::in_memory(Limits::default());
+    let stage = Stage {
+        budget: Some(budget.clone()),
+        tick: Duration::from_secs(5),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            // Somebody spends the day but for the reserve.
+            let spent = Instant::now();
+            while budget.try_acquire(Purpose::Poll).await.map_or_else(
+                |refusal| !matches!(refusal, NoBudget::Day { .. }),
+                |()| true,
+            ) {
+                seconds(1).await;
+                assert!(spent.elapsed() < Duration::from_hours(2));
+            }
+            seconds(61).await;
+            bench.clear();
+            bench.touch("a/b.html").await;
+            seconds(2).await;
+            assert_eq!(
+                bench.jobs().last(),
+                Some(&(Trigger::Watch, strings(&["a/b.html"])))
+            );
+            let requests = bench.script.lock().expect("script").sent.clone();
+            assert_eq!(requests.last().expect("sent").1, Purpose::Push);
+            // Polls stay away instead of trying every five minutes.
+            bench.clear();
+            seconds(3_600).await;
+            assert!(bench.jobs().len() <= 2, "{:?}", bench.jobs());
+        })
+        .await;
+}

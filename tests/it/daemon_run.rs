@@ -1,0 +1,484 @@
+//! `kbsync run` as users have it: the real command, real files, real signals, against the sandbox.
+
+use crate::{
+    kb::{Kb, Service, TOKEN},
+    schema,
+};
+use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
+use rustix::process::{Pid, Signal, kill_process};
+use std::{
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::TcpStream,
+    process::{Child, Command, ExitStatus, Stdio},
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+/// Long enough for any machine; nothing waits for its end.
+const BOUND: Duration = Duration::from_secs(30);
+
+/// Waits until something is so.
+#[track_caller]
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + BOUND;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A daemon that is killed when the test ends.
+struct Daemon {
+    child: Child,
+    log: Arc<Mutex<String>>,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Daemon {
+    /// Starts it, and does not wait.
+    fn spawn(kb: &Kb, arguments: &[&str]) -> Self {
+        let above = kb.mirror();
+        let above = above.parent().expect("a folder above");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_kbsync"))
+            .arg("run")
+            .args(arguments)
+            .current_dir(kb.mirror())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", above.join("home"))
+            .env("KBSYNC_USER_STATE_DIR", above.join("state"))
+            .env("KBSYNC_TOKEN", TOKEN)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let log = Arc::<Mutex<String>>::default();
+        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                *kept.lock().expect("the log") += &(line + "\n");
+            }
+        });
+        Self { child, log }
+    }
+
+    /// Starts it, and waits for its first full cycle.
+    fn start(kb: &Kb, arguments: &[&str]) -> Self {
+        let mut daemon = Self::spawn(kb, arguments);
+        until("the first cycle", || {
+            assert!(
+                daemon.child.try_wait().expect("asked").is_none(),
+                "{}",
+                daemon.log()
+            );
+            daemon.log().contains("trigger=startup outcome=Done")
+        });
+        daemon
+    }
+
+    fn log(&self) -> String {
+        self.log.lock().expect("the log").clone()
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).expect("small");
+        kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
+    }
+
+    /// Waits for its end.
+    fn ended(&mut self) -> ExitStatus {
+        let mut status = None;
+        until("the end", || {
+            status = self.child.try_wait().expect("asked");
+            status.is_some()
+        });
+        status.expect("ended")
+    }
+
+    fn stop(mut self) {
+        self.signal(Signal::TERM);
+        assert_eq!(self.ended().code(), Some(0), "{}", self.log());
+    }
+}
+
+/// A mirror with fast settings.
+fn mirror(service: &Service) -> Kb {
+    let mut kb = service.mirror();
+    let settings = kb.read("kbsync.yaml")
+        + "quiet_period: 20ms\npush_interval: 0s\npoll: 1h\ndelete_grace: 50ms\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb
+}
+
+fn article(kb: &Kb) -> String {
+    articles(kb).into_iter().next().expect("an article")
+}
+
+fn articles(kb: &Kb) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    for folder in std::fs::read_dir(kb.mirror()).expect("listed") {
+        let folder = folder.expect("an entry").path();
+        if !folder.is_dir() || folder.ends_with(".kbsync") {
+            continue;
+        }
+        for file in std::fs::read_dir(&folder).expect("listed") {
+            let file = file.expect("an entry").path();
+            if file.extension().is_some_and(|ending| ending == "html") {
+                let below = file.strip_prefix(kb.mirror()).expect("below");
+                found.push(below.to_str().expect("text").to_owned());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn get(address: &str, path: &str, host: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("it listens");
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
+    )
+    .expect("sent");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("read");
+    answer
+}
+
+fn holds(service: &Service, text: &str) -> bool {
+    let mut articles = service.sandbox.articles().into_iter();
+    articles.any(|article| article.text.contains(text))
+}
+
+#[test]
+fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let path = article(&kb);
+    service.sandbox.clear_requests();
+    let before = kb.read(&path);
+    kb.write(&path, &(before + "<p>saved just now</p>\n"));
+    until("the save is live", || holds(&service, "saved just now"));
+    until("it is noted", || {
+        daemon
+            .log()
+            .contains("trigger=watch outcome=Done actions=1")
+    });
+    assert_eq!(
+        service.sandbox.counts().total,
+        2,
+        "one guard read, one write"
+    );
+    // A colleague edits; a signal fetches it.
+    let id = service.sandbox.articles()[0].id;
+    service.sandbox.edit(id, |article| {
+        article.text = "<p>from the dashboard</p>".to_owned();
+    });
+    daemon.signal(Signal::USR1);
+    until("the edit is here", || {
+        articles(&kb)
+            .iter()
+            .any(|path| kb.read(path).contains("from the dashboard"))
+    });
+    // A removed file is a deleted article, after its grace.
+    let count = service.sandbox.articles().len();
+    std::fs::remove_file(kb.mirror().join(&path)).expect("removed");
+    until("the article is gone", || {
+        service.sandbox.articles().len() == count - 1
+    });
+    daemon.stop();
+}
+
+#[test]
+fn f118_commands_are_handed_to_the_daemon() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let id = service.sandbox.articles()[0].id;
+    service
+        .sandbox
+        .edit(id, |article| article.text = "<p>handed</p>".to_owned());
+    let report = kb.run(&["sync", "--json"]).exits(0).json();
+    schema::check("report", &report);
+    assert_eq!(report["actions"][0]["action"], "update");
+    assert!(daemon.log().contains("trigger=manual"), "{}", daemon.log());
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    schema::check("status", &status);
+    assert_eq!(status["daemon"]["pid"], daemon.child.id());
+    let text = kb.run(&["status"]).exits(0).stdout;
+    assert!(text.contains("polls every 1h"), "{text}");
+    assert!(text.contains("notices changes by events"), "{text}");
+    kb.run(&["doctor", "--health"]).exits(0);
+    // A plan is made beside it.
+    let plan = kb.run(&["sync", "--dry-run", "--json"]).exits(0).json();
+    assert_eq!(plan["actions"], serde_json::json!([]));
+    daemon.stop();
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    assert!(status["daemon"].is_null());
+    kb.run(&["doctor", "--health"]).exits(1);
+}
+
+#[test]
+fn f118_held_deletions_are_released_through_the_daemon() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml") + "max_deletes: {count: 1, percent: 100}\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    let daemon = Daemon::start(&kb, &[]);
+    let count = service.sandbox.articles().len();
+    let first = article(&kb);
+    std::fs::remove_file(kb.mirror().join(&first)).expect("removed");
+    let second = article(&kb);
+    std::fs::remove_file(kb.mirror().join(&second)).expect("removed");
+    until("the removals are held", || {
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"]
+            .as_array()
+            .is_some_and(|held| held.len() == 2)
+    });
+    assert_eq!(service.sandbox.articles().len(), count);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), count - 2);
+    daemon.stop();
+}
+
+#[test]
+fn f116_a_second_daemon_names_the_first() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let mut second = Daemon::spawn(&kb, &[]);
+    assert_eq!(second.ended().code(), Some(5));
+    let pid = daemon.child.id().to_string();
+    until("it says who", || {
+        second.log().contains(&format!("process {pid}"))
+    });
+    daemon.stop();
+}
+
+#[test]
+fn f117_what_a_killed_daemon_leaves_is_in_nobodys_way() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let mut daemon = Daemon::start(&kb, &[]);
+    daemon.child.kill().expect("killed");
+    daemon.child.wait().expect("ended");
+    assert!(kb.mirror().join(".kbsync/daemon.sock").exists(), "stale");
+    // Commands do not believe the socket.
+    kb.run(&["sync"]).exits(0);
+    let daemon = Daemon::start(&kb, &[]);
+    kb.run(&["doctor", "--health"]).exits(0);
+    let socket = kb.mirror().join(".kbsync/daemon.sock");
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(&socket).expect("there").permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    daemon.stop();
+    assert!(!socket.exists(), "it is taken away in the end");
+}
+
+#[test]
+fn f009_a_request_in_flight_is_finished_and_recorded() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let path = article(&kb);
+    service.sandbox.clear_requests();
+    service.sandbox.inject(Fault::once(
+        Matcher::new("PUT", "/api/article/"),
+        FaultKind::Latency(Duration::from_millis(400)),
+    ));
+    let before = kb.read(&path);
+    kb.write(&path, &(before + "<p>in flight</p>\n"));
+    until("it is on its way", || service.sandbox.counts().put > 0);
+    daemon.stop();
+    assert!(holds(&service, "in flight"));
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(
+        status["changes"],
+        serde_json::json!([]),
+        "the outcome was recorded"
+    );
+    assert_eq!(service.sandbox.counts().put, 1);
+}
+
+#[test]
+fn health_and_figures_are_shown_to_this_machine() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
+    let log = daemon.log();
+    let (_, rest) = log.split_once("listening on http://").expect("an address");
+    let address = rest.lines().next().expect("a line").trim();
+    for path in ["/healthz", "/readyz"] {
+        let answer = get(address, path, "localhost");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    let figures = get(address, "/metrics", "127.0.0.1");
+    for name in [
+        "kbsync_requests_total",
+        "kbsync_budget_left",
+        "kbsync_cycle_duration_seconds",
+    ] {
+        assert!(figures.contains(name), "{figures}");
+    }
+    assert!(!figures.contains("CANARY"));
+    let answer = get(address, "/metrics", "evil.example");
+    assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
+    assert!(get(address, "/", "localhost").starts_with("HTTP/1.1 404"));
+    daemon.stop();
+}
+
+#[test]
+fn settings_are_read_again_and_bad_ones_change_nothing() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let settings = kb.read("kbsync.yaml");
+    kb.write("kbsync.yaml", &(settings.clone() + "nonsense: 1\n"));
+    daemon.signal(Signal::HUP);
+    until("it says so", || {
+        daemon.log().contains("the settings stay as they were")
+    });
+    kb.write("kbsync.yaml", &settings.replace("poll: 1h", "poll: 30m"));
+    daemon.signal(Signal::HUP);
+    until("they are read", || {
+        daemon.log().contains("the settings were read again")
+    });
+    until("they count", || {
+        let status = kb.run(&["status"]).exits(0).stdout;
+        status.contains("polls every 30m")
+    });
+    daemon.stop();
+}
+
+#[test]
+fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    service.sandbox.revoke_token(TOKEN);
+    let daemon = Daemon::spawn(&kb, &[]);
+    let refused = "the service does not accept the token";
+    until("it is told", || daemon.log().contains(refused));
+    daemon.signal(Signal::USR1);
+    service
+        .sandbox
+        .add_token(TOKEN, Rights::everywhere(Access::Write));
+    // A person does not have to wait for the next try.
+    kb.run(&["sync"]).exits(0);
+    until("it is told", || daemon.log().contains("all is well again"));
+    assert_eq!(daemon.log().matches(refused).count(), 1);
+    daemon.stop();
+}
+
+#[test]
+fn several_workspaces_are_one_daemon() {
+    let service = Service::start();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let category = service
+        .sandbox
+        .add_category(other, "Rechnungen", "rechnungen");
+    service
+        .sandbox
+        .add_article(NewSeed::new(category, "Mahnung", "mahnung", "<p>alt</p>"));
+    let kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml");
+    let one = format!("workspace: {}", service.workspace);
+    let both = format!(
+        "workspaces: [{{id: {}, folder: en}}, {{id: {other}, folder: de}}]",
+        service.workspace
+    );
+    kb.write("kbsync.yaml", &settings.replace(&one, &both));
+    let daemon = Daemon::start(&kb, &[]);
+    let path = "de/rechnungen/mahnung.html";
+    let before = kb.read(path);
+    kb.write(path, &before.replace("alt", "neu"));
+    until("the save is live", || holds(&service, "<p>neu</p>"));
+    let id = service.sandbox.articles()[0].id;
+    service
+        .sandbox
+        .edit(id, |article| article.text = "<p>handed</p>".to_owned());
+    let report = kb.run(&["sync", "--json", "en"]).exits(0).json();
+    let found = report["actions"][0]["path"].as_str().expect("a path");
+    assert!(found.starts_with("en/"), "{found}");
+    daemon.stop();
+}
+
+/// Runs git in the mirror.
+fn git(kb: &Kb, arguments: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(kb.mirror())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{output:?}");
+}
+
+#[test]
+fn f084_what_a_checkout_removes_is_held_and_what_a_writer_removes_is_not() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    let path = article(&kb);
+    git(&kb, &["add", "-A"]);
+    git(&kb, &["commit", "-q", "-m", "all"]);
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", &path]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    git(&kb, &["checkout", "-q", "main"]);
+    let daemon = Daemon::start(&kb, &[]);
+    let count = service.sandbox.articles().len();
+    git(&kb, &["checkout", "-q", "other"]);
+    let held = || {
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].as_array().map_or(0, Vec::len)
+    };
+    until("the removal is held", || held() == 1);
+    // A restart releases nothing.
+    daemon.stop();
+    let daemon = Daemon::spawn(&kb, &[]);
+    until("the first cycle", || {
+        daemon.log().contains("trigger=startup")
+    });
+    assert_eq!(service.sandbox.articles().len(), count);
+    assert_eq!(held(), 1);
+    // The file comes back with its branch, and nothing happened.
+    git(&kb, &["checkout", "-q", "main"]);
+    until("nothing is held", || held() == 0);
+    assert_eq!(service.sandbox.articles().len(), count);
+    // The writer's own removal goes through, committed or not.
+    git(&kb, &["rm", "-q", &path]);
+    git(&kb, &["commit", "-q", "-m", "the writer removed it"]);
+    until("it is gone", || {
+        service.sandbox.articles().len() == count - 1
+    });
+    daemon.stop();
+}
+
+#[test]
+fn a_wrong_schedule_is_a_wrong_setting() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let settings = kb
+        .read("kbsync.yaml")
+        .replace("poll: 1h", "poll: 99 * * * *");
+    kb.write("kbsync.yaml", &settings);
+    let mut daemon = Daemon::spawn(&kb, &[]);
+    assert_eq!(daemon.ended().code(), Some(2));
+    until("it says why", || daemon.log().contains("99 * * * *"));
+}

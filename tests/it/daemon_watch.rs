@@ -1,0 +1,465 @@
+//! Real events of the system: what editors, copies and git do, and which paths are due after it.
+//!
+//! Each scene does the system calls of a program. The paths that are due in the end must be exactly the
+//! right ones. It is waited for conditions, never for a time.
+
+use kbsync::daemon::{
+    Event,
+    quiet::{Pace, Quiet, Taken},
+    watch::{Cause, Mode, Options, Root, Watch, start},
+};
+use std::{
+    collections::BTreeSet,
+    fs,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+use tempfile::TempDir;
+use tokio::{
+    sync::mpsc::{Receiver, channel},
+    time::Instant,
+};
+
+/// A watched folder, and what came of it.
+struct Scene {
+    folder: TempDir,
+    events: Receiver<Event>,
+    quiet: Quiet,
+    doubts: Vec<Cause>,
+    modes: Vec<Mode>,
+    marks: u32,
+    _watch: Watch,
+}
+
+/// Long enough for any machine; nothing waits for its end.
+const BOUND: Duration = Duration::from_secs(20);
+
+impl Scene {
+    /// A mirror with one category and two articles, watched.
+    async fn new() -> Self {
+        Self::with(|_| (), |_| ()).await
+    }
+
+    async fn with(prepare: impl FnOnce(&Path), change: impl FnOnce(&mut Options)) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path().to_owned();
+        for name in [".kbsync", "a", "marks"] {
+            fs::create_dir(root.join(name)).expect("made");
+        }
+        fs::write(root.join("a/b.html"), "old").expect("written");
+        fs::write(root.join("a/c.html"), "old").expect("written");
+        prepare(&root);
+        let (to, events) = channel(1024);
+        let roots = vec![Root {
+            prefix: String::new(),
+            path: root.clone(),
+        }];
+        let mut options = Options::new(roots, root.join(".kbsync"), Duration::from_millis(20));
+        options.patience = BOUND;
+        change(&mut options);
+        let watch = start(options, to).expect("a thread");
+        let pace = Pace {
+            quiet_period: Duration::from_millis(200),
+            ceiling: Duration::from_secs(5),
+            delete_grace: Duration::from_mins(1),
+            push_interval: Duration::from_secs(15),
+        };
+        let mut scene = Self {
+            folder,
+            events,
+            quiet: Quiet::new(pace),
+            doubts: Vec::new(),
+            modes: Vec::new(),
+            marks: 0,
+            _watch: watch,
+        };
+        while scene.modes.is_empty() {
+            scene.next().await;
+        }
+        scene
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        fs::write(self.path(path), text).expect("written");
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        fs::rename(self.path(from), self.path(to)).expect("renamed");
+    }
+
+    fn remove(&self, path: &str) {
+        fs::remove_file(self.path(path)).expect("removed");
+    }
+
+    fn mkdir(&self, path: &str) {
+        fs::create_dir_all(self.path(path)).expect("made");
+    }
+
+    /// Takes one event. Gives its path.
+    async fn next(&mut self) -> Option<String> {
+        let event = tokio::time::timeout(BOUND, self.events.recv()).await;
+        match event.expect("in time").expect("a watch") {
+            Event::Touched { path, touch } => {
+                if !path.starts_with("marks/") {
+                    self.quiet.note(&path, touch, Instant::now());
+                }
+                Some(path)
+            }
+            Event::Doubt(cause) => {
+                self.doubts.push(cause);
+                None
+            }
+            Event::Watching(mode) => {
+                self.modes.push(mode);
+                None
+            }
+            other @ (Event::Tick
+            | Event::Wish(_)
+            | Event::SyncNow
+            | Event::Reload
+            | Event::Stop) => panic!("{other:?}"),
+        }
+    }
+
+    /// Takes all events of what was done so far: up to that of a mark that is made now.
+    async fn settle(&mut self) {
+        self.marks += 1;
+        let mark = format!("marks/{}.html", self.marks);
+        self.write(&mark, "");
+        while self.next().await.as_deref() != Some(&mark) {}
+    }
+
+    /// What is due once everything is quiet: changed paths, and removed ones with a `-`.
+    async fn due(&mut self) -> Vec<String> {
+        self.settle().await;
+        let mut taken = Taken::default();
+        while let Some(deadline) = self.quiet.next_deadline() {
+            let due = self.quiet.due(deadline);
+            taken.changed.extend(due.changed);
+            taken.removed.extend(due.removed);
+        }
+        let gone = taken.removed.keys().map(|path| format!("-{path}"));
+        taken.changed.into_iter().chain(gone).collect()
+    }
+}
+
+/// Plays what a program does, and checks what is due.
+async fn check(name: &str, play: impl FnOnce(&Scene), expected: &[&str]) {
+    let mut scene = Scene::new().await;
+    play(&scene);
+    assert_eq!(scene.due().await, expected, "{name}");
+    assert_eq!(scene.doubts, [], "{name}");
+}
+
+#[tokio::test]
+async fn f073_f074_editors_that_rename_save_one_article() {
+    check(
+        "vim, backup by rename",
+        |s| {
+            s.write("a/4913", "");
+            s.remove("a/4913");
+            s.write("a/.b.html.swp", "x");
+            s.rename("a/b.html", "a/b.html~");
+            s.write("a/b.html", "new");
+            s.remove("a/b.html~");
+            s.remove("a/.b.html.swp");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "vim, backup by copy",
+        |s| {
+            s.write("a/.b.html.swp", "x");
+            fs::copy(s.path("a/b.html"), s.path("a/b.html~")).expect("copied");
+            s.write("a/b.html", "new");
+            s.remove("a/b.html~");
+            s.remove("a/.b.html.swp");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "emacs: lock, autosave, backup by rename",
+        |s| {
+            std::os::unix::fs::symlink("me@host.1", s.path("a/.#b.html")).expect("a link");
+            s.write("a/#b.html#", "autosaved");
+            s.rename("a/b.html", "a/b.html~");
+            s.write("a/b.html", "new");
+            s.remove("a/#b.html#");
+            s.remove("a/.#b.html");
+        },
+        &["a/b.html"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn f071_f072_editors_that_write_in_place_save_one_article() {
+    check(
+        "VS Code: in place",
+        |s| {
+            let file = fs::OpenOptions::new().write(true).open(s.path("a/b.html"));
+            let file = file.expect("opened");
+            file.set_len(0).expect("truncated");
+            std::io::Write::write_all(&mut &file, b"new").expect("written");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "JetBrains, safe write",
+        |s| {
+            s.write("a/b.html___jb_tmp___", "new");
+            s.rename("a/b.html", "a/b.html___jb_old___");
+            s.rename("a/b.html___jb_tmp___", "a/b.html");
+            s.remove("a/b.html___jb_old___");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "sed -i",
+        |s| {
+            s.write("a/sedXyZ12", "new");
+            s.rename("a/sedXyZ12", "a/b.html");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "nano",
+        |s| {
+            s.write("a/.b.html.swp", "x");
+            s.write("a/b.html", "new");
+            s.remove("a/.b.html.swp");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "git checkout: unlink, create, write",
+        |s| {
+            s.remove("a/b.html");
+            s.write("a/b.html", "new");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "slow writer",
+        |s| {
+            let mut options = fs::OpenOptions::new();
+            let file = options
+                .write(true)
+                .truncate(true)
+                .mode(0o644)
+                .open(s.path("a/b.html"));
+            let file = file.expect("opened");
+            for _ in 0..20 {
+                std::io::Write::write_all(&mut &file, b"a line\n").expect("written");
+            }
+        },
+        &["a/b.html"],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_moved_removed_and_made_is_due() {
+    check("removed", |s| s.remove("a/b.html"), &["-a/b.html"]).await;
+    check(
+        "renamed",
+        |s| s.rename("a/b.html", "a/d.html"),
+        &["a/d.html", "-a/b.html"],
+    )
+    .await;
+    check(
+        "moved out of the mirror",
+        |s| {
+            let outside = tempfile::tempdir_in(s.folder.path().parent().expect("above"));
+            let outside = outside.expect("a folder");
+            fs::rename(s.path("a/b.html"), outside.path().join("b.html")).expect("moved");
+        },
+        &["-a/b.html"],
+    )
+    .await;
+    check(
+        "words of a category",
+        |s| s.write("a/_category.yaml", "x"),
+        &["a/_category.yaml"],
+    )
+    .await;
+    check(
+        "a conflict settled",
+        |s| {
+            s.write("a/b.conflict.html", "theirs");
+            s.remove("a/b.conflict.html");
+        },
+        &["a/b.html"],
+    )
+    .await;
+    check(
+        "what counts for nothing",
+        |s| {
+            s.write("kbsync.yaml", "x");
+            s.write("a/picture.png", "x");
+            s.mkdir(".git/objects");
+            s.write(".git/index", "x");
+            s.write(".kbsync/state.db", "x");
+            fs::read(s.path("a/b.html")).expect("read");
+        },
+        &[],
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn f076_folders_that_are_made_renamed_and_removed() {
+    let mut scene = Scene::new().await;
+    scene.mkdir("new/deep/er");
+    scene.write("new/x.html", "x");
+    scene.write("new/deep/er/y.html", "y");
+    let due = scene.due().await;
+    assert_eq!(due[0], "new", "deep mkdir, with a file at once");
+    // The file has an event of its own only if the watch was quicker.
+    assert!(due.len() == 1 || due[1..] == ["new/x.html"], "{due:?}");
+    // A file that is written before the folder is watched has no event: the folder stands for it.
+    let mut scene = Scene::new().await;
+    scene.mkdir("late");
+    scene.settle().await;
+    scene.write("late/x.html", "x");
+    assert!(scene.due().await.contains(&"late/x.html".to_owned()));
+    let mut scene = Scene::new().await;
+    scene.rename("a", "z");
+    let due = scene.due().await;
+    assert_eq!(due, ["z", "-a"]);
+    // Under its new name it is watched, under the old one it is not any more.
+    scene.write("z/b.html", "new");
+    assert_eq!(scene.due().await, ["z/b.html"]);
+    let mut scene = Scene::new().await;
+    fs::remove_dir_all(scene.path("a")).expect("removed");
+    assert_eq!(scene.due().await, ["-a", "-a/b.html", "-a/c.html"]);
+    // And made again.
+    scene.mkdir("a");
+    scene.settle().await;
+    scene.write("a/b.html", "new");
+    let due = scene.due().await;
+    assert!(due.contains(&"a/b.html".to_owned()), "{due:?}");
+}
+
+#[tokio::test]
+async fn a_copy_of_500_files_is_500_paths() {
+    let mut scene = Scene::new().await;
+    for number in 0..500 {
+        scene.write(&format!("a/n{number:03}.html"), "new");
+    }
+    let due = scene.due().await;
+    let expected: BTreeSet<String> = (0..500).map(|n| format!("a/n{n:03}.html")).collect();
+    assert_eq!(due.into_iter().collect::<BTreeSet<_>>(), expected);
+}
+
+#[tokio::test]
+async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
+    let mut scene = Scene::new().await;
+    // The loop takes nothing meanwhile: first our queue fills, then the system's.
+    for round in 0..2 {
+        for number in 0..5_000 {
+            let path = scene.path(&format!("a/n{number:04}.html"));
+            if round > 0 {
+                fs::remove_file(&path).expect("removed");
+            }
+            fs::write(path, "new").expect("written");
+        }
+    }
+    while scene.doubts.is_empty() {
+        scene.next().await;
+    }
+    assert_eq!(scene.doubts[0], Cause::Overflow);
+    // It works on afterwards.
+    scene.settle().await;
+    scene.write("a/after.html", "x");
+    assert!(scene.due().await.contains(&"a/after.html".to_owned()));
+}
+
+#[tokio::test]
+async fn f078_where_no_events_come_the_files_are_looked_through() {
+    let mut scene = Scene::with(|_| (), |options| options.patience = Duration::ZERO).await;
+    let Mode::Looking { why, .. } = &scene.modes[0] else {
+        panic!("{:?}", scene.modes);
+    };
+    assert_eq!(why, "the file system tells of no changes");
+    while scene.doubts.is_empty() {
+        scene.next().await;
+    }
+    assert_eq!(scene.doubts, [Cause::Fallback]);
+    scene.write("a/b.html", "longer than before");
+    scene.remove("a/c.html");
+    scene.mkdir("new");
+    scene.write("new/x.html", "x");
+    let mut seen = BTreeSet::new();
+    while seen.len() < 3 {
+        seen.extend(scene.next().await);
+    }
+    let expected = ["a/b.html", "a/c.html", "new/x.html"];
+    assert_eq!(seen.iter().collect::<Vec<_>>(), expected);
+    assert!(
+        !scene
+            .path(".kbsync")
+            .read_dir()
+            .expect("listed")
+            .any(|entry| {
+                let name = entry.expect("an entry").file_name();
+                name.to_string_lossy().starts_with("cookie")
+            })
+    );
+}
+
+#[tokio::test]
+async fn f088_a_mirror_that_went_away_is_watched_again_when_it_is_back() {
+    let mut scene = Scene::new().await;
+    let (here, there) = (scene.path(""), scene.path("").with_extension("gone"));
+    fs::rename(&here, &there).expect("moved");
+    while scene.modes.len() < 2 {
+        scene.next().await;
+    }
+    assert!(matches!(&scene.modes[1], Mode::Looking { .. }));
+    fs::rename(&there, &here).expect("moved back");
+    while scene.modes.len() < 3 {
+        scene.next().await;
+    }
+    assert_eq!(scene.modes[2], Mode::Events);
+    scene.write("a/b.html", "new");
+    assert!(scene.due().await.contains(&"a/b.html".to_owned()));
+    assert!(scene.doubts.contains(&Cause::Replaced));
+}
+
+#[tokio::test]
+async fn f090_new_rules_for_what_is_ignored_are_a_doubt() {
+    let mut scene = Scene::new().await;
+    scene.write(".kbsyncignore", "a/");
+    scene.settle().await;
+    assert!(scene.doubts.contains(&Cause::Rules), "{:?}", scene.doubts);
+}
+
+#[tokio::test]
+async fn f077_without_a_private_folder_it_still_notices() {
+    // No watch can be set up at all: as with a limit that is used up.
+    let mut scene = Scene::with(
+        |_| (),
+        |options| options.private = options.private.join("missing"),
+    )
+    .await;
+    while !matches!(scene.modes.last(), Some(Mode::Looking { .. })) {
+        scene.next().await;
+    }
+    scene.write("a/b.html", "longer than before");
+    while scene.next().await.as_deref() != Some("a/b.html") {}
+    let touch = scene.quiet.unsettled(Instant::now());
+    assert!(touch.contains("a/b.html"));
+}
