@@ -2,6 +2,9 @@
 
 use crate::world::World;
 
+/// What a writer does.
+type Change = fn(&World);
+
 async fn synced() -> World {
     let world = World::new().await;
     let category = world.category("billing");
@@ -32,16 +35,16 @@ async fn f079_what_we_wrote_ourselves_is_known() {
 
 #[tokio::test]
 async fn f079_what_a_writer_did_is_news() {
-    let cases: [(&str, fn(&World)); 6] = [
+    let cases: [(&str, Change); 6] = [
         ("an edit", |world| {
-            world.edit("billing/refunds.html", "one", "1")
+            world.edit("billing/refunds.html", "one", "1");
         }),
         ("a flag", |world| {
             world.edit("billing/refunds.html", "title:", "enabled: false\ntitle:");
         }),
         ("a removal", |world| world.remove("billing/refunds.html")),
         ("half a file", |world| {
-            world.write("billing/refunds.html", "---\n")
+            world.write("billing/refunds.html", "---\n");
         }),
         ("a swap", |world| {
             world.rename("billing/refunds.html", "billing/x.tmp");
