@@ -3,9 +3,11 @@
 
 use crate::wire::{held, line, preferring, problems, reason};
 use crate::world::{World, lines};
+use kbsync::engine::settings::Request;
 use kbsync::model::Field;
-use kbsync::reconcile::snapshot::OnConflict;
+use kbsync::reconcile::snapshot::{Direction, OnConflict};
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
+use kbsync::service::Purpose;
 use std::time::Duration;
 
 const TEXT: &str = "<p>One.</p>";
@@ -687,4 +689,44 @@ async fn a_renamed_folder_settles_no_conflict_and_leaves_no_copy() {
     assert_eq!(world.on_service(ids[0]).text, "<p>Mine.</p>");
     assert_eq!(world.files().len(), 3);
     world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn polls_ask_ever_more_rarely_for_a_category_that_cannot_be_read() {
+    let (world, ..) = World::start(&[("one", TEXT)]).await;
+    let other = world.sandbox().add_workspace("Other");
+    let foreign = world.sandbox().add_category(other, "Theirs", "theirs");
+    let lost = uuid::Uuid::from_u128(7);
+    world.write(
+        "theirs/_category.yaml",
+        &format!("id: {foreign}\nname: T\n"),
+    );
+    world.write("lost/_category.yaml", &format!("id: {lost}\nname: L\n"));
+    let mut poll = Request::new(Direction::Both);
+    poll.purpose = Purpose::Poll;
+    let mut asked = 0;
+    let mut first = None;
+    for _ in 0..16 {
+        let report = world.run(&poll).await;
+        let asking = world.asked();
+        asked += asking.iter().filter(|one| *one == "GET category").count();
+        let told = first.get_or_insert_with(|| problems(&report)).clone();
+        let mut now = problems(&report);
+        now.sort();
+        let mut told = told;
+        told.sort();
+        assert_eq!(now, told, "it is told each time");
+        world.clock.advance(Duration::from_mins(5));
+    }
+    assert!(
+        (8..=14).contains(&asked),
+        "{asked} times in 16 polls of two"
+    );
+    // A person's command asks at once.
+    world.sync().await;
+    let asking = world.asked();
+    assert_eq!(
+        asking.iter().filter(|one| *one == "GET category").count(),
+        2
+    );
 }

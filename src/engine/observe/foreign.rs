@@ -32,7 +32,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.problems.push(Problem {
                 path: folder_of(base, &sight.local, id),
                 id: None,
-                message: format!("category {id} belongs to another workspace"),
+                message: of_another(id),
             });
         }
         foreign
@@ -102,6 +102,11 @@ pub(super) fn leave_alone(base: &Base, remote: &mut RemoteSnapshot) {
             *entry = Remote::Unknown(ANOTHERS.to_owned());
         }
     }
+}
+
+/// What people are told of such a category.
+pub(super) fn of_another(id: CategoryId) -> String {
+    format!("category {id} belongs to another workspace")
 }
 
 const ANOTHERS: &str = "it belongs to another workspace";

@@ -8,6 +8,7 @@ mod foreign;
 pub(in crate::engine) mod local;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
+mod unread;
 
 use super::recover;
 use super::settings::Request;
@@ -16,16 +17,19 @@ use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
 use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, path};
+use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
-use crate::service::{ListEnd, ListRequest, RemoteArticle, Service, ServiceError, Validator};
+use crate::service::{
+    ListEnd, ListRequest, Purpose, RemoteArticle, Service, ServiceError, Validator,
+};
 use crate::state::StateError;
 use crate::state::store::Store;
 use anyhow::Context as _;
 use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::time::Duration;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -173,7 +177,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .categories
                 .insert(category.id, (category.version, category.revision));
         }
-        let wanted = self.categories_to_read(base, &listing, request, sight);
+        let wanted = self.categories_to_read(base, &listing, request, sight)?;
         self.read_categories(&wanted, base, &mut listing, request, known, sight)
             .await?;
         self.fetch_bodies(&mut listing, request, known, sight)
@@ -199,9 +203,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         base: &Base,
         listing: &Listing,
         request: &Request,
-        sight: &Sight,
-    ) -> Vec<CategoryId> {
+        sight: &mut Sight,
+    ) -> anyhow::Result<Vec<CategoryId>> {
         let now = self.clock.now();
+        let unread = self.unread()?;
         let mut wanted: BTreeSet<CategoryId> = listing
             .bodiless
             .iter()
@@ -229,37 +234,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 wanted.insert(row.remote.category);
             }
         }
-        let window = u64::try_from(self.settings.guard_window.as_millis()).unwrap_or(u64::MAX);
-        let changed = |row: &CategoryRow| {
-            request.direction.pushes()
-                && now.millis_since(row.read_at) >= window
-                && sight.local.categories.iter().any(|category| {
-                    let mine = category.id == Some(row.id)
-                        || (category.id.is_none()
-                            && row.folder.as_deref() == Some(&category.folder));
-                    mine && (category
-                        .version
-                        .as_ref()
-                        .is_some_and(|version| *version != row.local)
-                        || row.folder.as_deref() != Some(&category.folder))
-                })
-        };
         // Once a day, and not all on the same poll: the oldest first.
         let mut old: Vec<&CategoryRow> = base
             .categories
             .values()
             .filter(|row| now.millis_since(row.read_at) >= questions::ASK_AGAIN)
             .collect();
-        old.sort_by_key(|row| row.read_at);
+        old.sort_by_key(|row| (unread.knows(row.id), row.read_at));
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
-        wanted.extend(
-            base.categories
-                .values()
-                .filter(|row| changed(row))
-                .map(|row| row.id),
-        );
+        if request.purpose == Purpose::Poll {
+            unread.pass_over(&mut wanted, now, base, sight);
+        }
+        let changed = changed_categories(base, sight, request, now, self.settings.guard_window);
+        wanted.extend(changed);
         wanted.retain(|id| !sight.remote.categories.contains_key(id));
-        wanted.into_iter().collect()
+        Ok(wanted.into_iter().collect())
     }
 
     async fn read_categories(
@@ -275,12 +264,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         self.tell("reading categories", Some(wanted.len() as u64), 1);
+        let now = self.clock.now();
+        let mut unread = self.unread()?;
         for (done, &id) in wanted.iter().enumerate() {
             match self.service.category(id, request.purpose).await {
                 Ok((category, articles)) => {
                     if self.is_foreign(&category, base, sight) {
+                        unread.note(id, foreign::of_another(id), true, now);
                         continue;
                     }
+                    unread.forget(id);
                     sight
                         .remote
                         .categories
@@ -289,17 +282,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 Err(error) if error.stops_all() => {
                     sight.stop_for(error);
-                    return Ok(());
+                    break;
                 }
-                Err(error) => sight.problems.push(Problem {
-                    path: folder_of(base, &sight.local, id),
-                    id: None,
-                    message: format!("its category cannot be read: {error}"),
-                }),
+                Err(error) => {
+                    let message = format!("its category cannot be read: {error}");
+                    unread.note(id, message.clone(), false, now);
+                    sight.problems.push(Problem {
+                        path: folder_of(base, &sight.local, id),
+                        id: None,
+                        message,
+                    });
+                }
             }
             self.told(done as u64 + 1);
         }
-        Ok(())
+        self.keep_unread(unread, request)
     }
 
     /// A category's answer carries bodies anyway: they serve the articles that the listing left without.
@@ -586,6 +583,32 @@ fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
         })
         .map(|(id, _)| id)
         .collect()
+}
+
+/// Categories whose words are about to change, and that nobody has looked at just now.
+fn changed_categories(
+    base: &Base,
+    sight: &Sight,
+    request: &Request,
+    now: Timestamp,
+    window: Duration,
+) -> Vec<CategoryId> {
+    let window = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+    let changed = |row: &&CategoryRow| {
+        request.direction.pushes()
+            && now.millis_since(row.read_at) >= window
+            && sight.local.categories.iter().any(|category| {
+                let mine = category.id == Some(row.id)
+                    || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
+                mine && (category
+                    .version
+                    .as_ref()
+                    .is_some_and(|version| *version != row.local)
+                    || row.folder.as_deref() != Some(&category.folder))
+            })
+    };
+    let rows = base.categories.values().filter(changed);
+    rows.map(|row| row.id).collect()
 }
 
 /// Nothing hides the article, and still it was not listed: what else is missing may be there as well.
