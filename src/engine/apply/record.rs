@@ -13,7 +13,7 @@ use crate::model::{
     CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::{Settle, SettleCategory};
-use crate::service::Service;
+use crate::service::{Service, Validator};
 use crate::state::{Deed, Seen as SeenVersion, Subject, history};
 
 /// What a PUT came to.
@@ -214,8 +214,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .actions
                 .iter()
                 .all(|line| line.status == Status::Done);
-        let validator = sight.validator.as_ref().filter(|_| clean);
-        let validator = validator.map(serde_json::to_string).transpose()?;
+        let answered = sight.validator.is_some();
+        let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
+        let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
         self.store.write(now, |tx| {
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
@@ -233,7 +234,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             match &validator {
                 Some(validator) => tx.set_meta(VALIDATOR, validator)?,
                 // A quiet cycle that was answered with 304 leaves the validator as it is.
-                None if clean => {}
+                None if clean && !answered => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
             tx.set_meta(HELD, &held)?;
@@ -299,5 +300,38 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// What may stand for a listing. `Last-Modified` counts whole seconds: two changes within one would look
+/// like one, and the second would never be seen. So only an `ETag` counts.
+fn strong(validator: &Validator) -> Option<Validator> {
+    validator.etag.as_ref().map(|etag| Validator {
+        etag: Some(etag.clone()),
+        last_modified: None,
+    })
+}
+
 /// When the service was last listed whole, in milliseconds since 1970.
 pub(in crate::engine) const LAST_POLL: &str = "last_poll";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_whole_seconds_vouches_for_no_listing() {
+        let validator = |etag: Option<&str>, modified: Option<&str>| Validator {
+            etag: etag.map(str::to_owned),
+            last_modified: modified.map(str::to_owned),
+        };
+        let modified = Some("Fri, 01 May 2026 10:00:00 GMT");
+        for (given, kept) in [
+            (validator(None, modified), None),
+            (validator(None, None), None),
+            (
+                validator(Some("\"a\""), modified),
+                Some(validator(Some("\"a\""), None)),
+            ),
+        ] {
+            assert_eq!(strong(&given), kept, "{given:?}");
+        }
+    }
+}
