@@ -123,6 +123,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settled(&stamp, now).then_some(stamp)
     }
 
+    /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
+    /// stamp that was racy when it was read stays so, however much time has passed.
+    pub(super) fn trusted_scan(&self, stamp: Stamp, sight: &Sight) -> Option<Stamp> {
+        self.trusted(stamp)
+            .filter(|stamp| !sight.racy.contains(stamp))
+    }
+
     /// Brings rows up to date of which nothing is to be seen.
     pub(super) fn record_quietly(
         &mut self,
@@ -139,7 +146,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|settle| !run.blocked.contains(&settle.to.folder))
             .map(|settle| {
                 let stamp = run.sight.stamps.get(&settle.to).copied();
-                let stamp = stamp.and_then(|stamp| self.trusted(stamp));
+                let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
                 let lf = run.sight.text_lf.get(&settle.file.text).copied();
                 row_after(run.row(settle.id), settle, stamp, lf, None)
             })
@@ -179,7 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .as_ref()
             .filter(|_| *local == settle.file)
             .and_then(|folder| run.sight.category_stamps.get(folder).copied())
-            .and_then(|stamp| self.trusted(stamp));
+            .and_then(|stamp| self.trusted_scan(stamp, run.sight));
         CategoryRow {
             id: settle.id,
             folder: settle.to.clone(),
@@ -269,7 +276,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && row.file_flags == file.flags
                 && row.place == file.place
                 && row.stamp.is_none_or(|known| Some(known) == before.stamp);
-            let stamp = self.trusted(stamp);
+            let stamp = self.trusted_scan(stamp, sight);
             if same && row.stamp != stamp {
                 rows.push(ArticleRow { stamp, ..row });
             }

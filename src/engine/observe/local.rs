@@ -13,7 +13,7 @@ use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Place, Side, Stamp, TextDigest, Version,
+    ArticleId, CategoryId, CategoryVersion, Place, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
@@ -248,6 +248,18 @@ impl Reader<'_> {
 }
 
 impl Scanned {
+    /// The stamps of files that may have been written again, while or after they were read, without a
+    /// change of the stamp: of those written when the scan began, or within a tick of the clock before.
+    pub(in crate::engine) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
+        let began = began.0.saturating_mul(1_000_000);
+        self.stamps
+            .values()
+            .chain(self.category_stamps.values())
+            .filter(|stamp| !scan::settled(stamp, began))
+            .copied()
+            .collect()
+    }
+
     /// A file that was moved to where no article can be is not gone: its id counts wherever it is.
     fn strays(&mut self, disk: &impl Disk, base: &Base, scan: &Scan) {
         let files = self.snapshot.files.iter();
