@@ -164,7 +164,7 @@ impl Layout {
 }
 
 /// Tells whether a writer may have meant an article.
-fn looks_like_html(name: &str) -> bool {
+pub(super) fn looks_like_html(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| {
         ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")
     })

@@ -693,3 +693,69 @@ async fn another_workspaces_folder_in_the_place_of_ours_deletes_nothing() {
     assert_eq!(world.on_service(ids[0]).text, "<p>One.</p>");
     assert_eq!(world.on_service(article).text, "<p>EN</p>");
 }
+
+#[tokio::test]
+async fn f097_a_file_moved_to_where_no_article_can_be_is_not_gone() {
+    for to in [
+        "start/one.HTML",
+        "start/one.htm",
+        "start/_one.html",
+        "start/.one.html",
+        "one.html",
+        "_one.html",
+    ] {
+        let (world, _, ids) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+        world.rename("start/one.html", to);
+        let report = world.sync().await;
+        assert_eq!(lines(&report), [""; 0], "{to}");
+        assert_eq!(world.sent(), [""; 0], "{to}");
+        assert!(
+            problems(&report)
+                .iter()
+                .any(|problem| problem.starts_with(&format!("{to}: the file of an article"))),
+            "{to}: {:?}",
+            problems(&report)
+        );
+        // Removed for good, it is.
+        world.remove(to);
+        assert_eq!(
+            lines(&world.sync().await),
+            ["delete remote start/one.html done"],
+            "{to}"
+        );
+        assert!(world.sandbox().article(ids[1]).is_some());
+        world.is_quiet().await;
+    }
+}
+
+#[tokio::test]
+async fn f097_a_copy_under_an_ignored_name_is_in_nobodys_way() {
+    let (world, _, ids) = World::start(&[("one", TEXT)]).await;
+    world.write("start/_one.html", &world.read("start/one.html"));
+    world.rename("start/one.html", "start/uno.html");
+    world.edit("start/uno.html", "One", "Uno");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["move remote start/uno.html done"]);
+    assert_eq!(slugs(&world, &ids), ["uno"]);
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn f097_nothing_is_deleted_while_a_file_cannot_be_read() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let (world, _, _) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
+    let odd = world
+        .path("start")
+        .join(std::ffi::OsStr::from_bytes(b"uno\xff.html"));
+    std::fs::rename(world.path("start/one.html"), &odd).expect("renamed");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["delete remote start/one.html held"]);
+    assert!(
+        reason(&report, "start/one.html").contains("could not be read"),
+        "{}",
+        reason(&report, "start/one.html")
+    );
+    assert_eq!(world.sent(), [""; 0]);
+    std::fs::rename(&odd, world.path("start/one.html")).expect("renamed");
+    world.is_quiet().await;
+}

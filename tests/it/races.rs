@@ -4,7 +4,7 @@
 use crate::hostile::{self, Stage};
 use crate::look::{assert_quiet, history, kept, requests, row};
 use crate::wire::preferring;
-use crate::world::lines;
+use crate::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
 use kbsync::model::{Place, Side, TextDigest};
 use kbsync::reconcile::snapshot::OnConflict;
@@ -713,4 +713,47 @@ async fn words_of_a_category_yaml_that_the_service_replaces_are_in_the_history()
     let file = kept[0].seen.file.expect("kept as a whole");
     let body = engine.store().body(file).expect("a readable state");
     assert_eq!(body.as_deref(), Some(mine.as_str()));
+}
+
+#[tokio::test]
+async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
+    use kbsync::engine::Progress;
+    use kbsync::engine::settings::Request;
+    use kbsync::reconcile::snapshot::Direction;
+    let (world, _, ids) = World::start(&[("one", "<p>One.</p>")]).await;
+    world.edit("start/one.html", "One", "Uno");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(world.path("start/one.html"))
+        .expect("opened");
+    file.set_modified(std::time::SystemTime::now() + Duration::from_secs(10))
+        .expect("set");
+    // The service takes its time: when the row is written, the file is old.
+    let clock = world.clock.clone();
+    let slow = move |progress| {
+        if matches!(
+            progress,
+            Progress::Phase {
+                name: "listing",
+                ..
+            }
+        ) {
+            clock.advance(Duration::from_mins(1));
+        }
+    };
+    let mut engine = world.engine().with_teller(std::sync::Arc::new(slow));
+    let report = engine.cycle(&Request::new(Direction::Both)).await;
+    assert_eq!(
+        lines(&report.expect("a cycle")),
+        ["update remote start/one.html done"]
+    );
+    let stamp = |engine: &kbsync::engine::Engine<_, _>| {
+        let id = kbsync::model::ArticleId::new(ids[0]);
+        let row = engine.store().article(id).expect("read").expect("a row");
+        row.stamp
+    };
+    assert_eq!(stamp(&engine), None);
+    drop(engine);
+    world.is_quiet().await;
+    assert!(stamp(&world.engine()).is_some());
 }

@@ -468,7 +468,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(Err(_)) => continue,
                 None => run.sight.stamps.get(&job.settle.to).copied(),
             };
-            let stamp = stamp.and_then(|stamp| self.trusted(stamp));
+            let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
             let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
             rows.push((row, job));
         }

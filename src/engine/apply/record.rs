@@ -13,7 +13,7 @@ use crate::model::{
     CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::{Settle, SettleCategory};
-use crate::service::Service;
+use crate::service::{Service, Validator};
 use crate::state::{Deed, Seen as SeenVersion, Subject, history};
 
 /// What a PUT came to.
@@ -123,6 +123,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settled(&stamp, now).then_some(stamp)
     }
 
+    /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
+    /// stamp that was racy when it was read stays so, however much time has passed.
+    pub(super) fn trusted_scan(&self, stamp: Stamp, sight: &Sight) -> Option<Stamp> {
+        self.trusted(stamp)
+            .filter(|stamp| !sight.racy.contains(stamp))
+    }
+
     /// Brings rows up to date of which nothing is to be seen.
     pub(super) fn record_quietly(
         &mut self,
@@ -139,7 +146,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|settle| !run.blocked.contains(&settle.to.folder))
             .map(|settle| {
                 let stamp = run.sight.stamps.get(&settle.to).copied();
-                let stamp = stamp.and_then(|stamp| self.trusted(stamp));
+                let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
                 let lf = run.sight.text_lf.get(&settle.file.text).copied();
                 row_after(run.row(settle.id), settle, stamp, lf, None)
             })
@@ -179,7 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .as_ref()
             .filter(|_| *local == settle.file)
             .and_then(|folder| run.sight.category_stamps.get(folder).copied())
-            .and_then(|stamp| self.trusted(stamp));
+            .and_then(|stamp| self.trusted_scan(stamp, run.sight));
         CategoryRow {
             id: settle.id,
             folder: settle.to.clone(),
@@ -214,8 +221,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .actions
                 .iter()
                 .all(|line| line.status == Status::Done);
-        let validator = sight.validator.as_ref().filter(|_| clean);
-        let validator = validator.map(serde_json::to_string).transpose()?;
+        let answered = sight.validator.is_some();
+        let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
+        let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
         self.store.write(now, |tx| {
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
@@ -233,7 +241,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             match &validator {
                 Some(validator) => tx.set_meta(VALIDATOR, validator)?,
                 // A quiet cycle that was answered with 304 leaves the validator as it is.
-                None if clean => {}
+                None if clean && !answered => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
             tx.set_meta(HELD, &held)?;
@@ -268,7 +276,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && row.file_flags == file.flags
                 && row.place == file.place
                 && row.stamp.is_none_or(|known| Some(known) == before.stamp);
-            let stamp = self.trusted(stamp);
+            let stamp = self.trusted_scan(stamp, sight);
             if same && row.stamp != stamp {
                 rows.push(ArticleRow { stamp, ..row });
             }
@@ -299,5 +307,38 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// What may stand for a listing. `Last-Modified` counts whole seconds: two changes within one would look
+/// like one, and the second would never be seen. So only an `ETag` counts.
+fn strong(validator: &Validator) -> Option<Validator> {
+    validator.etag.as_ref().map(|etag| Validator {
+        etag: Some(etag.clone()),
+        last_modified: None,
+    })
+}
+
 /// When the service was last listed whole, in milliseconds since 1970.
 pub(in crate::engine) const LAST_POLL: &str = "last_poll";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_whole_seconds_vouches_for_no_listing() {
+        let validator = |etag: Option<&str>, modified: Option<&str>| Validator {
+            etag: etag.map(str::to_owned),
+            last_modified: modified.map(str::to_owned),
+        };
+        let modified = Some("Fri, 01 May 2026 10:00:00 GMT");
+        for (given, kept) in [
+            (validator(None, modified), None),
+            (validator(None, None), None),
+            (
+                validator(Some("\"a\""), modified),
+                Some(validator(Some("\"a\""), None)),
+            ),
+        ] {
+            assert_eq!(strong(&given), kept, "{given:?}");
+        }
+    }
+}

@@ -220,7 +220,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         // Of the file as it was scanned or written: it may have been saved again since.
         let stamp = run.sight.stamps.get(&settle.to).copied();
-        let stamp = stamp.and_then(|stamp| self.trusted(stamp));
+        let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
         let lf = run.sight.text_lf.get(&settle.file.text).copied();
         let row = row_after(run.row(settle.id), settle, stamp, lf, Some(&sent));
         self.write_sent(action, settle, &row, article.text.as_deref(), intent)?;

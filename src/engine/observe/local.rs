@@ -13,7 +13,7 @@ use crate::model::article::MAX_CHARS;
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Place, Side, Stamp, TextDigest, Version,
+    ArticleId, CategoryId, CategoryVersion, Place, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
@@ -75,6 +75,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     }
     let mut out = reader.out;
     reader.spool.flush(reader.store)?;
+    out.strays(disk, base, &scan);
     out.finish(base, scan);
     Ok(out)
 }
@@ -247,6 +248,67 @@ impl Reader<'_> {
 }
 
 impl Scanned {
+    /// The stamps of files that may have been written again, while or after they were read, without a
+    /// change of the stamp: of those written when the scan began, or within a tick of the clock before.
+    pub(in crate::engine) fn racy(&self, began: Timestamp) -> Vec<Stamp> {
+        let began = began.0.saturating_mul(1_000_000);
+        self.stamps
+            .values()
+            .chain(self.category_stamps.values())
+            .filter(|stamp| !scan::settled(stamp, began))
+            .copied()
+            .collect()
+    }
+
+    /// A file that was moved to where no article can be is not gone: its id counts wherever it is.
+    fn strays(&mut self, disk: &impl Disk, base: &Base, scan: &Scan) {
+        let files = self.snapshot.files.iter();
+        let named: BTreeSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let lying: BTreeMap<&Place, Option<ArticleId>> =
+            files.map(|file| (&file.place, file.id)).collect();
+        let missing: BTreeSet<ArticleId> = base
+            .articles
+            .values()
+            .filter(|row| {
+                !named.contains(&row.id)
+                    && match lying.get(&row.place) {
+                        Some(id) => id.is_some(),
+                        None => scan.proves_absent(&row.place),
+                    }
+            })
+            .map(|row| row.id)
+            .collect();
+        if missing.is_empty() {
+            return;
+        }
+        let found = scan::read_strays(disk, &scan.strays);
+        for (place, id) in found.ids {
+            if !missing.contains(&id) {
+                continue;
+            }
+            let path = place.to_string();
+            self.problems.push(Problem {
+                path: path.trim_start_matches('/').to_owned(),
+                id: Some(id),
+                message:
+                    "the file of an article has a name that is not synced; rename it, or remove it \
+                          to delete the article"
+                        .to_owned(),
+            });
+            self.snapshot.unknown.push(Unknown {
+                place,
+                id: Some(id),
+            });
+        }
+        if let Some(place) = found.unreadable.first() {
+            let path = place.to_string();
+            self.doubt = Some(format!(
+                "{} could not be read, which may be an article's file",
+                path.trim_start_matches('/')
+            ));
+        }
+    }
+
     fn finish(&mut self, base: &Base, scan: Scan) {
         for (path, message) in &scan.problems {
             self.problems.push(Problem {

@@ -43,6 +43,8 @@ pub(in crate::engine) struct Sight {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// Scanned stamps that were too young to vouch for what was read.
+    pub(in crate::engine) racy: Vec<Stamp>,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
     /// When the service's versions were seen.
@@ -67,6 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
         let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
+        let racy = scanned.racy(now);
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
@@ -97,6 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             paired: Paired::default(),
             remote: RemoteSnapshot::default(),
             problems: scanned.problems,
+            racy,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
             text_lf: scanned.text_lf,

@@ -1,6 +1,6 @@
 //! Looks into one category's folder.
 
-use super::{CategoryContent, ScannedCategory, ScannedFile};
+use super::{CategoryContent, ScannedCategory, ScannedFile, strays};
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
@@ -29,6 +29,7 @@ pub(super) struct Found {
     pub(super) listed: Result<(ScannedCategory, BTreeSet<String>), DiskError>,
     pub(super) problems: Vec<(String, String)>,
     pub(super) conflict_copies: Vec<Place>,
+    pub(super) strays: Vec<Place>,
 }
 
 /// What all walking threads share.
@@ -53,6 +54,7 @@ impl<D: Disk> Walk<'_, D> {
             )),
             problems: Vec::new(),
             conflict_copies: Vec::new(),
+            strays: Vec::new(),
         };
         let listing = match self.disk.list(At::Folder(folder)) {
             Ok(listing) => listing,
@@ -62,6 +64,7 @@ impl<D: Disk> Walk<'_, D> {
             }
         };
         for name in listing.odd_names {
+            found.strays.extend(strays::stray(folder, &name));
             found
                 .problems
                 .push((format!("{folder}/{name}"), ODD_NAME.to_owned()));
@@ -100,7 +103,9 @@ impl<D: Disk> Walk<'_, D> {
         match self.layout.in_folder(&folder, &entry.name, entry.kind) {
             Verdict::Article => Some(self.article(place(), entry.stamp, found)),
             Verdict::NoArticle(why) => {
-                if entry.kind != Kind::File {
+                if entry.kind == Kind::File {
+                    found.strays.extend(strays::stray(&folder, &entry.name));
+                } else {
                     found.problems.push((place().to_string(), why.clone()));
                 }
                 Some(ScannedFile::Present {
@@ -121,6 +126,9 @@ impl<D: Disk> Walk<'_, D> {
                 None
             }
             Verdict::Stray(why) => {
+                if entry.kind == Kind::File {
+                    found.strays.extend(strays::stray(&folder, &entry.name));
+                }
                 found.problems.push((place().to_string(), why));
                 None
             }
@@ -138,6 +146,7 @@ impl<D: Disk> Walk<'_, D> {
         {
             Ok(content) => content,
             Err(error) => {
+                found.strays.push(place.clone());
                 found
                     .problems
                     .push((place.to_string(), format!("cannot {error}")));

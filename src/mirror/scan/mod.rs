@@ -8,9 +8,10 @@
 //! Nothing is written here, and nothing is decided.
 
 mod folder;
+mod strays;
 
 use super::{
-    disk::{At, Disk, DiskError, DiskErrorKind},
+    disk::{At, Disk, DiskError, DiskErrorKind, Kind},
     document::{CategoryDocument, Document, NotReady},
     layout::{IGNORE_FILE, Layout, RootVerdict},
 };
@@ -26,6 +27,7 @@ use std::{
 };
 
 pub use crate::model::stamp::settled;
+pub use strays::{Strays, read_strays};
 
 /// How many files wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;
@@ -143,6 +145,9 @@ pub struct Scan {
     pub problems: Vec<(String, String)>,
     /// The copies of conflicts that lie there.
     pub conflict_copies: Vec<Place>,
+    /// Files that are no articles here, and may hold one all the same: one that was moved there is not
+    /// gone. See [`read_strays`]. A place in the root has no folder.
+    pub strays: Vec<Place>,
     /// The rules that were followed.
     pub layout: Layout,
 }
@@ -217,6 +222,7 @@ impl Scan {
     fn add(&mut self, found: folder::Found) {
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
+        self.strays.extend(found.strays);
         match found.listed {
             Ok((category, names)) => {
                 self.names.insert(found.folder, names);
@@ -243,6 +249,9 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
     };
     let mut folders = Vec::new();
     for entry in listing.entries {
+        if entry.kind == Kind::File {
+            scan.strays.extend(strays::stray("", &entry.name));
+        }
         match layout.in_root(&entry.name, entry.kind) {
             RootVerdict::Category => folders.push(entry.name.clone()),
             RootVerdict::Aside => {
@@ -260,6 +269,7 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
         scan.root_names.insert(entry.name);
     }
     for name in listing.odd_names {
+        scan.strays.extend(strays::stray("", &name));
         scan.problems.push((name, folder::ODD_NAME.to_owned()));
     }
     scan.layout = layout;

@@ -365,3 +365,30 @@ fn many_folders_and_files_are_all_told_once() {
     assert_eq!(count, 1200);
     assert_eq!(scan.expect("a scan").categories.len(), 40);
 }
+
+#[test]
+fn f097_an_id_counts_in_a_file_that_is_no_article() {
+    let with_id = format!("---\nid: {ID}\ntitle: T\n---\n<p>x</p>\n");
+    let broken = format!("---\nid: {ID}\ntitle: \"open\n---\n");
+    let (_top, mut disk) = mirror(&[
+        ("root.html", &with_id),
+        ("kbsync.yaml", "x"),
+        ("a/_hidden.html", &broken),
+        ("a/case.HTML", &with_id),
+        ("a/none.htm", "<p>x</p>"),
+        ("a/notes.txt", &with_id),
+        ("a/.kbsync-tmp-1-1-was-a.html", &with_id),
+        ("a/unreadable.html", &with_id),
+    ]);
+    disk.broken = Some("unreadable.html");
+    let (scan, _) = look(&disk, &BTreeMap::new());
+    let found = read_strays(&disk, &scan.strays);
+    let mut places: Vec<String> = found
+        .ids
+        .iter()
+        .map(|(place, _)| place.to_string())
+        .collect();
+    places.sort();
+    assert_eq!(places, ["/root.html", "a/_hidden.html", "a/case.HTML"]);
+    assert_eq!(found.unreadable, [Place::new("a", "unreadable.html")]);
+}
