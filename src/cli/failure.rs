@@ -6,6 +6,7 @@
 use super::exit::ExitCode;
 use crate::{
     config::ConfigError,
+    engine::Stop,
     mirror::{
         disk::{DiskError, DiskErrorKind},
         lock::LockError,
@@ -70,6 +71,12 @@ impl Failure {
             .find_map(|cause| cause.downcast_ref::<ServiceError>());
         if let Some(service) = service {
             return Self::stopped(&service.kind, &format!("{error:#}"));
+        }
+        if let Some((kind, stop)) = error
+            .downcast_ref::<Stop>()
+            .and_then(|stop| Some((stop.kind.as_ref()?, stop)))
+        {
+            return Self::stopped(kind, &stop.message);
         }
         let code = error.chain().find_map(|cause| {
             if let Some(state) = cause.downcast_ref::<StateError>() {

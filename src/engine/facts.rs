@@ -66,6 +66,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .store
                 .approvals()?
                 .into_iter()
+                // A word that was not followed within a day is none any more.
+                .filter(|approval| {
+                    i64::try_from(now.millis_since(approval.at)).is_ok_and(|age| age < DAY)
+                })
                 .map(|approval| approval.set)
                 .collect(),
             doubt: sight.doubt.clone(),

@@ -100,6 +100,14 @@ pub struct Stop {
     pub message: String,
 }
 
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Stop {}
+
 impl Stop {
     fn of(error: ServiceError) -> Self {
         Self {
@@ -181,8 +189,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             dry_run: true,
             ..request.clone()
         };
-        let (plan, _) = self.decide(&request).await?;
-        Ok(plan)
+        let (plan, sight) = self.decide(&request).await?;
+        match sight.stop {
+            Some(stop) => Err(anyhow::Error::new(stop)),
+            None => Ok(plan),
+        }
     }
 
     /// Runs one cycle and reports it. What stops all of it is in the report, too.

@@ -278,7 +278,10 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         && fields
             .iter()
             .all(|field| seen.version.agrees(version, *field));
-    if !arrived {
+    // A listing shows what is published; only a probe tells `enabled` itself.
+    let listed = seen.visibility == Visibility::Published;
+    let enabled_arrived = enabled.is_none_or(|wish| seen.flags.enabled.unwrap_or(listed) == wish);
+    if !arrived || !enabled_arrived {
         return Verdict::Void;
     }
     let mut row = row.clone();

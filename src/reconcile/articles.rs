@@ -26,6 +26,8 @@ pub(super) struct Planner<'a> {
     pub(super) freed: BTreeMap<ArticleId, Place>,
     /// Folders that a pulled address renames, old name to new: categories come before articles.
     pub(super) renamed: BTreeMap<String, String>,
+    /// Which files have an address: for finding two with the same.
+    pub(super) addresses: BTreeMap<(CategoryId, &'a str), Vec<&'a Place>>,
     pub(super) plan: Plan,
 }
 
@@ -376,6 +378,10 @@ impl Planner<'_> {
         } else {
             wish
         };
+        // Who asks for the file by name gets it, edited or not.
+        if matches!(wish, Some(Keep::Local | Keep::Both)) {
+            return self.create_remote(file, Some(id));
+        }
         match (unedited, keep) {
             (true, _) | (false, Some(Keep::Remote)) => {
                 if !self.policy.direction.pulls() {
@@ -503,22 +509,13 @@ impl Planner<'_> {
         if !self.policy.direction.pushes() {
             return Outcome::Excluded;
         }
-        let same_address = |other: &LocalFile| {
-            other.place != file.place
-                && other.version.category == file.version.category
-                && other.version.slug == file.version.slug
-        };
+        let address = (file.version.category, file.version.slug.as_str());
         let twin = self
-            .paired
-            .files
-            .values()
-            .chain(&self.paired.fresh)
-            .find(|other| same_address(other));
+            .addresses
+            .get(&address)
+            .and_then(|places| places.iter().find(|place| **place != &file.place));
         if let Some(twin) = twin {
-            let message = format!(
-                "its slug \"{}\" is that of {}",
-                file.version.slug, twin.place
-            );
+            let message = format!("its slug \"{}\" is that of {twin}", file.version.slug);
             self.problem(&file.place, instead_of, message);
             return Outcome::Unknown;
         }

@@ -103,6 +103,7 @@ fn attempt_with<'a>(world: World<'a>, staying: &'a BTreeSet<ArticleId>) -> Plann
         staying,
         freed: BTreeMap::new(),
         renamed: BTreeMap::new(),
+        addresses: world.paired.addresses(),
         plan: Plan {
             problems: world.paired.problems.clone(),
             ..Plan::default()

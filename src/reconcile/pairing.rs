@@ -25,6 +25,16 @@ pub struct Paired {
 }
 
 impl Paired {
+    /// Which files have an address, for all files.
+    pub fn addresses(&self) -> BTreeMap<(CategoryId, &str), Vec<&Place>> {
+        let mut addresses: BTreeMap<_, Vec<&Place>> = BTreeMap::new();
+        for file in self.files.values().chain(&self.fresh) {
+            let address = (file.version.category, file.version.slug.as_str());
+            addresses.entry(address).or_default().push(&file.place);
+        }
+        addresses
+    }
+
     /// Gives the folder of a category.
     pub fn folder(&self, id: CategoryId) -> Option<&str> {
         self.categories
@@ -143,6 +153,8 @@ fn pair_folders<'a>(
     let mut left = Vec::new();
     for category in &local.categories {
         match category.id {
+            // Another workspace's folder, copied: its files are that workspace's articles.
+            Some(id) if remote.foreign.contains(&id) => {}
             Some(id) => by_id.entry(id).or_default().push(category),
             None => left.push(category),
         }
@@ -401,12 +413,21 @@ fn mark_unproven(
         .filter(|category| !folders.contains_key(category.folder.as_str()))
         .filter_map(|category| category.id)
         .collect();
+    // A folder of another workspace may lie where files of this one were.
+    let homeless: BTreeSet<&str> = local
+        .categories
+        .iter()
+        .map(|category| category.folder.as_str())
+        .filter(|folder| !folders.contains_key(folder))
+        .collect();
     for row in base.articles.values() {
         let why = if !local.complete {
             "the mirror was not read whole"
         } else if local.unreadable.contains(row.place.folder.as_str()) {
             "its folder cannot be read"
-        } else if unclear.contains(&row.local.category) {
+        } else if unclear.contains(&row.local.category)
+            || homeless.contains(row.place.folder.as_str())
+        {
             "its folder's category is not clear"
         } else {
             continue;

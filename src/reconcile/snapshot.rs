@@ -112,6 +112,8 @@ pub struct RemoteSnapshot {
     pub articles: BTreeMap<ArticleId, Remote>,
     /// Categories that were read in this cycle.
     pub categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
+    /// Categories that turned out to be another workspace's: nothing of theirs is ours.
+    pub foreign: BTreeSet<CategoryId>,
     /// Whether the listing was read whole; otherwise an article that is missing here is unknown.
     pub complete: bool,
 }

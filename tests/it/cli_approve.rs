@@ -63,7 +63,7 @@ fn a_yes_releases_exactly_these_and_only_once() {
     );
     let ran = kb.run(&["approve", "--yes"]).exits(0);
     assert!(
-        ran.stderr.contains("nothing is held for its number"),
+        ran.stderr.contains("nothing waits for `approve`"),
         "{ran:#?}"
     );
     kb.run(&["sync"]).exits(0);
@@ -101,7 +101,7 @@ fn with_nothing_held_it_says_so() {
     kb.run(&["sync"]).exits(0);
     let ran = kb.run(&["approve"]).exits(0);
     assert!(
-        ran.stderr.contains("nothing is held for its number"),
+        ran.stderr.contains("nothing waits for `approve`"),
         "{ran:#?}"
     );
     schema::check("report", &kb.run(&["approve", "--json"]).exits(0).json());

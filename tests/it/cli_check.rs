@@ -114,7 +114,11 @@ fn settings_are_read_where_there_are_some() {
         "{}",
         ran.stdout
     );
-    Kb::new().run(&["check"]).exits(0);
+    // In a wrong folder a check that finds nothing must not look like a good one.
+    Kb::new()
+        .run(&["check"])
+        .exits(2)
+        .complains("is not a mirror", "-C");
 }
 
 #[cfg(unix)]

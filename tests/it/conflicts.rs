@@ -649,3 +649,23 @@ async fn a_file_that_moves_to_another_folder_takes_its_conflict_along() {
     );
     assert_quiet(&world, 1).await;
 }
+
+#[tokio::test]
+async fn keep_local_creates_a_deleted_article_anew_even_when_the_edit_was_undone() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>One.</p>");
+    world.article(a, "two", "<p>Two.</p>");
+    world.sync().await;
+    world.edit("a/one.html", "One.", "One, edited.");
+    world.sandbox().remove(one);
+    assert_eq!(world.sync().await.outcome.exit_code(), 3);
+    world.edit("a/one.html", "One, edited.", "One.");
+    world.run(&resolve(one, Keep::Local)).await;
+    assert!(world.read("a/one.html").contains("<p>One.</p>"));
+    let again = world.sandbox().articles();
+    assert!(
+        again.iter().any(|article| article.slug == "one"),
+        "{again:?}"
+    );
+}

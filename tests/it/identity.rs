@@ -596,3 +596,100 @@ async fn who_waits_for_a_slug_that_is_not_freed_is_not_sent() {
     assert_eq!(slugs(&world, &ids), ["b", "c"]);
     world.is_quiet().await;
 }
+
+#[tokio::test]
+async fn a_swap_that_was_cut_off_and_given_up_leaves_no_temporary_address() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>One.</p>");
+    let two = world.article(a, "two", "<p>Two.</p>");
+    world.sync().await;
+    world.rename("a/one.html", "a/aside.html");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/aside.html", "a/two.html");
+    // The first PUT frees a slug; then the token is refused.
+    let matcher = Matcher::new("PUT", "/api/article");
+    world
+        .sandbox()
+        .inject(Fault::always(matcher, FaultKind::Status(401, String::new())).after(1));
+    world.sync().await;
+    world.sandbox().clear_faults();
+    world.rename("a/one.html", "a/aside.html");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/aside.html", "a/two.html");
+    world.sync().await;
+    let slug = |id| world.sandbox().article(id).expect("there").slug;
+    assert_eq!((slug(one), slug(two)), ("one".to_owned(), "two".to_owned()));
+}
+
+/// A second workspace with one article each in `billing`, in the form of the files a mirror of it has.
+fn another_workspace(world: &World) -> (Uuid, Uuid, [(String, String); 2]) {
+    let other = world.sandbox().add_workspace("Help EN");
+    let category = world.sandbox().add_category(other, "Billing", "billing");
+    let article = world.article(category, "invoices", "<p>EN</p>");
+    let yaml = format!("id: {category}\nname: Billing\n");
+    let file = format!("---\nid: {article}\ntitle: invoices\n---\n<p>EN</p>\n");
+    let files = [
+        ("_category.yaml".to_owned(), yaml),
+        ("invoices.html".to_owned(), file),
+    ];
+    (category, article, files)
+}
+
+#[tokio::test]
+async fn a_folder_copied_from_another_workspace_never_changes_its_articles() {
+    let (world, ..) = World::start(&[("one", "<p>One.</p>")]).await;
+    let (category, article, files) = another_workspace(&world);
+    for (name, content) in &files {
+        world.write(&format!("billing/{name}"), content);
+    }
+    let report = world.sync().await;
+    assert_eq!(lines(&report), [""; 0]);
+    assert_eq!(
+        problems(&report),
+        [format!(
+            "billing: category {category} belongs to another workspace"
+        )]
+    );
+    world.edit("billing/invoices.html", "EN", "DE");
+    world.sync().await;
+    world.remove("billing/invoices.html");
+    world.sync().await;
+    std::fs::remove_dir_all(world.path("billing")).expect("removed");
+    world.sync().await;
+    assert_eq!(world.sent(), [""; 0]);
+    assert_eq!(world.on_service(article).text, "<p>EN</p>");
+    world.is_quiet().await;
+}
+
+#[tokio::test]
+async fn a_file_copied_from_another_workspace_is_not_adopted() {
+    let (world, ..) = World::start(&[("one", "<p>One.</p>")]).await;
+    let (_, article, files) = another_workspace(&world);
+    world.write("start/invoices.html", &files[1].1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["conflict both start/invoices.html held"]);
+    assert!(reason(&report, "start/invoices.html").contains("another workspace"));
+    world.edit("start/invoices.html", "EN", "DE");
+    world.sync().await;
+    world.remove("start/invoices.html");
+    world.sync().await;
+    let mut sent = world.sent();
+    sent.retain(|request| request != "PUT article {}");
+    assert_eq!(sent, [""; 0], "nothing but probes");
+    assert_eq!(world.on_service(article).text, "<p>EN</p>");
+}
+
+#[tokio::test]
+async fn another_workspaces_folder_in_the_place_of_ours_deletes_nothing() {
+    let (world, _, ids) = World::start(&[("one", "<p>One.</p>")]).await;
+    let (_, article, files) = another_workspace(&world);
+    std::fs::remove_dir_all(world.path("start")).expect("removed");
+    for (name, content) in &files {
+        world.write(&format!("start/{name}"), content);
+    }
+    world.sync().await;
+    assert_eq!(world.sent(), [""; 0]);
+    assert_eq!(world.on_service(ids[0]).text, "<p>One.</p>");
+    assert_eq!(world.on_service(article).text, "<p>EN</p>");
+}

@@ -3,10 +3,13 @@
 
 use crate::hostile::{self, Stage};
 use crate::look::{assert_quiet, history, kept, requests, row};
+use crate::wire::preferring;
 use crate::world::lines;
 use kbsync::engine::report::{Ending, Report};
-use kbsync::model::{Side, TextDigest};
+use kbsync::model::{Place, Side, TextDigest};
+use kbsync::reconcile::snapshot::OnConflict;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
+use kbsync::state::Subject;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -630,4 +633,84 @@ async fn a_stamp_that_is_recorded_is_that_of_the_file_as_it_is() {
         );
     }
     assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn an_edit_of_a_category_yaml_during_the_cycle_is_not_overwritten() {
+    let (world, category, _) = articles(1).await;
+    world.sandbox().edit_category(category, |category| {
+        category.name = "Theirs".to_owned();
+    });
+    world.clock.advance(Duration::from_hours(25));
+    let path = world.path("a/_category.yaml");
+    when(
+        &world,
+        "GET",
+        "/api/category/",
+        save(path, "name: a\n", "name: a\ndescription: Mine\n"),
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update-category local a skipped"]);
+    assert!(why(&report, "a").contains("changed during the cycle"));
+    assert!(
+        world
+            .read("a/_category.yaml")
+            .contains("name: a\ndescription: Mine\n")
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    let file = world.read("a/_category.yaml");
+    assert!(file.contains("name: Theirs\ndescription: Mine\n"), "{file}");
+    let service = world.sandbox().category(category).expect("there");
+    assert_eq!(service.description.as_deref(), Some("Mine"));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn an_edit_of_a_category_yaml_while_its_category_is_created_is_not_overwritten() {
+    let (world, ..) = articles(1).await;
+    world.write("new/_category.yaml", "name: New\n");
+    world.write("new/x.html", "---\ntitle: X\n---\nx\n");
+    let path = world.path("new/_category.yaml");
+    when(
+        &world,
+        "POST",
+        "/api/category",
+        save(path, "name: New\n", "name: Newer\n# mine\n"),
+    );
+    hostile::sync(&world).await;
+    assert_eq!(world.read("new/_category.yaml"), "name: Newer\n# mine\n");
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    let file = world.read("new/_category.yaml");
+    assert!(
+        file.contains("id: ") && file.contains("name: Newer\n# mine\n"),
+        "{file}"
+    );
+    let found = world.sandbox().categories();
+    assert_eq!(
+        found.iter().filter(|found| found.name == "Newer").count(),
+        1
+    );
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
+async fn words_of_a_category_yaml_that_the_service_replaces_are_in_the_history() {
+    let (world, category, _) = articles(1).await;
+    world.edit("a/_category.yaml", "name: a\n", "name: Mine # for now\n");
+    let mine = world.read("a/_category.yaml");
+    world.sandbox().edit_category(category, |category| {
+        category.name = "Theirs".to_owned();
+    });
+    world.clock.advance(Duration::from_hours(25));
+    let report = world.run(&preferring(OnConflict::Remote)).await;
+    assert_eq!(lines(&report), ["update-category local a done"]);
+    assert!(world.read("a/_category.yaml").contains("name: Theirs"));
+    let engine = world.engine();
+    let subject = Subject::File(Place::new("a", "_category.yaml"));
+    let kept = engine.store().versions(&subject).expect("a readable state");
+    let file = kept[0].seen.file.expect("kept as a whole");
+    let body = engine.store().body(file).expect("a readable state");
+    assert_eq!(body.as_deref(), Some(mine.as_str()));
 }

@@ -4,16 +4,16 @@ use super::record::deed;
 use super::send::{is_down, pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
-use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect};
+use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp, Version};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, NewCategory, Purpose, RemoteCategory, Service,
 };
-use crate::state::{Intent, IntentId};
+use crate::state::{Intent, IntentId, Seen, StateError, Subject};
 
 /// How often a POST without an answer is repeated.
 const TRIES: u32 = 4;
@@ -128,8 +128,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ))
         })?;
         run.created.insert(provisional, created.id);
-        let note = match self.write_yaml(folder, created.id, version) {
+        let scanned = run.sight.category_stamps.get(folder).copied();
+        let note = match self.write_yaml(folder, created.id, version, scanned) {
             Ok(stamp) => {
+                run.sight.category_stamps.insert(folder.to_owned(), stamp);
                 let stamp = self.trusted(stamp);
                 let row = CategoryRow {
                     stamp,
@@ -139,7 +141,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None
             }
             // The state knows the category; the next cycle writes the file.
-            Err(error) => Some((format!("{error:#}"), unwritten(error))),
+            Err(error) => Some((format!("{error:#}"), unwritten(error)?)),
         };
         run.sight.base.categories.insert(created.id, row);
         let told = |reason| {
@@ -210,14 +212,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             None
         };
-        let wrote = self.change_folder(settle, to, moves);
+        let scanned = settle.from.as_ref().unwrap_or(to);
+        let scanned = run.sight.category_stamps.get(scanned).copied();
+        let wrote = self.change_folder(settle, to, moves, scanned);
         let stamp = match wrote {
             Ok(stamp) => stamp,
             Err(error) => {
                 if let Some(intent) = intent {
                     self.store.write(now, |tx| tx.remove_intent(intent))?;
                 }
-                return Ok(unwritten(error));
+                return unwritten(error);
             }
         };
         let below = match &settle.from {
@@ -254,11 +258,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     fn change_folder(
-        &self,
+        &mut self,
         settle: &SettleCategory,
         to: &str,
         moves: bool,
+        scanned: Option<Stamp>,
     ) -> anyhow::Result<Option<Stamp>> {
+        if settle.write
+            && let Some(from) = &settle.from
+        {
+            // Before anything moves: a file that was edited meanwhile is left to the next cycle.
+            self.read_yaml(from, scanned)?;
+        }
         match &settle.from {
             Some(from) if moves => {
                 self.disk.rename_folder(from, to)?;
@@ -275,21 +286,69 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !settle.write {
             return Ok(None);
         }
-        self.write_yaml(to, settle.id, &settle.file).map(Some)
+        self.write_yaml(to, settle.id, &settle.file, scanned)
+            .map(Some)
     }
 
-    /// Writes what is new into `_category.yaml`.
-    fn write_yaml(
-        &self,
-        folder: &str,
-        id: CategoryId,
-        version: &CategoryVersion,
-    ) -> anyhow::Result<Stamp> {
+    /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
+    fn read_yaml(&self, folder: &str, scanned: Option<Stamp>) -> anyhow::Result<Option<Content>> {
         let at = At::Folder(folder);
+        let path = format!("{folder}/{CATEGORY_FILE}");
         let existing = match self.disk.look(at, CATEGORY_FILE)? {
             Some(_) => Some(self.disk.read(at, CATEGORY_FILE, MAX_YAML)?),
             None => None,
         };
+        if existing.as_ref().map(|content| content.stamp) != scanned {
+            return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
+        }
+        anyhow::ensure!(
+            existing.as_ref().is_none_or(|content| content.whole),
+            "{path} is larger than {MAX_YAML} bytes"
+        );
+        Ok(existing)
+    }
+
+    /// Before a `_category.yaml` is replaced, it is in the history: as a whole, comments included.
+    fn keep_yaml(
+        &mut self,
+        folder: &str,
+        id: CategoryId,
+        source: &str,
+        document: &CategoryDocument,
+    ) -> anyhow::Result<()> {
+        let place = Place::new(folder, CATEGORY_FILE);
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            let text = tx.put_body(source)?;
+            tx.record(&Seen {
+                subject: Subject::File(place.clone()),
+                side: Side::Local,
+                cause: "replaced".to_owned(),
+                version: Version {
+                    title: document.name().unwrap_or(folder).to_owned(),
+                    slug: document.slug().unwrap_or(folder).to_owned(),
+                    category: id,
+                    introtext: String::new(),
+                    keywords: String::new(),
+                    text,
+                },
+                file: Some(text),
+                place,
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Writes what is new into `_category.yaml`.
+    fn write_yaml(
+        &mut self,
+        folder: &str,
+        id: CategoryId,
+        version: &CategoryVersion,
+        scanned: Option<Stamp>,
+    ) -> anyhow::Result<Stamp> {
+        let at = At::Folder(folder);
+        let existing = self.read_yaml(folder, scanned)?;
         let document = existing
             .as_ref()
             .map(|content| CategoryDocument::parse(&content.bytes))
@@ -316,6 +375,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|content| content.bytes == source.as_bytes())
         {
             return Ok(content.stamp);
+        }
+        if let (Some(content), Some(document)) = (&existing, &document) {
+            let before = std::str::from_utf8(&content.bytes)?;
+            self.keep_yaml(folder, id, before, document)?;
         }
         let expect = existing.map_or(Expect::Absent, |content| Expect::Stamp(content.stamp));
         let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
@@ -454,11 +517,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// What became of a category's folder or file that could not be written.
-fn unwritten(error: anyhow::Error) -> Done {
-    match error.downcast::<DiskError>() {
+fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {
+    if error.is::<StateError>() {
+        return Err(error);
+    }
+    Ok(match error.downcast::<DiskError>() {
         Ok(error) => not_written(&error),
         Err(error) => Done::Failed(format!("{error:#}")),
-    }
+    })
 }
 
 /// Rows of the articles in a folder, under its new name; their stamps move along.

@@ -66,7 +66,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return self.refused(action, &error);
             }
         }
-        let approved = run.request.allow_deletes || self.was_approved(Side::Remote)?;
+        let approved = run.request.allow_deletes || self.was_approved(action)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -142,6 +142,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Removes a file whose article is gone; its bytes stay in the history.
     pub(super) fn remove_file(
         &mut self,
+        action: &Action,
         id: ArticleId,
         place: &Place,
         version: &Version,
@@ -186,7 +187,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(not_written(&error));
         }
         self.clear_copy(id, run)?;
-        let approved = run.request.allow_deletes || self.was_approved(Side::Local)?;
+        let approved = run.request.allow_deletes || self.was_approved(action)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -222,13 +223,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Done::Yes(None))
     }
 
-    /// Tells whether a person approved deletions towards a side: those do not count against the day.
-    fn was_approved(&self, side: Side) -> anyhow::Result<bool> {
+    /// Tells whether a person approved just this deletion: then it does not count against the day.
+    fn was_approved(&self, action: &Action) -> anyhow::Result<bool> {
+        let mark = action.fingerprint();
         Ok(self
             .store
             .approvals()?
             .iter()
-            .any(|approval| approval.side == side))
+            .any(|approval| approval.set == mark))
     }
 }
 

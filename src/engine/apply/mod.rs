@@ -200,7 +200,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.delete_article(&action, *id, place, seen, run).await?
             }
             Step::RemoveFile { id, place, version } => {
-                self.remove_file(*id, place, version, run)?
+                self.remove_file(&action, *id, place, version, run)?
             }
             Step::Forget { id } => self.forget(*id, run)?,
             Step::Conflict(_) | Step::Wait => Done::Yes(None),

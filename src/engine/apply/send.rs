@@ -316,6 +316,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 // Only the slug is agreed on: what else a colleague changed is still to be pulled.
                 let mut remote = row.remote.clone();
                 remote.slug.clone_from(&article.slug);
+                // The file never said this slug: whatever it says now is an edit to be sent.
+                let mut local = row.local.clone();
+                local.slug.clone_from(&article.slug);
                 let known = row.remote == seen.version && version_of(&article, &remote) == remote;
                 let row = ArticleRow {
                     replaced: Some((seen.version.digest(), seen.revision.clone())),
@@ -326,6 +329,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         row.revision.clone()
                     },
                     remote,
+                    local,
+                    stamp: None,
                     ..row
                 };
                 let now = self.clock.now();

@@ -4,6 +4,7 @@
 //! stream by; categories that nobody knows are read next, since files are placed by them; and only then is
 //! it clear which absent articles have to be asked for.
 
+mod foreign;
 pub(in crate::engine) mod local;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
@@ -107,6 +108,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         self.ask_absent(&mut base, request, &known, &mut sight)
             .await?;
+        self.place_strangers(&base, request, &known, &mut sight)
+            .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         sight.local.ignored = ignored(&scanned.layout, &base, &sight);
@@ -162,6 +165,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.doubt = Some("the listing had an article that could not be read".to_owned());
         }
         for category in std::mem::take(&mut listing.categories).into_values() {
+            if self.is_foreign(&category, base, sight) {
+                continue;
+            }
             sight
                 .remote
                 .categories
@@ -181,6 +187,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             listing.articles.insert(left.id, Remote::Unknown(why));
         }
         sight.remote.articles = listing.articles;
+        foreign::leave_alone(base, &mut sight.remote);
         self.figures.append(&mut listing.figures);
         Ok(())
     }
@@ -271,15 +278,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for (done, &id) in wanted.iter().enumerate() {
             match self.service.category(id, request.purpose).await {
                 Ok((category, articles)) => {
-                    let foreign = category
-                        .workspace
-                        .is_some_and(|workspace| workspace != self.settings.workspace);
-                    if foreign {
-                        sight.problems.push(Problem {
-                            path: folder_of(base, &sight.local, id),
-                            id: None,
-                            message: format!("category {id} belongs to another workspace"),
-                        });
+                    if self.is_foreign(&category, base, sight) {
                         continue;
                     }
                     sight

@@ -1,0 +1,107 @@
+//! What is another workspace's stays that workspace's (API specification, section 1).
+//!
+//! One token opens several workspaces, and an id is an id in all of them: a folder that was copied from
+//! another workspace's mirror names articles that a GET gives without a word. Nothing in the answer says
+//! whose they are, but their category does. An article that the state does not know counts only once its
+//! category is known to be of this workspace.
+
+use super::remote::{Known, Listing};
+use super::{Sight, folder_of};
+use crate::engine::Engine;
+use crate::engine::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::{ArticleId, CategoryId};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
+use crate::service::{RemoteCategory, Service};
+use std::collections::BTreeSet;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Tells whether a category is another workspace's, and remembers and reports it.
+    pub(super) fn is_foreign(
+        &self,
+        category: &RemoteCategory,
+        base: &Base,
+        sight: &mut Sight,
+    ) -> bool {
+        let id = category.id;
+        let foreign = category
+            .workspace
+            .is_some_and(|workspace| workspace != self.settings.workspace);
+        if foreign && sight.remote.foreign.insert(id) {
+            sight.problems.push(Problem {
+                path: folder_of(base, &sight.local, id),
+                id: None,
+                message: format!("category {id} belongs to another workspace"),
+            });
+        }
+        foreign
+    }
+
+    /// Reads the categories of articles that only their files' ids brought to light, and leaves those
+    /// alone that are not of this workspace.
+    pub(super) async fn place_strangers(
+        &mut self,
+        base: &Base,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        let strangers: BTreeSet<ArticleId> = sight
+            .paired
+            .files
+            .keys()
+            .filter(|id| !base.articles.contains_key(id))
+            .copied()
+            .collect();
+        let unplaced = |remote: &RemoteSnapshot| -> Vec<(ArticleId, CategoryId)> {
+            strangers
+                .iter()
+                .filter_map(|id| match remote.articles.get(id)? {
+                    Remote::Present(seen) => Some((*id, seen.version.category)),
+                    Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+                })
+                .filter(|(_, category)| {
+                    !base.categories.contains_key(category)
+                        && !remote.categories.contains_key(category)
+                })
+                .collect()
+        };
+        let wanted: BTreeSet<CategoryId> = unplaced(&sight.remote)
+            .into_iter()
+            .map(|(_, category)| category)
+            .filter(|category| !sight.remote.foreign.contains(category))
+            .collect();
+        let wanted: Vec<CategoryId> = wanted.into_iter().collect();
+        if sight.stop.is_none() {
+            let mut listing = Listing::default();
+            self.read_categories(&wanted, base, &mut listing, request, known, sight)
+                .await?;
+        }
+        for (id, category) in unplaced(&sight.remote) {
+            let why = if sight.remote.foreign.contains(&category) {
+                ANOTHERS.to_owned()
+            } else {
+                format!("its category {category} cannot be read")
+            };
+            sight.remote.articles.insert(id, Remote::Unknown(why));
+        }
+        leave_alone(base, &mut sight.remote);
+        Ok(())
+    }
+}
+
+/// Nothing is concluded about articles in other workspaces' categories.
+pub(super) fn leave_alone(base: &Base, remote: &mut RemoteSnapshot) {
+    let foreign = &remote.foreign;
+    for (id, entry) in &mut remote.articles {
+        if let Remote::Present(seen) = &*entry
+            && foreign.contains(&seen.version.category)
+            && !base.articles.contains_key(id)
+        {
+            *entry = Remote::Unknown(ANOTHERS.to_owned());
+        }
+    }
+}
+
+const ANOTHERS: &str = "it belongs to another workspace";
