@@ -10,6 +10,7 @@ use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, TextDigest};
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::{Direction, Keep};
+use kbsync::sandbox::{Article, Category};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
@@ -39,8 +40,23 @@ struct Outcome {
     files: Vec<(String, String)>,
 }
 
+/// The categories of this workspace.
+fn categories(world: &Stage) -> Vec<Category> {
+    let mut categories = world.sandbox().categories();
+    categories.retain(|category| category.workspace == world.workspace);
+    categories
+}
+
+/// The articles of this workspace.
+fn articles(world: &Stage) -> Vec<Article> {
+    let categories = categories(world);
+    let mut articles = world.sandbox().articles();
+    articles.retain(|article| categories.iter().any(|one| one.id == article.category_id));
+    articles
+}
+
 fn outcome(world: &Stage) -> Outcome {
-    let categories = world.sandbox().categories();
+    let categories = categories(world);
     let slug_of = |id: Uuid| {
         categories
             .iter()
@@ -48,9 +64,7 @@ fn outcome(world: &Stage) -> Outcome {
             .map(|category| category.slug.clone())
             .unwrap_or_default()
     };
-    let mut articles: Vec<_> = world
-        .sandbox()
-        .articles()
+    let mut articles: Vec<_> = articles(world)
         .into_iter()
         .map(|one| {
             let category = slug_of(one.category_id);
@@ -84,9 +98,7 @@ fn outcome(world: &Stage) -> Outcome {
 /// Every text that was ever written is somewhere.
 fn nothing_lost(world: &Stage, texts: &[String]) {
     let store = hostile::store(world);
-    let articles: BTreeSet<String> = world
-        .sandbox()
-        .articles()
+    let articles: BTreeSet<String> = articles(world)
         .into_iter()
         .map(|article| article.text)
         .collect();
@@ -103,7 +115,7 @@ fn nothing_lost(world: &Stage, texts: &[String]) {
 
 /// Every file has the id of an article that has its slug, and no file is left behind by a crash.
 fn ids_fit(world: &Stage) {
-    let articles = world.sandbox().articles();
+    let articles = articles(world);
     for (path, content) in world.files() {
         assert!(!path.contains(".kbsync-tmp-"), "{path} was left behind");
         if path.ends_with("_category.yaml") {
@@ -120,13 +132,14 @@ fn ids_fit(world: &Stage) {
     }
 }
 
-async fn set_up(scenario: &Scenario) -> (Stage, Vec<String>) {
-    let world = hostile::world().await;
+/// Begins anew. Gives what was written.
+async fn set_up(world: &mut Stage, scenario: &Scenario) -> Vec<String> {
+    world.renew();
     let mut texts = Vec::new();
-    (scenario.prepare)(&world, &mut texts);
-    hostile::sync(&world).await;
-    (scenario.change)(&world, &mut texts);
-    (world, texts)
+    (scenario.prepare)(world, &mut texts);
+    hostile::sync(world).await;
+    (scenario.change)(world, &mut texts);
+    texts
 }
 
 /// Runs a cycle in which the process may die.
@@ -186,7 +199,7 @@ fn names_category(world: &Stage, report: &Report) -> bool {
     });
     let Some(line) = waits else { return false };
     assert_eq!(report.outcome, Ending::Attention);
-    let categories = world.sandbox().categories();
+    let categories = categories(world);
     let found = categories.iter().find(|one| one.slug == line.path);
     let id = found.expect("it was created").id;
     world.write(
@@ -199,7 +212,8 @@ fn names_category(world: &Stage, report: &Report) -> bool {
 /// Dies at every moment that is a multiple of `stride` plus `offset`, and goes on each time.
 async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
     silence_deaths();
-    let (world, texts) = set_up(&scenario).await;
+    let mut world = hostile::world().await;
+    let texts = set_up(&mut world, &scenario).await;
     let (meddle, count) = dies_at(usize::MAX);
     assert!(run(&world, &(scenario.request)(&world), &meddle).await);
     let moments = count.load(Ordering::SeqCst);
@@ -208,7 +222,7 @@ async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
     nothing_lost(&world, &texts);
     assert!(moments > 5, "{moments}");
     for n in (offset..moments).step_by(stride) {
-        let (world, texts) = set_up(&scenario).await;
+        let texts = set_up(&mut world, &scenario).await;
         let (meddle, _) = dies_at(n);
         let request = (scenario.request)(&world);
         assert!(
@@ -250,9 +264,7 @@ fn article(world: &Stage, texts: &mut Vec<String>, category: Uuid, slug: &str) -
 }
 
 fn id_of(world: &Stage, slug: &str) -> Uuid {
-    world
-        .sandbox()
-        .articles()
+    articles(world)
         .iter()
         .find(|article| article.slug == slug)
         .unwrap_or_else(|| panic!("no {slug}"))
@@ -307,7 +319,7 @@ const PULLS: Scenario = Scenario {
         world.sandbox().edit(renamed, |article| {
             "newly-named".clone_into(&mut article.slug);
         });
-        let beta = world.sandbox().categories()[1].id;
+        let beta = categories(world)[1].id;
         world.sandbox().move_article(id_of(world, "moved"), beta);
         web_edit(world, texts, "moved", "Middle", "Moved");
         let (a, b) = (id_of(world, "swap-a"), id_of(world, "swap-b"));
@@ -524,8 +536,9 @@ async fn f005_a_crash_while_an_article_is_created_anew_makes_one_article() {
 #[tokio::test]
 async fn f008_crashes_while_recovering_are_recovered_from() {
     silence_deaths();
+    let mut world = hostile::world().await;
     for scenario in [PUSHES, MERGES] {
-        let (world, _) = set_up(&scenario).await;
+        set_up(&mut world, &scenario).await;
         let (meddle, count) = dies_at(usize::MAX);
         assert!(run(&world, &sync_all(&world), &meddle).await);
         let moments = count.load(Ordering::SeqCst);
@@ -533,7 +546,7 @@ async fn f008_crashes_while_recovering_are_recovered_from() {
         let expected = outcome(&world);
         for first in (5..moments).step_by(moments / 4) {
             for then in [3, 8, 15] {
-                let (world, texts) = set_up(&scenario).await;
+                let texts = set_up(&mut world, &scenario).await;
                 let died = format!("died at moments {first}, {then} and {then} again");
                 let request = sync_all(&world);
                 assert!(!run(&world, &request, &dies_at(first).0).await, "{died}");

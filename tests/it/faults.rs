@@ -642,3 +642,45 @@ async fn f055_files_that_cannot_all_take_each_others_names_keep_their_own() {
         assert_quiet(&world, 1).await;
     }
 }
+
+#[tokio::test]
+async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_the_next_cycle() {
+    let endpoints = [
+        ("GET", "/api/category/"),
+        ("POST", "/api/category"),
+        ("PUT", "/api/category/"),
+    ];
+    for (method, path) in endpoints {
+        for failure in [
+            FaultKind::ResetBefore,
+            FaultKind::Status(500, String::new()),
+        ] {
+            let world = hostile::world().await;
+            let a = world.category("a");
+            world.article(a, "one", "<p>1</p>");
+            hostile::sync(&world).await;
+            let b = world.category("b");
+            world.article(b, "two", "<p>2</p>");
+            world.edit("a/_category.yaml", "name: a", "name: Mine");
+            world.write("c/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");
+            world.clock.advance(std::time::Duration::from_mins(1));
+            world
+                .sandbox()
+                .inject(Fault::always(Matcher::new(method, path), failure));
+            let report = hostile::sync(&world).await;
+            assert_eq!(
+                report.outcome.exit_code(),
+                5,
+                "{method} {path}: {report:#?}"
+            );
+            world.sandbox().clear_faults();
+            let report = hostile::sync(&world).await;
+            assert_eq!(report.outcome, Ending::Done, "{method} {path}: {report:#?}");
+            assert_eq!(world.sandbox().category(a).expect("there").name, "Mine");
+            assert_eq!(world.sandbox().articles().len(), 3);
+            assert!(world.read("b/two.html").contains("<p>2</p>"));
+            assert_eq!(world.sandbox().categories().len(), 3);
+            assert_quiet(&world, 1).await;
+        }
+    }
+}

@@ -283,6 +283,25 @@ pub(crate) struct Stage {
     pub(crate) client: Arc<Client>,
 }
 
+impl Stage {
+    /// Goes on in an empty workspace with an empty mirror; the old ones are left behind.
+    pub(crate) fn renew(&mut self) {
+        self.world.workspace = self.world.sandbox().add_workspace("Help");
+        self.world.settings.workspace = WorkspaceId::new(self.world.workspace);
+        self.world.folder = folder_in_memory().unwrap_or_else(|| {
+            let folder = tempfile::tempdir().expect("a temporary folder");
+            std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
+            folder
+        });
+    }
+}
+
+fn folder_in_memory() -> Option<tempfile::TempDir> {
+    let folder = tempfile::tempdir_in("/dev/shm").ok()?;
+    std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
+    Some(folder)
+}
+
 impl Deref for Stage {
     type Target = World;
 
@@ -305,8 +324,7 @@ pub(crate) async fn world() -> Stage {
 /// The same, with choices of one's own.
 pub(crate) async fn world_with(options: Options) -> Stage {
     let mut world = World::with(options).await;
-    if let Ok(folder) = tempfile::tempdir_in("/dev/shm") {
-        std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
+    if let Some(folder) = folder_in_memory() {
         world.folder = folder;
     }
     let limits = Limits {

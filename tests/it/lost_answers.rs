@@ -5,6 +5,8 @@ use crate::hostile::{self, Stage};
 use crate::look::{assert_quiet, requests};
 use crate::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
+use kbsync::engine::settings::Request;
+use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
 use kbsync::state::Intent;
 use uuid::Uuid;
@@ -678,4 +680,33 @@ async fn a_colleagues_edit_of_a_category_after_a_lost_put_is_not_overwritten() {
         world.sandbox().category(category).expect("there").name,
         "Theirs"
     );
+}
+
+#[tokio::test]
+async fn a_dry_run_after_a_crash_leaves_the_intents_to_the_run_that_follows() {
+    let (world, ..) = one_article().await;
+    write_new(&world);
+    world
+        .sandbox()
+        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    world
+        .sandbox()
+        .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
+    hostile::sync(&world).await;
+    world.sandbox().clear_faults();
+    let before = (open_intents(&world), world.files());
+    requests(&world);
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let plan = engine
+        .plan(&Request::new(Direction::Both))
+        .await
+        .expect("a plan");
+    drop(engine);
+    assert_eq!(plan.actions.len(), 1, "{plan}");
+    assert_eq!(requests(&world), ["GET listing 200"]);
+    assert_eq!((open_intents(&world), world.files()), before);
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(slugs(&world), ["new", "one"]);
+    assert_settled(&world).await;
 }
