@@ -265,7 +265,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
         let whole = settled && stop.is_none();
-        self.close_books(&sight, request, report, whole)?;
+        self.close_books(&sight, request, report, whole).await?;
         Ok(stop.or(sight.stop))
     }
 

@@ -1,18 +1,21 @@
 //! Rows: what the base says after a step, and the books at the end of a cycle.
 
+use super::files::{GRAIN, MAX_FILE, says};
 use super::{BOTH, Run};
 use crate::engine::Engine;
 use crate::engine::observe::{Sight, VALIDATOR};
 use crate::engine::report::{Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::HELD;
-use crate::mirror::disk::Disk;
+use crate::mirror::disk::{At, Disk};
+use crate::mirror::document::Document;
 use crate::mirror::scan::settled;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{
     CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
 };
 use crate::reconcile::plan::{Settle, SettleCategory};
+use crate::reconcile::snapshot::LocalFile;
 use crate::service::{Service, Validator};
 use crate::state::{Deed, Seen as SeenVersion, Subject, history};
 
@@ -116,6 +119,9 @@ pub(super) fn deed(
     }
 }
 
+/// Racy files that are read again at the end of one cycle; the others wait for the next.
+const READ_AGAIN: usize = 64;
+
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The stamp, if it may be trusted from now on (racy stamps may not).
     pub(super) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
@@ -201,13 +207,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
-    pub(in crate::engine) fn close_books(
+    pub(in crate::engine) async fn close_books(
         &mut self,
         sight: &Sight,
         request: &Request,
         report: &Report,
         whole: bool,
     ) -> anyhow::Result<()> {
+        self.wait_out_racy_scan(sight).await;
         let now = self.clock.now();
         let refreshed = self.refreshed(sight)?;
         let read: Vec<CategoryRow> = self.read_categories_again(sight, now)?;
@@ -259,6 +266,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Rows whose file was read and found to hold what the base says: its stamp is known again.
     fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
         let mut rows = Vec::new();
+        let mut again = 0;
         for (id, file) in &sight.paired.files {
             let Some(before) = sight.base.articles.get(id) else {
                 continue;
@@ -266,7 +274,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Some(stamp) = sight.stamps.get(&file.place).copied() else {
                 continue;
             };
-            if before.stamp == Some(stamp) || file.version != before.local {
+            let racy = sight.racy.contains(&stamp);
+            if before.stamp == Some(stamp) || (file.version != before.local && !racy) {
                 continue;
             }
             let Some(row) = self.store.article(*id)? else {
@@ -276,12 +285,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 && row.file_flags == file.flags
                 && row.place == file.place
                 && row.stamp.is_none_or(|known| Some(known) == before.stamp);
-            let stamp = self.trusted_scan(stamp, sight);
+            let stamp = if racy && again < READ_AGAIN {
+                again += 1;
+                self.read_again(file, stamp)
+            } else {
+                self.trusted_scan(stamp, sight)
+            };
             if same && row.stamp != stamp {
                 rows.push(ArticleRow { stamp, ..row });
             }
         }
         Ok(rows)
+    }
+
+    /// A file that was saved just before the scan may have been saved once more within the clock's grain.
+    /// A little later its stamp can vouch for it, after one more look at what it holds.
+    fn read_again(&self, file: &LocalFile, stamp: Stamp) -> Option<Stamp> {
+        let at = At::Folder(&file.place.folder);
+        let content = self.disk.read(at, &file.place.file, MAX_FILE).ok()?;
+        let document = Document::parse_with_markers(&content.bytes).ok()?;
+        let same = content.whole
+            && content.stamp == stamp
+            && says(&document, &file.version)
+            && document.flags() == file.flags;
+        self.trusted(stamp).filter(|_| same)
+    }
+
+    async fn wait_out_racy_scan(&self, sight: &Sight) {
+        let young = |stamp: &Stamp| sight.racy.contains(stamp) && self.trusted(*stamp).is_none();
+        if !sight.racy.is_empty() && sight.stamps.values().any(young) {
+            self.clock.pause(GRAIN).await;
+        }
     }
 
     /// Categories that were read and had nothing new: when they were read counts.
