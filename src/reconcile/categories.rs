@@ -43,7 +43,7 @@ impl Planner<'_> {
     }
 
     /// What is known of a category on the service: as read in this cycle, else as the base says.
-    fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
+    pub(super) fn remote_category(&self, id: CategoryId) -> Option<(CategoryVersion, Revision)> {
         self.remote.categories.get(&id).cloned().or_else(|| {
             self.base
                 .categories
@@ -77,20 +77,17 @@ impl Planner<'_> {
             });
             return;
         }
-        self.push(Action {
-            kind: Kind::CreateCategory,
-            side: Side::Remote,
-            id: None,
-            path: local.folder.clone(),
-            fields: Vec::new(),
-            note: None,
-            held: None,
-            step: Step::CreateCategory {
+        self.push(Action::new(
+            Kind::CreateCategory,
+            Side::Remote,
+            None,
+            &local.folder,
+            Step::CreateCategory {
                 folder: local.folder.clone(),
                 provisional,
                 version,
             },
-        });
+        ));
     }
 
     /// Another folder with this slug, if there is one.
@@ -195,7 +192,7 @@ impl Planner<'_> {
         let settle = SettleCategory {
             id,
             from: Some(local.folder.clone()),
-            to: Some(to.clone()),
+            to: Some(to),
             file: way.merged,
             write,
             seen: remote.clone(),
@@ -203,18 +200,24 @@ impl Planner<'_> {
             unsent: way.unsent,
             send,
         };
+        self.category_settle(row, settle, &way.pulled);
+    }
+
+    /// Turns a settlement into an action, a record, or nothing.
+    fn category_settle(
+        &mut self,
+        row: Option<&CategoryRow>,
+        settle: SettleCategory,
+        pulled: &[Field],
+    ) {
         let mut fields = settle.send.clone();
-        fields.extend(
-            way.pulled
-                .iter()
-                .filter(|field| !settle.send.contains(field)),
-        );
-        let side = match (settle.send.is_empty(), way.pulled.is_empty()) {
+        fields.extend(pulled.iter().filter(|field| !settle.send.contains(field)));
+        let side = match (settle.send.is_empty(), pulled.is_empty()) {
             (false, true) => Side::Remote,
             (true, false) => Side::Local,
             (true, true) | (false, false) => Side::Both,
         };
-        if fields.is_empty() && !write {
+        if fields.is_empty() && !settle.write {
             self.record_category(row, settle);
             return;
         }
@@ -227,15 +230,12 @@ impl Planner<'_> {
         } else {
             Kind::UpdateCategory
         };
+        let path = settle.to.clone().unwrap_or_default();
+        let step = Step::SettleCategory(Box::new(settle));
         self.push(Action {
-            kind,
-            side,
-            id: None,
-            path: to,
             fields,
             note,
-            held: None,
-            step: Step::SettleCategory(Box::new(settle)),
+            ..Action::new(kind, side, None, path, step)
         });
     }
 
@@ -288,16 +288,9 @@ impl Planner<'_> {
     }
 
     fn hold_category(&mut self, local: &LocalCategory, fields: Vec<Field>, reason: String) {
-        let mut action = Action {
-            kind: Kind::UpdateCategory,
-            side: Side::Both,
-            id: None,
-            path: local.folder.clone(),
-            note: None,
-            held: None,
-            step: Step::Wait,
-            fields,
-        };
+        let (kind, side) = (Kind::UpdateCategory, Side::Both);
+        let mut action = Action::new(kind, side, None, &local.folder, Step::Wait);
+        action.fields = fields;
         action.hold(HoldRule::Person, reason);
         self.push(action);
     }
@@ -321,182 +314,5 @@ impl Planner<'_> {
             self.renamed.insert(local.folder.clone(), to.clone());
         }
         to
-    }
-
-    /// Folders that articles need or the settings ask for, and those that went.
-    pub(super) fn missing_folders(&mut self) {
-        let known: Vec<CategoryId> = self
-            .remote
-            .categories
-            .keys()
-            .chain(self.base.categories.keys())
-            .copied()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .filter(|id| !self.paired.categories.contains_key(id))
-            .collect();
-        for id in known {
-            let Some((version, revision)) = self.remote_category(id) else {
-                continue;
-            };
-            let row = self.base.categories.get(&id);
-            let wanted = row.is_none()
-                && self.policy.direction.pulls()
-                && self.policy.scope.is_empty()
-                && self.policy.wanted_categories.contains(&id);
-            if wanted {
-                self.names.give_folder(id, &version.slug);
-            }
-            let to = self.names.folder(id).map(str::to_owned);
-            match (to, row) {
-                (Some(folder), _) => self.create_folder(id, folder, version, revision),
-                (None, Some(row)) if row.folder.is_some() && self.may_be_gone(id, row) => {
-                    self.folder_gone(id, row, version, revision);
-                }
-                // Its articles are not wanted here; it need not be read again for that.
-                (None, None) if !self.policy.wanted_categories.contains(&id) => {
-                    self.plan.category_records.push(SettleCategory {
-                        id,
-                        from: None,
-                        to: None,
-                        file: version.clone(),
-                        write: false,
-                        send: Vec::new(),
-                        unsent: version.clone(),
-                        seen: version,
-                        revision,
-                    });
-                }
-                (None, _) => {}
-            }
-        }
-    }
-
-    fn may_be_gone(&self, id: CategoryId, row: &CategoryRow) -> bool {
-        let claimed = self.local.categories.iter();
-        self.local.complete
-            && claimed
-                .map(|category| category.id)
-                .all(|claim| claim != Some(id))
-            && row.folder.as_ref().is_some_and(|folder| {
-                !self.local.unreadable.contains(folder)
-                    && !self.local.top.contains(&path::fold(folder))
-                    && self.policy.covers_folder(folder)
-            })
-    }
-
-    fn create_folder(
-        &mut self,
-        id: CategoryId,
-        folder: String,
-        version: CategoryVersion,
-        revision: Revision,
-    ) {
-        self.push(Action {
-            kind: Kind::CreateCategory,
-            side: Side::Local,
-            id: None,
-            path: folder.clone(),
-            fields: Vec::new(),
-            note: None,
-            held: None,
-            step: Step::SettleCategory(Box::new(SettleCategory {
-                id,
-                from: None,
-                to: Some(folder),
-                file: version.clone(),
-                write: true,
-                send: Vec::new(),
-                unsent: version.clone(),
-                seen: version,
-                revision,
-            })),
-        });
-    }
-
-    /// The writer removed the folder: the category stays, since the API cannot delete it (§4). Said once.
-    fn folder_gone(
-        &mut self,
-        id: CategoryId,
-        row: &CategoryRow,
-        version: CategoryVersion,
-        revision: Revision,
-    ) {
-        let Some(folder) = row.folder.clone() else {
-            return;
-        };
-        let note = "the folder was removed; the category itself cannot be deleted through the API, so it stays \
-                    on the service, empty or not (said once)";
-        self.push(Action {
-            kind: Kind::Forget,
-            side: Side::Local,
-            id: None,
-            path: folder.clone(),
-            fields: Vec::new(),
-            note: Some(note.to_owned()),
-            held: None,
-            step: Step::SettleCategory(Box::new(SettleCategory {
-                id,
-                from: Some(folder),
-                to: None,
-                file: row.local.clone(),
-                write: false,
-                send: Vec::new(),
-                unsent: row.local.clone(),
-                seen: version,
-                revision,
-            })),
-        });
-    }
-
-    /// Articles without a place wait when their category could not be created or read.
-    pub(super) fn wait_for_categories(&mut self) {
-        let created: std::collections::BTreeSet<CategoryId> = self
-            .plan
-            .actions
-            .iter()
-            .filter_map(|action| match &action.step {
-                Step::CreateCategory { provisional, .. } => Some(*provisional),
-                Step::SettleCategory(_)
-                | Step::CreateArticle { .. }
-                | Step::Settle(_)
-                | Step::ParkSlug { .. }
-                | Step::DeleteArticle { .. }
-                | Step::RemoveFile { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait => None,
-            })
-            .collect();
-        for action in &mut self.plan.actions {
-            let category = match &action.step {
-                Step::CreateArticle { version, .. } => Some(version.category),
-                Step::Settle(settle) if settle.send.contains(&Field::Category) => {
-                    Some(settle.file.category)
-                }
-                Step::Settle(_)
-                | Step::CreateCategory { .. }
-                | Step::SettleCategory(_)
-                | Step::ParkSlug { .. }
-                | Step::DeleteArticle { .. }
-                | Step::RemoveFile { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait => None,
-            };
-            let missing = category.filter(|id| {
-                !created.contains(id)
-                    && (id.is_provisional()
-                        || (!self.base.categories.contains_key(id)
-                            && !self.remote.categories.contains_key(id)))
-            });
-            if missing.is_some() {
-                action.hold(
-                    HoldRule::Waits,
-                    "its category does not exist on the service yet",
-                );
-            }
-        }
-        self.plan.note_held();
     }
 }

@@ -4,14 +4,14 @@
 //! A conflict is settled by hand when its copy was there and is not any more; that settles exactly the two
 //! versions that were shown.
 
-use super::articles::Planner;
+use super::articles::{Planner, wait};
 use super::change::{self, ThreeWay};
 use super::merge;
-use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
+use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
 use crate::model::base::{ArticleRow, ConflictRow};
 use crate::model::path::CONFLICT_EXTENSION;
-use crate::model::{ArticleId, Field, Place, Side, TextDigest, Version};
+use crate::model::{ArticleId, Field, Place, TextDigest, Version};
 
 impl Planner<'_> {
     /// Both sides have it: compares them, with the base or, on a first meeting, with each other.
@@ -24,58 +24,41 @@ impl Planner<'_> {
     ) -> Outcome {
         let standing = self.base.conflicts.get(&id);
         let keep = self.wish(id, &file.version, Some(&seen.version));
-        let (mut way, settled) = match (standing, row) {
+        let compare = |was: &Version, there: &Version| {
+            change::three_way(was, there, &file.version, &seen.version, self.bodies)
+        };
+        let mut way = match (standing, row) {
             (Some(conflict), _) if self.settled_by_hand(conflict, keep) => {
                 match shown(conflict, seen) {
-                    Some(shown) => {
-                        let shown = shown.clone();
-                        (
-                            change::three_way(
-                                &shown,
-                                &shown,
-                                &file.version,
-                                &seen.version,
-                                self.bodies,
-                            ),
-                            true,
-                        )
-                    }
+                    Some(shown) => compare(shown, shown),
                     // Both moved on: what was settled is not what is there now.
-                    None => (first_meeting(file, seen), false),
+                    None => first_meeting(file, seen),
                 }
             }
-            (Some(_), Some(_)) if keep != Some(Keep::Both) => (first_meeting(file, seen), false),
-            (_, None) => (first_meeting(file, seen), false),
+            (Some(_), Some(_)) if keep != Some(Keep::Both) => first_meeting(file, seen),
+            (_, None) => first_meeting(file, seen),
             // Where both are kept, what does not clash is merged.
-            (_, Some(row)) => (
-                change::three_way(
-                    &row.local,
-                    &row.remote,
-                    &file.version,
-                    &seen.version,
-                    self.bodies,
-                ),
-                false,
-            ),
+            (_, Some(row)) => compare(&row.local, &row.remote),
         };
         if !way.clashes.is_empty() {
-            match self.choice(keep) {
-                None => return self.clash(id, file, seen, &way),
-                Some(choice) => {
-                    let ancestors =
-                        row.map_or(Vec::new(), |row| vec![row.local.text, row.remote.text]);
-                    let text = |digest: &TextDigest| self.bodies.get(digest).map(AsRef::as_ref);
-                    let ancestors: Vec<&str> = ancestors.iter().filter_map(text).collect();
-                    let bodies = text(&file.version.text).zip(text(&seen.version.text));
-                    let both = bodies
-                        .filter(|_| choice == Keep::Both)
-                        .map(|(ours, theirs)| merge::merge_union(&ancestors, ours, theirs));
-                    settle_clashes(&mut way, choice, &seen.version, both);
-                }
-            }
+            let Some(choice) = self.choice(keep) else {
+                return self.clash(id, file, seen, &way);
+            };
+            let both = (choice == Keep::Both)
+                .then(|| self.both(row, file, seen))
+                .flatten();
+            settle_clashes(&mut way, choice, &seen.version, both);
         }
-        let settles = settled || standing.is_some();
-        self.settle(id, row, file, seen, way, settles)
+        self.settle(id, row, file, seen, way, standing.is_some())
+    }
+
+    /// The body that holds both sides', where both are at hand.
+    fn both(&self, row: Option<&ArticleRow>, file: &LocalFile, seen: &Seen) -> Option<String> {
+        let text = |digest: TextDigest| self.bodies.get(&digest).map(AsRef::as_ref);
+        let was = row.map(|row| [row.local.text, row.remote.text]);
+        let ancestors: Vec<&str> = was.into_iter().flatten().filter_map(text).collect();
+        let (ours, theirs) = (text(file.version.text)?, text(seen.version.text)?);
+        Some(merge::merge_union(&ancestors, ours, theirs))
     }
 
     /// A person's word on an article, while both versions are the ones that were shown to them.
@@ -166,16 +149,8 @@ impl Planner<'_> {
         let reason = standing
             .filter(|_| known && !outrun)
             .map_or_else(|| reasons(way), |row| row.reason.clone());
-        let mut action = Action {
-            kind: Kind::Conflict,
-            side: Side::Both,
-            id: Some(id),
-            path: place.to_string(),
-            fields: way.clashes.iter().map(|(field, _)| *field).collect(),
-            note: None,
-            held: None,
-            step: Step::Wait,
-        };
+        let mut action = wait(Kind::Conflict, id, &place);
+        action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
         if self.policy.direction == Direction::Push {
             action.hold(
                 HoldRule::Person,

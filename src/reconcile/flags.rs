@@ -29,20 +29,7 @@ impl Planner<'_> {
         let (was, known) = row.map_or((Flags::default(), Flags::default()), |row| {
             (row.file_flags, row.remote_flags)
         });
-        // A listing shows published articles; only our own last write may still be on its way there.
-        let shown = match (seen.visibility, row) {
-            (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => {
-                known
-            }
-            (Visibility::Published, _) => Flags {
-                enabled: Some(seen.flags.enabled.unwrap_or(true)),
-                draft: Some(seen.flags.draft.unwrap_or(false)),
-            },
-            (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
-                enabled: seen.flags.enabled.or(known.enabled),
-                draft: seen.flags.draft.or(known.draft),
-            },
-        };
+        let shown = shown(row, seen, known);
         let mut change = FlagChange {
             file: file.flags,
             remote: shown,
@@ -84,6 +71,22 @@ impl Planner<'_> {
             change.unsent.draft = change.file.draft;
         }
         change
+    }
+}
+
+/// What the service shows. A listing has published articles; only our own last write may still be on its way
+/// there.
+fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
+    match (seen.visibility, row) {
+        (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,
+        (Visibility::Published, _) => Flags {
+            enabled: Some(seen.flags.enabled.unwrap_or(true)),
+            draft: Some(seen.flags.draft.unwrap_or(false)),
+        },
+        (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
+            enabled: seen.flags.enabled.or(known.enabled),
+            draft: seen.flags.draft.or(known.draft),
+        },
     }
 }
 

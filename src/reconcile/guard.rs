@@ -169,46 +169,51 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
             rule == Some(HoldRule::MassDeletion)
         })
         .count();
-    let limit = facts.max_deletes.limit(facts.articles);
-    let (lately, place) = match side {
-        Side::Remote => (facts.deleted_remote, "on the service"),
-        Side::Local | Side::Both => (facts.deleted_local, "in the mirror"),
-    };
     let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
-    let verdict = if let Some(doubt) = &facts.doubt {
-        Some((
-            HoldRule::Doubt,
-            format!("nothing is deleted in a cycle in which {doubt}"),
-        ))
-    } else if released {
-        None
-    } else if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
-        Some((HoldRule::MassDeletion, git.clone()))
-    } else if all.len() + waiting > limit {
-        Some((
-            HoldRule::MassDeletion,
-            format!(
-                "{} deletions {place} at once are more than {limit}; `kbsync approve` shows and releases them",
-                all.len() + waiting
-            ),
-        ))
-    } else if lately + all.len() > limit * 4 {
-        Some((
-            HoldRule::MassDeletion,
-            format!(
-                "with these, {} articles were deleted {place} within 24 hours, more than {}; \
-                 `kbsync approve` shows and releases them",
-                lately + all.len(),
-                limit * 4
-            ),
-        ))
-    } else {
-        None
-    };
-    let Some((rule, reason)) = verdict else {
+    let Some((rule, reason)) = against_deleting(facts, side, all.len(), waiting, released) else {
         return;
     };
     for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
         action.hold(rule, reason.clone());
     }
+}
+
+/// Why so many deletions towards a side, and as many that wait already, are held; `None`: they are not.
+fn against_deleting(
+    facts: &Facts,
+    side: Side,
+    count: usize,
+    waiting: usize,
+    released: bool,
+) -> Option<(HoldRule, String)> {
+    let limit = facts.max_deletes.limit(facts.articles);
+    let (lately, place) = match side {
+        Side::Remote => (facts.deleted_remote, "on the service"),
+        Side::Local | Side::Both => (facts.deleted_local, "in the mirror"),
+    };
+    if let Some(doubt) = &facts.doubt {
+        let reason = format!("nothing is deleted in a cycle in which {doubt}");
+        return Some((HoldRule::Doubt, reason));
+    }
+    if released {
+        return None;
+    }
+    let reason = if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
+        git.clone()
+    } else if count + waiting > limit {
+        format!(
+            "{} deletions {place} at once are more than {limit}; `kbsync approve` shows and releases them",
+            count + waiting
+        )
+    } else if lately + count > limit * 4 {
+        format!(
+            "with these, {} articles were deleted {place} within 24 hours, more than {}; \
+             `kbsync approve` shows and releases them",
+            lately + count,
+            limit * 4
+        )
+    } else {
+        return None;
+    };
+    Some((HoldRule::MassDeletion, reason))
 }

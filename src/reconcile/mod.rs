@@ -24,11 +24,16 @@
 //! be told is an [`Outcome`](plan::Outcome), never an absence. Every key of the inputs has exactly one
 //! outcome, which is asserted.
 
+mod absent;
+mod action;
+mod addresses;
 mod articles;
 mod categories;
 pub mod change;
 mod conflict;
+mod creation;
 mod flags;
+mod folders;
 pub mod guard;
 pub mod merge;
 mod names;
@@ -39,6 +44,8 @@ mod settle;
 pub mod snapshot;
 #[cfg(test)]
 mod tests;
+mod unseen;
+mod waiting;
 
 use crate::model::ArticleId;
 use articles::Planner;
@@ -85,7 +92,7 @@ pub fn reconcile(world: World<'_>) -> Plan {
                 unaccounted(&world, &planner.plan).is_empty(),
                 "keys without an outcome"
             );
-            order::note_holders(&mut planner.plan, world.base, world.remote);
+            addresses::note_holders(&mut planner.plan, world.base, world.remote);
             return planner.plan;
         }
         attempts += 1;

@@ -2,10 +2,12 @@
 //!
 //! Names that are about to be left count as free, so that two articles can swap theirs.
 
+use super::articles::{Planner, untouched};
 use super::pairing::Paired;
-use super::snapshot::LocalSnapshot;
+use super::plan::Step;
+use super::snapshot::{LocalSnapshot, Remote};
 use crate::model::path::{self, EXTENSION};
-use crate::model::{ArticleId, CategoryId, Place};
+use crate::model::{ArticleId, CategoryId, Field, Place};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
@@ -110,6 +112,99 @@ impl Names {
             return Place::new(folder, place.file.clone());
         }
         self.give_place(folder, place.stem(), id)
+    }
+}
+
+impl Planner<'_> {
+    /// Names that articles leave because the service moved or deleted them are free for others.
+    ///
+    /// What an article does is not decided yet: `reconcile` looks afterwards whether each did leave.
+    pub(super) fn free_names(&mut self, ids: &BTreeSet<ArticleId>) {
+        if !self.policy.direction.pulls() {
+            return;
+        }
+        for id in ids.iter().filter(|id| !self.staying.contains(*id)) {
+            let (Some(row), Some(file)) = (self.base.articles.get(id), self.paired.files.get(id))
+            else {
+                continue;
+            };
+            let leaves = match self.remote.articles.get(id) {
+                Some(Remote::Present(seen)) => {
+                    let pulled = |field| {
+                        !seen.version.agrees(&row.remote, field)
+                            && file.version.agrees(&row.local, field)
+                    };
+                    let named = derived(file.place.stem(), &file.version.slug, id.uuid());
+                    (pulled(Field::Slug) && named) || pulled(Field::Category)
+                }
+                Some(Remote::Gone) => untouched(row, file),
+                Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+            };
+            if leaves {
+                let place = self.placed(&file.place);
+                self.names.leave(&place);
+                self.freed.insert(*id, place);
+            }
+        }
+    }
+
+    /// The articles whose names were given away although they keep them, or leave them too late.
+    pub(super) fn kept_their_names(&self) -> BTreeSet<ArticleId> {
+        let mut kept: BTreeSet<ArticleId> = self.freed.keys().copied().collect();
+        for action in self
+            .plan
+            .actions
+            .iter()
+            .filter(|action| action.held.is_none())
+        {
+            match &action.step {
+                Step::Settle(settle)
+                    if settle.from.as_ref() != Some(&settle.to) && !settle.sends() =>
+                {
+                    kept.remove(&settle.id);
+                }
+                Step::RemoveFile { id, .. } => {
+                    kept.remove(id);
+                }
+                Step::Settle(_)
+                | Step::CreateArticle { .. }
+                | Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::ParkSlug { .. }
+                | Step::DeleteArticle { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => {}
+            }
+        }
+        kept
+    }
+
+    /// A place as it is once categories were renamed.
+    pub(super) fn placed(&self, place: &Place) -> Place {
+        self.renamed.get(&place.folder).map_or_else(
+            || place.clone(),
+            |folder| Place::new(folder, place.file.clone()),
+        )
+    }
+
+    /// The folder of a category; one that has none yet gets it.
+    pub(super) fn folder_for(&mut self, id: CategoryId) -> Option<String> {
+        if let Some(folder) = self.names.folder(id) {
+            return Some(folder.to_owned());
+        }
+        let slug = self
+            .remote
+            .categories
+            .get(&id)
+            .map(|(version, _)| version.slug.clone())
+            .or_else(|| {
+                self.base
+                    .categories
+                    .get(&id)
+                    .map(|row| row.remote.slug.clone())
+            })?;
+        Some(self.names.give_folder(id, &slug))
     }
 }
 

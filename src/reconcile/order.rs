@@ -6,31 +6,15 @@
 //! slug that another one leaves in the same plan comes after it; a circle is opened by a temporary slug; who
 //! wants one that nobody leaves has to wait.
 
-use super::plan::{Action, HoldRule, Kind, Plan, SettleCategory, Step};
-use super::snapshot::{Base, Remote, RemoteSnapshot};
-use crate::model::{ArticleId, CategoryId, Digest, Field, Place, Side, path};
+use super::addresses::{Holder, frees, holders, waits_for};
+use super::plan::{Action, Kind, Plan, SettleCategory, Step};
+use super::snapshot::{Base, RemoteSnapshot};
+use super::waiting::{wait_for_addresses, wait_for_categories, wait_for_names};
+use crate::model::{Digest, Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use uuid::Uuid;
 
-/// A public address: a slug in a category, or that of a category itself.
-pub type Address = (Option<CategoryId>, String);
-
-/// Who has an address.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-enum Holder {
-    Article(ArticleId),
-    Category(CategoryId),
-}
-
-impl fmt::Display for Holder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Article(id) => write!(f, "article {id}"),
-            Self::Category(id) => write!(f, "category {id}"),
-        }
-    }
-}
+pub use super::addresses::{Address, leaves, takes};
 
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
@@ -62,29 +46,6 @@ pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     plan.problems.dedup();
 }
 
-/// Notes who is known to have the addresses that are asked for: a refusal holds until that changes.
-pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
-    let holders = holders(base, remote);
-    for action in &mut plan.actions {
-        let known = match waits_for(action, &holders) {
-            Some(Holder::Article(id)) => Some(id),
-            Some(Holder::Category(_)) | None => None,
-        };
-        match &mut action.step {
-            Step::CreateArticle { holder, .. } => *holder = known,
-            Step::Settle(settle) => settle.holder = known,
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => {}
-        }
-    }
-}
-
 const PHASE_CATEGORIES: u8 = 0;
 const PHASE_SEND: u8 = 4;
 
@@ -102,14 +63,14 @@ fn phase(action: &Action, wanted: &BTreeSet<Name>) -> u8 {
 }
 
 /// A name in a folder, folded: one file has it at a time.
-type Name = (String, String);
+pub(super) type Name = (String, String);
 
 fn name(place: &Place) -> Name {
     (place.folder.clone(), path::fold(&place.file))
 }
 
 /// The name that an action takes in the mirror, if it takes one.
-fn takes_name(action: &Action) -> Option<Name> {
+pub(super) fn takes_name(action: &Action) -> Option<Name> {
     match &action.step {
         Step::Settle(settle) if settle.from.as_ref() != Some(&settle.to) => Some(name(&settle.to)),
         Step::Settle(_)
@@ -126,7 +87,7 @@ fn takes_name(action: &Action) -> Option<Name> {
 }
 
 /// The name that an action leaves in the mirror, if it leaves one.
-fn leaves_name(action: &Action) -> Option<Name> {
+pub(super) fn leaves_name(action: &Action) -> Option<Name> {
     match &action.step {
         Step::RemoveFile { place, .. } => Some(name(place)),
         Step::Settle(settle) => settle
@@ -147,290 +108,6 @@ fn leaves_name(action: &Action) -> Option<Name> {
 
 fn renames_folder(action: &Action) -> bool {
     matches!(&action.step, Step::SettleCategory(settle) if settle.from.is_some() && settle.from != settle.to)
-}
-
-/// Holds what takes the name of a file that was to leave it and is held itself. Tells whether it did.
-fn wait_for_names(plan: &mut Plan) -> bool {
-    let kept: BTreeMap<Name, String> = plan
-        .actions
-        .iter()
-        .filter(|action| action.held.is_some())
-        .filter_map(|action| Some((leaves_name(action)?, action.path.clone())))
-        .collect();
-    let mut changed = false;
-    for action in plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.held.is_none())
-    {
-        if let Some(path) = takes_name(action).and_then(|name| kept.get(&name)) {
-            let reason = format!("its name is free only when {path} is done, which is held");
-            action.hold(HoldRule::Waits, reason);
-            changed = true;
-        }
-    }
-    changed
-}
-
-/// Holds what needs a category, or a folder's new name, that is held. Tells whether it did.
-fn wait_for_categories(plan: &mut Plan) -> bool {
-    let (mut categories, mut folders) = (BTreeSet::new(), BTreeSet::new());
-    for action in plan.actions.iter().filter(|action| action.held.is_some()) {
-        match &action.step {
-            Step::CreateCategory { provisional, .. } => {
-                categories.insert(*provisional);
-            }
-            Step::SettleCategory(settle) if settle.from != settle.to => {
-                folders.extend(settle.to.clone());
-            }
-            Step::SettleCategory(_)
-            | Step::CreateArticle { .. }
-            | Step::Settle(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => {}
-        }
-    }
-    if categories.is_empty() && folders.is_empty() {
-        return false;
-    }
-    plan.records
-        .retain(|settle| !folders.contains(&settle.to.folder));
-    let mut changed = false;
-    for action in plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.held.is_none())
-    {
-        let (category, places) = match &action.step {
-            Step::CreateArticle { version, place, .. } => {
-                (Some(version.category), [Some(place), None])
-            }
-            Step::Settle(settle) => (
-                Some(settle.file.category),
-                [Some(&settle.to), settle.from.as_ref()],
-            ),
-            Step::RemoveFile { place, .. } => (None, [Some(place), None]),
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => (None, [None, None]),
-        };
-        let waits = category.is_some_and(|id| categories.contains(&id))
-            || places
-                .into_iter()
-                .flatten()
-                .any(|place| folders.contains(&place.folder));
-        if waits {
-            action.hold(
-                HoldRule::Waits,
-                "its category has to be settled first, which is held",
-            );
-            changed = true;
-        }
-    }
-    changed
-}
-
-/// Who has which address on the service now.
-fn holders(base: &Base, remote: &RemoteSnapshot) -> BTreeMap<Address, Holder> {
-    let mut holders = BTreeMap::new();
-    for row in base.categories.values() {
-        let slug = match remote.categories.get(&row.id) {
-            Some((version, _)) => &version.slug,
-            None => &row.remote.slug,
-        };
-        holders.insert((None, slug.clone()), Holder::Category(row.id));
-    }
-    for (id, (version, _)) in &remote.categories {
-        holders.insert((None, version.slug.clone()), Holder::Category(*id));
-    }
-    for row in base.articles.values() {
-        let address = (Some(row.remote.category), row.remote.slug.clone());
-        holders.insert(address, Holder::Article(row.id));
-    }
-    for (id, entry) in &remote.articles {
-        match entry {
-            Remote::Present(_) => {
-                if let Some(row) = base.articles.get(id) {
-                    let was = (Some(row.remote.category), row.remote.slug.clone());
-                    if holders.get(&was) == Some(&Holder::Article(*id)) {
-                        holders.remove(&was);
-                    }
-                }
-            }
-            Remote::Gone => holders.retain(|_, holder| *holder != Holder::Article(*id)),
-            Remote::NotVisible(_) | Remote::Unknown(_) => {}
-        }
-    }
-    for (id, entry) in &remote.articles {
-        if let Remote::Present(seen) = entry {
-            let address = (Some(seen.version.category), seen.version.slug.clone());
-            holders.insert(address, Holder::Article(*id));
-        }
-    }
-    holders
-}
-
-/// The address that an action takes on the service, if it takes one.
-pub fn takes(action: &Action) -> Option<Address> {
-    match &action.step {
-        Step::CreateArticle { version, .. } => Some((Some(version.category), version.slug.clone())),
-        Step::CreateCategory { version, .. } => Some((None, version.slug.clone())),
-        Step::SettleCategory(settle) if settle.send.contains(&Field::Slug) => {
-            Some((None, settle.file.slug.clone()))
-        }
-        Step::Settle(settle)
-            if settle.send.contains(&Field::Slug) || settle.send.contains(&Field::Category) =>
-        {
-            let category = if settle.send.contains(&Field::Category) {
-                settle.file.category
-            } else {
-                settle.seen.version.category
-            };
-            let slug = if settle.send.contains(&Field::Slug) {
-                settle.file.slug.clone()
-            } else {
-                settle.seen.version.slug.clone()
-            };
-            Some((Some(category), slug))
-        }
-        Step::Settle(_)
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => None,
-    }
-}
-
-/// The address that an action frees when it is done, if it frees one.
-pub fn leaves(action: &Action) -> Option<Address> {
-    let seen = match &action.step {
-        Step::DeleteArticle { seen, .. } => seen,
-        Step::Settle(settle) if takes(action).is_some() => &settle.seen,
-        Step::SettleCategory(settle) if takes(action).is_some() => {
-            return Some((None, settle.seen.slug.clone()));
-        }
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => return None,
-    };
-    Some((Some(seen.version.category), seen.version.slug.clone()))
-}
-
-/// Who an action is about, once that has an id.
-fn about(action: &Action) -> Option<Holder> {
-    match &action.step {
-        Step::SettleCategory(settle) => Some(Holder::Category(settle.id)),
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => action.id.map(Holder::Article),
-    }
-}
-
-/// Whose address an action frees, if it frees one.
-fn frees(action: &Action) -> Option<Holder> {
-    match &action.step {
-        Step::DeleteArticle { id, .. } => Some(Holder::Article(*id)),
-        Step::Settle(_) | Step::SettleCategory(_) if takes(action).is_some() => about(action),
-        Step::Settle(_)
-        | Step::CreateArticle { .. }
-        | Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::ParkSlug { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => None,
-    }
-}
-
-/// Who has to leave before an action can be done, if there is one.
-fn waits_for(action: &Action, holders: &BTreeMap<Address, Holder>) -> Option<Holder> {
-    let holder = *holders.get(&takes(action)?)?;
-    (about(action) != Some(holder)).then_some(holder)
-}
-
-/// Holds what wants an address that nobody leaves, or that another one comes to first. Tells whether it did.
-fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
-    let (mut leaving, mut held) = (BTreeSet::new(), BTreeMap::new());
-    for action in &plan.actions {
-        match (frees(action), &action.held) {
-            (Some(holder), None) => {
-                leaving.insert(holder);
-            }
-            (Some(holder), Some(_)) => {
-                held.insert(holder, action.path.clone());
-            }
-            (None, _) => {}
-        }
-    }
-    let mut takers: BTreeMap<Address, Vec<String>> = BTreeMap::new();
-    for action in plan.actions.iter().filter(|action| action.held.is_none()) {
-        if let Some(address) = takes(action) {
-            takers.entry(address).or_default().push(action.path.clone());
-        }
-    }
-    let mut changed = false;
-    for action in plan
-        .actions
-        .iter_mut()
-        .filter(|action| action.held.is_none())
-    {
-        let Some(address) = takes(action) else {
-            continue;
-        };
-        let slug = address.1.clone();
-        let holder = waits_for(action, holders).filter(|holder| !leaving.contains(holder));
-        let verdict = match holder {
-            Some(holder) => Some(held.get(&holder).map_or_else(
-                || {
-                    let reason = format!("its slug \"{slug}\" is that of {holder}; choose another");
-                    (HoldRule::Person, reason)
-                },
-                |path| {
-                    let reason = format!(
-                        "its slug \"{slug}\" is free only when {path} is done, which is held"
-                    );
-                    (HoldRule::Waits, reason)
-                },
-            )),
-            None => takers
-                .get(&address)
-                .and_then(|paths| paths.iter().find(|path| **path != action.path))
-                .map(|path| {
-                    let reason =
-                        format!("its slug \"{slug}\" is also that of {path}; choose another");
-                    (HoldRule::Person, reason)
-                }),
-        };
-        if let Some((rule, reason)) = verdict {
-            action.hold(rule, reason);
-            changed = true;
-        }
-    }
-    changed
 }
 
 /// Orders what changes the service by who waits for whom, and opens circles.

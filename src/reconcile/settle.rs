@@ -1,9 +1,9 @@
 //! A comparison without clashes becomes an action, a line in the books, or nothing.
 
-use super::articles::Planner;
+use super::articles::{Planner, wait};
 use super::change::ThreeWay;
 use super::names;
-use super::plan::{Action, HoldRule, Kind, Outcome, Settle, Step};
+use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
 use super::snapshot::{Direction, LocalFile, Seen};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Place, Side};
@@ -109,17 +109,11 @@ impl Planner<'_> {
             (Kind::Adopt, true) => Some("its id is written into the file".to_owned()),
             _ => None,
         };
-        let action = Action {
-            kind,
-            side,
-            id: Some(settle.id),
-            path: settle.to.to_string(),
+        self.push(Action {
             fields,
             note,
-            held: None,
-            step: Step::Settle(Box::new(settle)),
-        };
-        self.push(action)
+            ..Action::settle(kind, side, settle)
+        })
     }
 
     /// Brings a row up to date when nothing is to be seen of it; a row that is up to date stays untouched.
@@ -147,16 +141,8 @@ impl Planner<'_> {
                 .iter()
                 .filter(|field| !way.pushed.contains(field)),
         );
-        let mut action = Action {
-            kind: Kind::Merge,
-            side: Side::Both,
-            id: Some(id),
-            path: file.place.to_string(),
-            fields,
-            note: None,
-            held: None,
-            step: Step::Wait,
-        };
+        let mut action = wait(Kind::Merge, id, &file.place);
+        action.fields = fields;
         action.hold(
             HoldRule::Person,
             "both sides changed it; `kbsync sync` merges them",

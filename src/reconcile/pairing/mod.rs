@@ -4,9 +4,13 @@
 //! category and slug, where the service has an article that nothing else claims; else it is new.
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
-use super::plan::Problem;
-use super::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot};
+mod folders;
+
 use crate::model::{ArticleId, CategoryId, Place};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{
+    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The mirror with every file and folder given its identity.
@@ -50,7 +54,7 @@ impl Paired {
 /// Pairs a scanned mirror with the base and with what the service lists.
 pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Paired {
     let mut paired = Paired::default();
-    let folders = pair_folders(base, local, remote, &mut paired);
+    let folders = folders::pair_folders(base, local, remote, &mut paired);
     let places = StatePlaces::of(base);
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
@@ -131,118 +135,6 @@ impl Unready {
             named: unknown.filter_map(|unknown| unknown.id).collect(),
         }
     }
-}
-
-fn pair_folders<'a>(
-    base: &Base,
-    local: &'a LocalSnapshot,
-    remote: &RemoteSnapshot,
-    paired: &mut Paired,
-) -> BTreeMap<&'a str, CategoryId> {
-    let mut by_id: BTreeMap<CategoryId, Vec<&LocalCategory>> = BTreeMap::new();
-    let mut left = Vec::new();
-    for category in &local.categories {
-        match category.id {
-            // Another workspace's folder, copied: its files are that workspace's articles.
-            Some(id) if remote.foreign.contains(&id) => {}
-            Some(id) => by_id.entry(id).or_default().push(category),
-            None => left.push(category),
-        }
-    }
-    let mut folders = BTreeMap::new();
-    for (id, claimants) in by_id {
-        let home = base
-            .categories
-            .get(&id)
-            .and_then(|row| row.folder.as_deref());
-        let keeper = match claimants.as_slice() {
-            [only] => Some(*only),
-            several => several
-                .iter()
-                .copied()
-                .find(|category| Some(category.folder.as_str()) == home),
-        };
-        let Some(keeper) = keeper else {
-            let names: Vec<_> = claimants
-                .iter()
-                .map(|category| category.folder.as_str())
-                .collect();
-            for category in &claimants {
-                paired.problems.push(Problem {
-                    path: format!("{}/_category.yaml", category.folder),
-                    id: None,
-                    message: format!(
-                        "the same category id stands in {}; remove the `id:` line from all but one",
-                        names.join(" and ")
-                    ),
-                });
-            }
-            continue;
-        };
-        folders.insert(keeper.folder.as_str(), id);
-        left.extend(
-            claimants
-                .into_iter()
-                .filter(|category| category.folder != keeper.folder),
-        );
-    }
-    left.sort_by(|one, other| one.folder.cmp(&other.folder));
-    let mut claimed: BTreeSet<CategoryId> = folders.values().copied().collect();
-    for category in left {
-        let id = folder_by_state(base, category, &claimed)
-            .or_else(|| folder_by_slug(base, remote, category, &claimed))
-            .unwrap_or_else(|| CategoryId::provisional(&category.folder));
-        claimed.insert(id);
-        folders.insert(category.folder.as_str(), id);
-    }
-    for category in &local.categories {
-        if let Some(&id) = folders.get(category.folder.as_str()) {
-            paired.categories.insert(id, category.clone());
-        }
-    }
-    folders
-}
-
-fn folder_by_state(
-    base: &Base,
-    category: &LocalCategory,
-    claimed: &BTreeSet<CategoryId>,
-) -> Option<CategoryId> {
-    base.categories
-        .values()
-        .find(|row| row.folder.as_deref() == Some(&category.folder) && !claimed.contains(&row.id))
-        .map(|row| row.id)
-}
-
-fn folder_by_slug(
-    base: &Base,
-    remote: &RemoteSnapshot,
-    category: &LocalCategory,
-    claimed: &BTreeSet<CategoryId>,
-) -> Option<CategoryId> {
-    let slug = category
-        .version
-        .as_ref()
-        .map_or(category.folder.as_str(), |version| &version.slug);
-    // A category of the base that has a folder is found by that folder, never by its slug.
-    let free = |id: &CategoryId| {
-        !claimed.contains(id)
-            && base
-                .categories
-                .get(id)
-                .is_none_or(|row| row.folder.is_none())
-    };
-    remote
-        .categories
-        .iter()
-        .map(|(id, (version, _))| (*id, version.slug.as_str()))
-        .chain(
-            base.categories
-                .values()
-                .map(|row| (row.id, row.remote.slug.as_str())),
-        )
-        .find(|(id, known)| *known == slug && free(id))
-        .map(|(id, _)| id)
 }
 
 /// Gives every file its folder's category; files of folders without identity are left out, as unknown.

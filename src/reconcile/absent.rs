@@ -1,0 +1,85 @@
+//! The file is not there: the article goes too, comes back, or waits (design, section 4).
+
+use super::articles::{Planner, wait};
+use super::creation::arrive;
+use super::plan::{Action, HoldRule, Kind, Outcome, Step};
+use super::snapshot::{Keep, Seen};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Side};
+
+impl Planner<'_> {
+    /// The file is gone and the article is there: it goes too, unless somebody edited it.
+    pub(super) fn removed(&mut self, id: ArticleId, row: &ArticleRow, seen: &Seen) -> Outcome {
+        let published = row.visibility == Visibility::Unpublished
+            && seen.visibility == Visibility::Published
+            && row.written.as_ref() != Some(&seen.revision);
+        let conflict = self.base.conflicts.get(&id);
+        let edited = seen.version != row.remote || published || conflict.is_some();
+        let wished = self.policy.resolve.get(&id) == Some(&Keep::Remote);
+        if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
+            let mut action = wait(Kind::Conflict, id, &conflict.place);
+            action.hold(
+                HoldRule::Person,
+                "its file was removed while it was in conflict; delete the .conflict.html as well to get \
+                 the service's version back",
+            );
+            return self.push(action);
+        }
+        if !edited {
+            if !self.policy.direction.pushes() {
+                return Outcome::Excluded;
+            }
+            let action = Action::new(
+                Kind::Delete,
+                Side::Remote,
+                Some(id),
+                &row.place,
+                Step::DeleteArticle {
+                    id,
+                    place: row.place.clone(),
+                    seen: Box::new(seen.clone()),
+                },
+            );
+            return self.push(action);
+        }
+        if !self.policy.direction.pulls() {
+            return Outcome::Excluded;
+        }
+        let Some(folder) = self.folder_for(seen.version.category) else {
+            return self.homeless(id, Some(&row.place), seen);
+        };
+        let to = self.names.give_place(&folder, &seen.version.slug, id);
+        let mut settle = arrive(id, to, seen);
+        settle.settles = conflict.is_some();
+        let mut action = Action::settle(Kind::Restore, Side::Local, settle);
+        action.note = Some("removed here and edited on the service: the edit wins".to_owned());
+        self.push(action)
+    }
+
+    pub(super) fn removed_unseen(&mut self, id: ArticleId, row: &ArticleRow, why: &str) -> Outcome {
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
+        }
+        let mut action = wait(Kind::Delete, id, &row.place);
+        action.side = Side::Remote;
+        action.hold(
+            HoldRule::Person,
+            format!(
+                "its file was removed, but the article cannot be read ({why}); delete it in the \
+                     dashboard, or put the file back"
+            ),
+        );
+        self.push(action)
+    }
+
+    pub(super) fn forget(&mut self, id: ArticleId, row: &ArticleRow) -> Outcome {
+        let action = Action::new(
+            Kind::Forget,
+            Side::Both,
+            Some(id),
+            &row.place,
+            Step::Forget { id },
+        );
+        self.push(action)
+    }
+}

@@ -1,0 +1,130 @@
+//! What only one side has: a file for an article, an article for a file (design, section 4).
+
+use super::articles::Planner;
+use super::plan::{Action, Kind, Outcome, Problem, Settle, Step};
+use super::snapshot::{LocalFile, Seen};
+use crate::model::base::Visibility;
+use crate::model::{ArticleId, Flags, Place, Side};
+
+impl Planner<'_> {
+    /// An article's category cannot be read, so there is no folder for it.
+    pub(super) fn homeless(
+        &mut self,
+        id: ArticleId,
+        place: Option<&Place>,
+        seen: &Seen,
+    ) -> Outcome {
+        self.plan.problems.push(Problem {
+            path: place.map(ToString::to_string).unwrap_or_default(),
+            id: Some(id),
+            message: format!(
+                "\"{}\" is in category {}, which cannot be read",
+                seen.version.title, seen.version.category
+            ),
+        });
+        Outcome::Unknown
+    }
+
+    pub(super) fn create_local(&mut self, id: ArticleId, seen: &Seen) -> Outcome {
+        if !self.policy.direction.pulls() || self.local.ignored.contains(&id) {
+            return Outcome::Excluded;
+        }
+        let category = seen.version.category;
+        let known = self.names.folder(category).is_some();
+        let Some(folder) = self.folder_for(category) else {
+            return self.homeless(id, None, seen);
+        };
+        if self.local.unreadable.contains(&folder) {
+            return Outcome::Unknown;
+        }
+        let to = self.names.give_place(&folder, &seen.version.slug, id);
+        if !self.policy.covers(&to) {
+            self.names.leave(&to);
+            if !known {
+                self.names.take_back(category);
+            }
+            return Outcome::Excluded;
+        }
+        let mut settle = arrive(id, to, seen);
+        settle.settles = self.base.conflicts.contains_key(&id);
+        self.push(Action::settle(Kind::Create, Side::Local, settle))
+    }
+
+    pub(super) fn fresh(&mut self, file: &LocalFile) -> Outcome {
+        if !self.policy.covers(&file.place) {
+            return Outcome::Excluded;
+        }
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
+        }
+        self.create_remote(file, None)
+    }
+
+    pub(super) fn create_remote(
+        &mut self,
+        file: &LocalFile,
+        instead_of: Option<ArticleId>,
+    ) -> Outcome {
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
+        }
+        let address = (file.version.category, file.version.slug.as_str());
+        let twin = self
+            .addresses
+            .get(&address)
+            .and_then(|places| places.iter().find(|place| **place != &file.place));
+        if let Some(twin) = twin {
+            let message = format!("its slug \"{}\" is that of {twin}", file.version.slug);
+            self.problem(&file.place, instead_of, message);
+            return Outcome::Unknown;
+        }
+        let action = Action::new(
+            Kind::Create,
+            Side::Remote,
+            None,
+            self.placed(&file.place),
+            Step::CreateArticle {
+                place: self.placed(&file.place),
+                version: file.version.clone(),
+                flags: Flags {
+                    enabled: Some(file.flags.enabled.unwrap_or(self.policy.new_enabled)),
+                    draft: Some(file.flags.draft.unwrap_or(self.policy.new_draft)),
+                },
+                instead_of,
+                holder: None,
+            },
+        );
+        self.push(action)
+    }
+}
+
+pub(super) fn arrive(id: ArticleId, to: Place, seen: &Seen) -> Settle {
+    let mut seen = seen.clone();
+    if seen.visibility == Visibility::Published {
+        seen.flags.enabled.get_or_insert(true);
+        seen.flags.draft.get_or_insert(false);
+    }
+    let file_flags = match seen.visibility {
+        Visibility::Published => Flags::default(),
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => Flags {
+            enabled: seen.flags.enabled.filter(|on| !on),
+            draft: seen.flags.draft.filter(|on| *on),
+        },
+    };
+    Settle {
+        id,
+        from: None,
+        had: None,
+        to,
+        file: seen.version.clone(),
+        file_flags,
+        write: true,
+        send: Vec::new(),
+        send_enabled: None,
+        unsent: seen.version.clone(),
+        unsent_flags: file_flags,
+        seen,
+        settles: false,
+        holder: None,
+    }
+}

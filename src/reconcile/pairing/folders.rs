@@ -1,0 +1,123 @@
+//! Which folder is which category: by the id in `_category.yaml`, by the folder in the state, by its slug.
+
+use super::Paired;
+use crate::model::CategoryId;
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, RemoteSnapshot};
+use std::collections::{BTreeMap, BTreeSet};
+
+pub(super) fn pair_folders<'a>(
+    base: &Base,
+    local: &'a LocalSnapshot,
+    remote: &RemoteSnapshot,
+    paired: &mut Paired,
+) -> BTreeMap<&'a str, CategoryId> {
+    let mut by_id: BTreeMap<CategoryId, Vec<&LocalCategory>> = BTreeMap::new();
+    let mut left = Vec::new();
+    for category in &local.categories {
+        match category.id {
+            // Another workspace's folder, copied: its files are that workspace's articles.
+            Some(id) if remote.foreign.contains(&id) => {}
+            Some(id) => by_id.entry(id).or_default().push(category),
+            None => left.push(category),
+        }
+    }
+    let mut folders = BTreeMap::new();
+    for (id, claimants) in by_id {
+        let home = base
+            .categories
+            .get(&id)
+            .and_then(|row| row.folder.as_deref());
+        let keeper = match claimants.as_slice() {
+            [only] => Some(*only),
+            several => several
+                .iter()
+                .copied()
+                .find(|category| Some(category.folder.as_str()) == home),
+        };
+        let Some(keeper) = keeper else {
+            report_double(&claimants, paired);
+            continue;
+        };
+        folders.insert(keeper.folder.as_str(), id);
+        left.extend(
+            claimants
+                .into_iter()
+                .filter(|category| category.folder != keeper.folder),
+        );
+    }
+    left.sort_by(|one, other| one.folder.cmp(&other.folder));
+    let mut claimed: BTreeSet<CategoryId> = folders.values().copied().collect();
+    for category in left {
+        let id = folder_by_state(base, category, &claimed)
+            .or_else(|| folder_by_slug(base, remote, category, &claimed))
+            .unwrap_or_else(|| CategoryId::provisional(&category.folder));
+        claimed.insert(id);
+        folders.insert(category.folder.as_str(), id);
+    }
+    for category in &local.categories {
+        if let Some(&id) = folders.get(category.folder.as_str()) {
+            paired.categories.insert(id, category.clone());
+        }
+    }
+    folders
+}
+
+fn folder_by_state(
+    base: &Base,
+    category: &LocalCategory,
+    claimed: &BTreeSet<CategoryId>,
+) -> Option<CategoryId> {
+    base.categories
+        .values()
+        .find(|row| row.folder.as_deref() == Some(&category.folder) && !claimed.contains(&row.id))
+        .map(|row| row.id)
+}
+
+fn folder_by_slug(
+    base: &Base,
+    remote: &RemoteSnapshot,
+    category: &LocalCategory,
+    claimed: &BTreeSet<CategoryId>,
+) -> Option<CategoryId> {
+    let slug = category
+        .version
+        .as_ref()
+        .map_or(category.folder.as_str(), |version| &version.slug);
+    // A category of the base that has a folder is found by that folder, never by its slug.
+    let free = |id: &CategoryId| {
+        !claimed.contains(id)
+            && base
+                .categories
+                .get(id)
+                .is_none_or(|row| row.folder.is_none())
+    };
+    remote
+        .categories
+        .iter()
+        .map(|(id, (version, _))| (*id, version.slug.as_str()))
+        .chain(
+            base.categories
+                .values()
+                .map(|row| (row.id, row.remote.slug.as_str())),
+        )
+        .find(|(id, known)| *known == slug && free(id))
+        .map(|(id, _)| id)
+}
+
+fn report_double(claimants: &[&LocalCategory], paired: &mut Paired) {
+    let names: Vec<_> = claimants
+        .iter()
+        .map(|category| category.folder.as_str())
+        .collect();
+    let names = names.join(" and ");
+    paired
+        .problems
+        .extend(claimants.iter().map(|category| Problem {
+            path: format!("{}/_category.yaml", category.folder),
+            id: None,
+            message: format!(
+                "the same category id stands in {names}; remove the `id:` line from all but one"
+            ),
+        }));
+}

@@ -1,0 +1,143 @@
+//! The file is there and the article is not, or cannot be seen (design, sections 4 and 6).
+
+use super::articles::{Planner, untouched, wait};
+use super::conflict::OUTRUN;
+use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
+use super::snapshot::{Keep, LocalFile};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Side};
+
+impl Planner<'_> {
+    /// The article is gone, confirmed; its file is there.
+    pub(super) fn gone(
+        &mut self,
+        id: ArticleId,
+        row: Option<&ArticleRow>,
+        file: &LocalFile,
+    ) -> Outcome {
+        let unedited = row.is_some_and(|row| untouched(row, file));
+        let wish = self.wish(id, &file.version, None);
+        let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
+        // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
+        let keep = if row.is_some() {
+            self.choice(wish)
+        } else {
+            wish
+        };
+        // Who asks for the file by name gets it, edited or not.
+        if matches!(wish, Some(Keep::Local | Keep::Both)) {
+            return self.create_remote(file, Some(id));
+        }
+        match (unedited, keep) {
+            (true, _) | (false, Some(Keep::Remote)) => {
+                if !self.policy.direction.pulls() {
+                    return Outcome::Excluded;
+                }
+                let place = self.placed(&file.place);
+                self.push(Action::remove_file(id, place, file.version.clone()))
+            }
+            (false, Some(Keep::Local | Keep::Both)) => self.create_remote(file, Some(id)),
+            (false, None) => {
+                let mut action = wait(Kind::Conflict, id, &file.place);
+                action.hold(
+                    HoldRule::Person,
+                    format!(
+                        "{}the article was deleted on the service, and the file was edited; \
+                         `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
+                        if outrun { OUTRUN } else { "" },
+                        file.place
+                    ),
+                );
+                let standing = self.base.conflicts.get(&id);
+                action.step = Step::Conflict(Box::new(Conflict {
+                    id,
+                    place: self.placed(&file.place),
+                    local: file.version.clone(),
+                    flags: file.flags,
+                    seen: None,
+                    // A copy of before stays until this is settled.
+                    copy: standing.and_then(|row| row.copy.clone()),
+                    fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
+                    reason: "deleted on the service, edited here".to_owned(),
+                }));
+                self.push(action)
+            }
+        }
+    }
+
+    /// The article left the listing, and nothing says why: neither its file nor an edit of it goes anywhere.
+    pub(super) fn vanished(
+        &mut self,
+        id: ArticleId,
+        row: &ArticleRow,
+        file: &LocalFile,
+        why: &str,
+    ) -> Outcome {
+        // Many vanished at once, and this one was not asked for yet: it counts as a deletion in doubt.
+        let waits = row.visibility == Visibility::Published;
+        if !untouched(row, file) {
+            let rule = if waits {
+                HoldRule::Doubt
+            } else {
+                HoldRule::Person
+            };
+            return self.unseen(id, row, file, why, rule);
+        }
+        if !self.policy.direction.pulls() {
+            return Outcome::Unknown;
+        }
+        let mut action = Action::remove_file(id, self.placed(&file.place), file.version.clone());
+        if waits {
+            action.hold(HoldRule::MassDeletion, why);
+        } else {
+            action.step = Step::Wait;
+            action.hold(
+                HoldRule::Person,
+                format!(
+                    "the article left the listing, and nothing says whether it is gone ({why}); the file stays \
+                     until it is published again or known to be deleted"
+                ),
+            );
+        }
+        self.push(action)
+    }
+
+    /// The article cannot be seen: an edit waits, since it would overwrite what nobody has seen.
+    pub(super) fn unseen(
+        &mut self,
+        id: ArticleId,
+        row: &ArticleRow,
+        file: &LocalFile,
+        why: &str,
+        rule: HoldRule,
+    ) -> Outcome {
+        let fields = file.version.differing(&row.local);
+        if fields.is_empty() && file.flags == row.file_flags {
+            return Outcome::Unknown;
+        }
+        if !self.policy.direction.pushes() {
+            return Outcome::Excluded;
+        }
+        let mut action = wait(Kind::Update, id, &file.place);
+        action.side = Side::Remote;
+        action.fields = fields;
+        action.hold(
+            rule,
+            format!("the article's present version cannot be read ({why})"),
+        );
+        self.push(action)
+    }
+
+    /// A file with an id of which neither the state nor the service knows anything certain.
+    pub(super) fn unmet(&mut self, id: ArticleId, file: &LocalFile, why: &str) -> Outcome {
+        let mut action = wait(Kind::Conflict, id, &file.place);
+        action.hold(
+            HoldRule::Person,
+            format!(
+                "it has the id of an article that cannot be read ({why}); publish that article, or remove \
+                 the `id:` line to create a new one"
+            ),
+        );
+        self.push(action)
+    }
+}
