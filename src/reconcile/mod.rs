@@ -75,6 +75,27 @@ pub struct World<'a> {
 /// is given before it is left.
 const ATTEMPTS: usize = 3;
 
+impl<'a> World<'a> {
+    /// Puts together what a plan is made from.
+    pub const fn new(
+        base: &'a Base,
+        local: &'a LocalSnapshot,
+        paired: &'a Paired,
+        remote: &'a RemoteSnapshot,
+        bodies: &'a Bodies,
+        policy: &'a Policy,
+    ) -> Self {
+        Self {
+            base,
+            local,
+            paired,
+            remote,
+            bodies,
+            policy,
+        }
+    }
+}
+
 /// Makes the plan, before guards and order.
 pub fn reconcile(world: World<'_>) -> Plan {
     let mut addresses = articles::Addresses::new();

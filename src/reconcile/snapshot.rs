@@ -186,6 +186,19 @@ pub struct Policy {
 }
 
 impl Policy {
+    /// The defaults, for everything in a mirror (design, section 10).
+    pub fn new(direction: Direction, on_conflict: OnConflict) -> Self {
+        Self {
+            direction,
+            on_conflict,
+            scope: Vec::new(),
+            new_enabled: true,
+            new_draft: false,
+            resolve: BTreeMap::new(),
+            wanted_categories: BTreeSet::new(),
+        }
+    }
+
     /// Tells whether a place is in scope.
     pub fn covers(&self, place: &Place) -> bool {
         self.scope.is_empty()
