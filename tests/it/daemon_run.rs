@@ -233,7 +233,7 @@ fn f118_commands_are_handed_to_the_daemon() {
 fn f118_held_deletions_are_released_through_the_daemon() {
     let service = Service::start();
     let mut kb = mirror(&service);
-    let settings = kb.read("kbsync.yaml") + "max_deletes: {count: 1, percent: 100}\n";
+    let settings = kb.read("kbsync.yaml") + "max_deletes: {count: 0, percent: 100}\n";
     kb.write("kbsync.yaml", &settings);
     kb.set("KBSYNC_TOKEN", TOKEN);
     let daemon = Daemon::start(&kb, &[]);
