@@ -3,8 +3,8 @@
 //! The root of each workspace and the folders of its categories are watched, nothing deeper: nothing deeper
 //! counts, and neither `.git` nor another tool's folders cost a watch. Events only mark paths; what is true
 //! is found out by looking (failures row 72). Whatever is unclear becomes a doubt, never silence: an
-//! overflow, an error, a folder that came or went. When the loop is slow everything waits in turn, up to the
-//! kernel's queue, whose overflow is told.
+//! overflow, an error, a folder that came or went. When the loop is slow, what finds no place in
+//! the queue is lost, and told as an overflow.
 //!
 //! Where no events come (network file systems, bind mounts, watches used up) the files are looked through
 //! every `rescan` instead. Whether events come is found out at the start with a file of our own.

@@ -12,14 +12,21 @@ use std::{
     io,
     ops::ControlFlow,
     path::Path,
-    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+        mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    },
     time::{Duration, Instant},
 };
 use tokio::sync::mpsc::Sender;
 
-/// Events that wait between the system and the thread. When they are full the system's own queue fills,
-/// and its overflow is told.
+/// Events that wait between the system and the thread. What comes when they are full is lost, and told as
+/// an overflow: whoever hands them over must never wait, since it also carries out our own wishes.
 const IN_FLIGHT: usize = 4096;
+
+/// How long an overflow may stay untold when nothing else happens.
+const WAKE: Duration = Duration::from_secs(1);
 
 /// What comes to the thread.
 enum Raw {
@@ -96,9 +103,13 @@ impl Thread {
     /// Watches by events until it is over, or events are given up.
     fn watch(&self, again: bool) -> Result<Over, GivenUp> {
         let raw = self.raw.clone();
+        let lost = Arc::new(AtomicBool::new(false));
+        let overflow = lost.clone();
         let handler = move |event| {
-            // The thread is gone: so will be the watcher.
-            let _gone = raw.send(Raw::Event(event));
+            // Full: it is told as an overflow. Gone: so will be the watcher.
+            if raw.try_send(Raw::Event(event)).is_err() {
+                overflow.store(true, Ordering::SeqCst);
+            }
         };
         let config = notify::Config::default().with_follow_symlinks(false);
         let mut watcher =
@@ -120,25 +131,35 @@ impl Thread {
             return Ok(Over);
         }
         let deadline = Instant::now() + self.options.patience;
+        let mut heard = false;
         loop {
-            let next = if cookie.is_some() {
-                let wait = deadline.saturating_duration_since(Instant::now());
-                match self.events.recv_timeout(wait) {
-                    Ok(raw) => raw,
-                    Err(RecvTimeoutError::Timeout) => {
-                        return Err(silent());
-                    }
-                    Err(RecvTimeoutError::Disconnected) => return Ok(Over),
+            if lost.swap(false, Ordering::SeqCst)
+                && self.send(Event::Doubt(Cause::Overflow)).is_break()
+            {
+                return Ok(Over);
+            }
+            let wait = match cookie {
+                Some(_) => deadline.saturating_duration_since(Instant::now()),
+                None => WAKE,
+            };
+            let next = match self.events.recv_timeout(wait) {
+                Ok(raw) => raw,
+                Err(RecvTimeoutError::Timeout) if cookie.is_none() => continue,
+                Err(RecvTimeoutError::Timeout) if heard => {
+                    // Its own event was lost among many: that they come is all it was to tell.
+                    cookie = None;
+                    let _unwatched = watcher.unwatch(&self.options.private);
+                    continue;
                 }
-            } else {
-                match self.events.recv() {
-                    Ok(raw) => raw,
-                    Err(_) => return Ok(Over),
-                }
+                Err(RecvTimeoutError::Timeout) => return Err(silent()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Over),
             };
             let event = match next {
                 Raw::Stop => return Ok(Over),
-                Raw::Event(Ok(event)) => event,
+                Raw::Event(Ok(event)) => {
+                    heard = true;
+                    event
+                }
                 Raw::Event(Err(error)) => {
                     if is_limit(&error) {
                         return Err(given_up(&error));
