@@ -126,12 +126,22 @@ impl Scene {
         }
     }
 
-    /// Takes all events of what was done so far: up to that of a mark that is made now.
+    /// Takes all events of what was done so far: up to that of a mark that is made now. A mark that is lost
+    /// in an overflow is made again.
     async fn settle(&mut self) {
-        self.marks += 1;
-        let mark = format!("marks/{}.html", self.marks);
-        self.write(&mark, "");
-        while self.next().await.as_deref() != Some(&mark) {}
+        for _ in 0..BOUND.as_secs() {
+            self.marks += 1;
+            let mark = format!("marks/{}.html", self.marks);
+            self.write(&mark, "");
+            let seen = async { while self.next().await.as_deref() != Some(&mark) {} };
+            if tokio::time::timeout(Duration::from_secs(1), seen)
+                .await
+                .is_ok()
+            {
+                return;
+            }
+        }
+        panic!("no mark was seen");
     }
 
     /// What is due once everything is quiet: changed paths, and removed ones with a `-`.
