@@ -1,3 +1,5 @@
+//! When paths are taken: tables in virtual time, and that no event is forgotten.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The real folder: links, races with editors, and what a crash leaves behind.
+
 use super::*;
 use proptest::prelude::*;
 use std::{

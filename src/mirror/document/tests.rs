@@ -1,3 +1,5 @@
+//! The codec: round trips, edits that touch only their lines, and what is refused.
+
 use super::*;
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! The scan: what is read, what is not, and what counts as unknown.
+
 use super::*;
 use crate::mirror::disk::{
     Content, Durability, Entry, Expect, Leftover, Listing, RealDisk, Staged,

@@ -1,3 +1,5 @@
+//! The scanner against an HTML parser as an oracle, units and balance.
+
 use super::*;
 use html5ever::{
     tendril::StrTendril,

@@ -1,3 +1,5 @@
+//! What the lint finds, by rule and line.
+
 use super::*;
 
 /// A text, and the line, severity and rule of what is found in it.

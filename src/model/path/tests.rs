@@ -1,3 +1,5 @@
+//! Names from slugs and back: safe, injective, portable.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::HashSet;

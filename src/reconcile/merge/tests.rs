@@ -1,3 +1,5 @@
+//! The body merge: tables, laws, and git as an oracle.
+
 use super::*;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
