@@ -31,12 +31,14 @@
 //! - [`daemon`]: one closed enum of events and one loop around the engines; [`web`]: what it shows.
 //! - [`config`] and [`cli`]: settings and commands.
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
+//! - [`drill`]: fail points and deliberate defects, compiled in for the tests only.
 //!
 //! `examples/plan_only.rs` shows the pure part, `examples/sync_once.rs` a whole sync.
 
 pub mod cli;
 pub mod config;
 pub mod daemon;
+pub mod drill;
 pub mod engine;
 pub mod mirror;
 pub mod model;

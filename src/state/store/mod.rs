@@ -20,6 +20,7 @@ mod open;
 mod versions;
 
 use super::{ErrorKind, Outcome, StateError};
+use crate::drill::failpoint;
 use crate::model::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -68,7 +69,9 @@ fn transact<T>(
     let value = work(&mut writing)?;
     // A swallowed error may have taken the transaction back.
     writing.sql()?;
+    failpoint::pass("state: before commit");
     tx.commit()?;
+    failpoint::pass("state: after commit");
     Ok(value)
 }
 

@@ -1,0 +1,60 @@
+//! Named fail points: one at every file, database and request boundary.
+//!
+//! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) when it passes its N-th
+//! point, counted from 1. With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point it passes to
+//! that file, so that a sweep knows how many there are. Without the feature `drill` nothing is read and
+//! nothing happens.
+
+/// Passes the point of that name: a kill may fall here.
+#[cfg(not(feature = "drill"))]
+#[inline]
+pub(crate) fn pass(_name: &'static str) {}
+
+/// Passes the point of that name: a kill may fall here.
+#[cfg(feature = "drill")]
+pub(crate) fn pass(name: &'static str) {
+    switched::pass(name);
+}
+
+#[cfg(feature = "drill")]
+mod switched {
+    use std::io::Write as _;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    struct Wish {
+        kill_at: Option<u64>,
+        trace: Option<std::ffi::OsString>,
+    }
+
+    fn wish() -> &'static Wish {
+        static WISH: OnceLock<Wish> = OnceLock::new();
+        WISH.get_or_init(|| Wish {
+            kill_at: std::env::var("KBSYNC_DRILL_KILL_AT")
+                .ok()
+                .and_then(|number| number.parse().ok()),
+            trace: std::env::var_os("KBSYNC_DRILL_TRACE"),
+        })
+    }
+
+    pub(super) fn pass(name: &'static str) {
+        static PASSED: AtomicU64 = AtomicU64::new(0);
+        let wish = wish();
+        let number = PASSED.fetch_add(1, Ordering::SeqCst) + 1;
+        if let Some(trace) = &wish.trace {
+            let file = std::fs::OpenOptions::new()
+                .append(true)
+                .create(true)
+                .open(trace);
+            let written = file.and_then(|mut file| writeln!(file, "{name}"));
+            written.expect("the file for the trace can be appended to");
+        }
+        if wish.kill_at == Some(number) {
+            let killed = rustix::process::kill_process(
+                rustix::process::getpid(),
+                rustix::process::Signal::KILL,
+            );
+            killed.expect("a process may kill itself");
+        }
+    }
+}
