@@ -2,6 +2,7 @@
 
 mod adoption;
 mod api;
+mod canary;
 mod categories;
 mod cli_approve;
 mod cli_bad_input;
@@ -28,6 +29,7 @@ mod echo;
 mod edits;
 mod faults;
 mod first;
+mod fuzz_corpus;
 mod guards;
 mod hostile;
 mod identity;
