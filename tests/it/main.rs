@@ -41,6 +41,7 @@ mod quiet;
 mod races;
 mod remote;
 mod schema;
+mod simulator;
 mod tidy;
 mod visibility;
 mod wire;
