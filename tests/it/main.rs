@@ -43,6 +43,7 @@ mod quiet;
 mod races;
 mod remote;
 mod schema;
+mod simulator;
 mod tidy;
 mod visibility;
 mod wire;
