@@ -39,6 +39,7 @@ mod look;
 mod lost_answers;
 mod merge;
 mod names;
+mod partial;
 mod quiet;
 mod races;
 mod remote;
