@@ -25,6 +25,7 @@ mod daemon_git;
 mod daemon_loop;
 mod daemon_run;
 mod daemon_watch;
+mod dependencies;
 mod echo;
 mod edits;
 mod faults;
