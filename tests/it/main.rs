@@ -31,6 +31,7 @@ mod first;
 mod guards;
 mod hostile;
 mod identity;
+mod in_motion;
 mod kb;
 mod listing;
 mod look;
