@@ -34,6 +34,7 @@ mod fuzz_corpus;
 mod guards;
 mod hostile;
 mod identity;
+mod in_motion;
 mod kb;
 mod listing;
 mod look;
