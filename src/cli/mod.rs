@@ -191,7 +191,8 @@ impl Cli {
             current,
             env: Box::new(env),
         };
-        self.command.run(&context).await
+        // Boxed: the future of the largest command would otherwise be that of the caller.
+        Box::pin(self.command.run(&context)).await
     }
 }
 
@@ -210,8 +211,7 @@ impl Command {
             Self::Approve(args) => approve::run(&args, context).await,
             Self::Log(args) => log::run(&args, context),
             Self::Show(args) => show::run(&args, context),
-            // Boxed: its future would make every command's larger.
-            Self::Restore(args) => Box::pin(restore::run(&args, context)).await,
+            Self::Restore(args) => restore::run(&args, context).await,
             Self::Check(args) => check::run(&args, context),
             Self::New(args) => new::run(&args, context),
             Self::Doctor(args) => doctor::run(&args, context).await,

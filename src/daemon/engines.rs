@@ -15,6 +15,7 @@ use crate::{
         settings::Request,
     },
     mirror::disk::Disk,
+    model::Place,
     reconcile::{
         plan::{Kind, Problem},
         snapshot::Direction,
@@ -272,6 +273,9 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
         Look::Mirror => Request::new(Direction::Both),
         Look::Paths(taken) => Request {
             scope: scope(taken.paths().iter(), prefix)?,
+            look: files(taken, prefix).map_or(engine::settings::Look::Whole, |places| {
+                engine::settings::Look::Paths(places)
+            }),
             ..Request::new(Direction::Both)
         },
         Look::Wish(wish) => return wished(wish, prefix),
@@ -330,6 +334,20 @@ fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Ve
         })
         .collect();
     (!found.is_empty()).then_some(found)
+}
+
+/// The files that changed in a workspace's folder; `None`: something else did, too.
+fn files(taken: &Taken, prefix: &str) -> Option<BTreeSet<Place>> {
+    let gone = taken.removed.keys().any(|path| path.starts_with(prefix));
+    let changed = taken.changed.iter();
+    let places: Option<BTreeSet<Place>> = changed
+        .filter_map(|path| path.strip_prefix(prefix))
+        .map(|path| {
+            let (folder, file) = path.split_once('/')?;
+            Some(Place::new(folder, file))
+        })
+        .collect();
+    places.filter(|_| !gone)
 }
 
 fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {

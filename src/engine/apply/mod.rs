@@ -106,6 +106,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .filter(|action| ready(action) && action.sends())
             .count();
+        // Who looked at a few articles does not list them all because they took long.
+        let served = (!sight.listed).then_some(0);
         let mut run = Run {
             sight,
             request,
@@ -117,7 +119,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             latest: BTreeMap::new(),
             own: BTreeMap::new(),
             reseen: BTreeMap::new(),
-            served: None,
+            served,
             stop,
             wall: None,
             doubt: None,

@@ -80,6 +80,50 @@ pub(in crate::engine) fn scan<D: Disk>(
     Ok(out)
 }
 
+/// Looks at a few files only. `None`: that is not enough to know of them what a scan would.
+pub(in crate::engine) fn glance<D: Disk>(
+    disk: &D,
+    store: &mut Store,
+    base: &Base,
+    spool: &mut Spool,
+    places: &BTreeSet<Place>,
+) -> anyhow::Result<Option<Scanned>> {
+    let rows: HashMap<&Place, &ArticleRow> = base
+        .articles
+        .values()
+        .map(|row| (&row.place, row))
+        .collect();
+    let folders: HashMap<&str, Option<Stamp>> = base
+        .categories
+        .values()
+        .filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
+        .collect();
+    let known = |folder: &str| folders.get(folder).copied().flatten();
+    let glance =
+        scan::glance(disk, places, &known).context("failed to look at the changed files")?;
+    let Some(glance) = glance else {
+        return Ok(None);
+    };
+    let mut reader = Reader {
+        base,
+        rows: &rows,
+        store,
+        spool,
+        out: Scanned::default(),
+        broken: None,
+    };
+    glance.files.into_iter().for_each(|file| reader.take(file));
+    if let Some(error) = reader.broken {
+        return Err(error.into());
+    }
+    let mut out = reader.out;
+    reader.spool.flush(reader.store)?;
+    for category in glance.categories {
+        out.category(base, category, &BTreeSet::new());
+    }
+    Ok(Some(out))
+}
+
 struct Reader<'a> {
     base: &'a Base,
     rows: &'a HashMap<&'a Place, &'a ArticleRow>,

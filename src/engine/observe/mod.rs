@@ -6,6 +6,7 @@
 
 mod foreign;
 pub(in crate::engine) mod local;
+pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
 mod unread;
@@ -56,6 +57,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) doubt: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
+    /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
+    pub(in crate::engine) listed: bool,
 }
 
 /// The stored validator of the last listing that left nothing open.
@@ -109,6 +112,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             doubt: scanned.doubt,
             stop: None,
+            listed: true,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;

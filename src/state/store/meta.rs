@@ -29,12 +29,11 @@ impl Store {
         })
     }
 
-    /// Reads one article's figures.
+    /// Reads the figures of one article.
     pub fn figures_of(&self, id: ArticleId) -> Outcome<Option<FigureRow>> {
         self.read(|conn| {
             conn.prepare_cached(
-                "SELECT article, views, happy, neutral, sad, full_url FROM figures \
-                 WHERE article = ?1",
+                "SELECT article, views, happy, neutral, sad, full_url FROM figures WHERE article = ?1",
             )?
             .query_row([id], figures)
             .optional()
