@@ -10,6 +10,7 @@ mod cli_check;
 mod cli_config;
 mod cli_demo;
 mod cli_diff;
+mod cli_history;
 mod cli_init;
 mod cli_new;
 mod cli_resolve;
