@@ -33,6 +33,7 @@ mod faults;
 mod first;
 mod fuzz_corpus;
 mod guards;
+mod history;
 mod hostile;
 mod identity;
 mod kb;
