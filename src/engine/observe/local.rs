@@ -207,7 +207,9 @@ impl Reader<'_> {
             text: digest,
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
-        if edited && let Err(error) = self.keep(&place, document, &version, row.as_ref()) {
+        // Keys of the writer's own and comments are no edit of the article, but nobody else has them.
+        let kept = edited || needs_whole(document.source(), &version, &place);
+        if kept && let Err(error) = self.keep(&place, document, &version, row.as_ref()) {
             self.broken = Some(error);
         }
         if let Some(row) = row.filter(|_| edited) {
