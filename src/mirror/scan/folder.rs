@@ -141,25 +141,29 @@ impl<D: Disk> Walk<'_, D> {
         if (self.known)(&place) == Some(stamp) {
             return ScannedFile::Unchanged { place, stamp };
         }
-        let content = match self
-            .disk
-            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
-        {
-            Ok(content) => content,
+        match self.read(place.clone()) {
+            Ok(file) => file,
             Err(error) => {
                 found.strays.push(place.clone());
                 found
                     .problems
                     .push((place.to_string(), format!("cannot {error}")));
-                return ScannedFile::Present {
+                ScannedFile::Present {
                     place,
                     why: format!("cannot {error}"),
-                };
+                }
             }
-        };
+        }
+    }
+
+    /// Reads an article's file.
+    pub(super) fn read(&self, place: Place) -> Result<ScannedFile, DiskError> {
+        let content = self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE)?;
         let stamp = content.stamp;
         let read = Document::parse(&content.bytes);
-        match read {
+        Ok(match read {
             Ok(document) if content.whole => ScannedFile::Ready {
                 place,
                 stamp,
@@ -176,10 +180,10 @@ impl<D: Disk> Walk<'_, D> {
                 problem,
             },
             Err(problem) => too_large(place, stamp, problem.id),
-        }
+        })
     }
 
-    fn category(&self, folder: &str, entry: &Entry) -> (Option<Stamp>, CategoryContent) {
+    pub(super) fn category(&self, folder: &str, entry: &Entry) -> (Option<Stamp>, CategoryContent) {
         if entry.kind == Kind::File && (self.known_category)(folder) == Some(entry.stamp) {
             return (Some(entry.stamp), CategoryContent::Unchanged);
         }

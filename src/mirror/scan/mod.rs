@@ -8,6 +8,7 @@
 //! Nothing is written here, and nothing is decided.
 
 mod folder;
+mod glance;
 mod strays;
 
 use super::{
@@ -27,6 +28,7 @@ use std::{
 };
 
 pub use crate::model::stamp::settled;
+pub use glance::{Glance, glance};
 pub use strays::{Strays, read_strays};
 
 /// How many files wait between the threads and the sink.

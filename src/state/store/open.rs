@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::{
+    drill::failpoint,
     model::{Timestamp, WorkspaceId},
     state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
 };
@@ -106,7 +107,9 @@ impl Store {
 }
 
 fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection> {
+    failpoint::pass("state: before the database is made");
     disk::make_private(path).map_err(StateError::io)?;
+    failpoint::pass("state: database made");
     let left_open = disk::was_left_open(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let mut conn = Connection::open_with_flags(path, flags | common_flags())?;
@@ -121,8 +124,11 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
         check(&conn)?;
     }
     set_journal(&conn, path)?;
+    failpoint::pass("state: journal chosen");
     schema::migrate(&mut conn, schema::STEPS)?;
+    failpoint::pass("state: schema up to date");
     bind(&conn, binding, now)?;
+    failpoint::pass("state: bound");
     Ok(conn)
 }
 
