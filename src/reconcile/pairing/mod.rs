@@ -84,14 +84,23 @@ impl<'a> StatePlaces<'a> {
             .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
             .collect();
         let rows = base.articles.values();
+        let mut by_category: BTreeMap<(CategoryId, &str), ArticleId> = rows
+            .clone()
+            .filter_map(|row| {
+                let category = *categories.get(row.place.folder.as_str())?;
+                Some(((category, row.place.file.as_str()), row.id))
+            })
+            .collect();
+        // The folder was renamed since, and the file could not be read then: it is where its folder is.
+        for row in rows.clone() {
+            if !categories.contains_key(row.place.folder.as_str()) {
+                by_category
+                    .entry((row.local.category, row.place.file.as_str()))
+                    .or_insert(row.id);
+            }
+        }
         Self {
-            by_category: rows
-                .clone()
-                .filter_map(|row| {
-                    let category = *categories.get(row.place.folder.as_str())?;
-                    Some(((category, row.place.file.as_str()), row.id))
-                })
-                .collect(),
+            by_category,
             exact: rows.map(|row| (&row.place, row.id)).collect(),
         }
     }
