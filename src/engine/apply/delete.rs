@@ -82,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 "",
             ))
         })?;
+        self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
@@ -186,7 +187,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // The intent stays: the next cycle sees what became of it.
             return Ok(not_written(&error));
         }
-        self.clear_copy(id, run)?;
         let approved = run.request.allow_deletes || self.was_approved(action)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
@@ -202,6 +202,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 "",
             ))
         })?;
+        self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
@@ -212,13 +213,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .row(id)
             .map(|row| row.place.to_string())
             .unwrap_or_default();
-        self.clear_copy(id, run)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
             tx.remove_conflict(id)?;
             tx.event(&deed("forget", Side::Both, &place, Some(id), ""))
         })?;
+        self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
