@@ -32,6 +32,7 @@ mod guards;
 mod hostile;
 mod identity;
 mod kb;
+mod kill_sweep;
 mod listing;
 mod look;
 mod lost_answers;
