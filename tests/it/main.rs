@@ -39,6 +39,7 @@ mod hostile;
 mod identity;
 mod in_motion;
 mod kb;
+mod kill_sweep;
 mod listing;
 mod look;
 mod lost_answers;
