@@ -13,7 +13,7 @@ mod aim;
 mod words;
 
 use super::apply::{keep_whole, needs_whole};
-use super::observe::{load_base, local};
+use super::observe::{load_base, local, unsettled::Unsettled};
 use super::report::{Line, Status};
 use super::spool::Spool;
 use super::{Engine, past};
@@ -151,7 +151,7 @@ fn prepared<D: Disk>(
         }));
     };
     let base = load_base(store)?;
-    let scanned = local::scan(disk, store, &base, &mut spool)?;
+    let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
     let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
     let ground = Ground {
         disk,

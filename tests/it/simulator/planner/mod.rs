@@ -15,8 +15,41 @@ mod texts;
 mod words;
 mod zoo;
 
-pub(crate) use run::{alone, exhaust, random};
-pub(crate) use zoo::{DEFECTS, bite};
+use run::{alone, exhaust, random};
+use std::fmt::Display;
+
+/// How many random worlds are tried after the others, at most.
+const RANDOM: u64 = 100_000;
+
+/// Tries all there is, or an even slice, and says what came of it line by line; whether all was green.
+#[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
+pub(crate) fn show(limit: u64, seed: u64, say: &mut dyn FnMut(&dyn Display)) -> bool {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut green = true;
+    let mut told = 0;
+    let mut tell = |outcome: run::Outcome, say: &mut dyn FnMut(&dyn Display)| {
+        green &= outcome.failed == 0;
+        say(&outcome);
+    };
+    tell(alone(), say);
+    let two = exhaust(threads, limit, &mut |worlds| {
+        if worlds / MILLION > told {
+            told = worlds / MILLION;
+            say(&format_args!("{told} million worlds so far"));
+        }
+    });
+    tell(two, say);
+    tell(random(seed, RANDOM.min(limit)), say);
+    say(&"| defect | found after worlds | in |\n|---|---:|---|");
+    for defect in zoo::DEFECTS {
+        let bite = zoo::bite(defect);
+        green &= bite.worlds.is_some();
+        say(&bite);
+    }
+    green
+}
+
+const MILLION: u64 = 1_000_000;
 
 #[test]
 fn every_world_of_one_article() {
@@ -42,9 +75,9 @@ fn random_worlds_of_more_articles() {
 
 #[test]
 fn every_defect_of_the_planner_is_found() {
-    let missed: Vec<String> = DEFECTS
+    let missed: Vec<String> = zoo::DEFECTS
         .into_iter()
-        .map(bite)
+        .map(zoo::bite)
         .filter(|bite| bite.worlds.is_none())
         .map(|bite| bite.to_string())
         .collect();
