@@ -1,11 +1,15 @@
 //! A new `kbsync.yaml`: its text, and writing it without ever overwriting one.
 
 use super::{ConfigError, SETTINGS_FILE};
+use crate::drill::failpoint;
 use crate::model::WorkspaceId;
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
 };
+
+/// How a settings file is named while it is written. The first sync clears up what begins like this.
+const UNFINISHED: &str = ".kbsync-tmp-settings-";
 
 /// What goes into a new settings file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -109,15 +113,28 @@ pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigEr
         }
     };
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let mut file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&path)
-        .map_err(failed)?;
-    file.write_all(settings.text().as_bytes())
-        .and_then(|()| file.sync_all())
-        .map_err(failed)?;
+    if path.try_exists().map_err(failed)? {
+        return Err(failed(std::io::ErrorKind::AlreadyExists.into()));
+    }
+    write_whole(folder, &path, &settings.text()).map_err(failed)?;
     Ok(path)
+}
+
+/// Writes a file that was not there: as a whole or, when the process dies, not at all.
+fn write_whole(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
+    failpoint::pass("settings: before the file is made");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(UNFINISHED);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mut file = builder.tempfile_in(folder)?;
+    failpoint::pass("settings: file made");
+    file.write_all(text.as_bytes())?;
+    file.as_file().sync_all()?;
+    failpoint::pass("settings: file written");
+    file.persist_noclobber(path).map_err(|error| error.error)?;
+    failpoint::pass("settings: file in place");
+    std::fs::File::open(folder)?.sync_all()
 }
 
 /// Finds a settings file above a folder or in one of its subfolders: mirrors may not overlap

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     engine::{
         self, Engine,
-        report::{Ending, Report, Status},
+        report::{Ending, Line, Report, Status},
         settings::Request,
     },
     mirror::disk::Disk,
@@ -94,7 +94,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let mut wall = None;
         let _before = self.gate.take_wall();
         for seat in &mut self.seats {
-            let Some(request) = request_for(job, &seat.prefix) else {
+            let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
             };
             if let Look::Wish(wish) = &job.look
@@ -102,6 +102,13 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
             {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
+            }
+            match seat.restore(job, &mut request) {
+                Ok(line) => report.actions.extend(line),
+                Err(error) => {
+                    note_failure(&mut report, &seat.prefix, &error);
+                    continue;
+                }
             }
             match seat.engine.cycle(&request).await {
                 Ok(found) => {
@@ -208,6 +215,20 @@ impl<S: Service, D: Disk> Seat<S, D> {
                 .try_for_each(|Release { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
         })?;
         Ok(())
+    }
+
+    /// Brings a version back, and has the cycle look at its file.
+    fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
+        let wish = match &job.look {
+            Look::Wish(wish) if !wish.dry_run => wish.restore.as_ref(),
+            Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => None,
+        };
+        let Some(wish) = wish else {
+            return Ok(None);
+        };
+        let (prepared, line) = self.engine.restore(wish)??;
+        request.scope = vec![prepared.place.to_string()];
+        Ok(Some(line))
     }
 
     /// A release that was not used up by its cycle is void.

@@ -3,6 +3,7 @@
 //! The kernel holds the lock for as long as the process lives, so there is no stale one to clear; what is
 //! written into the file only tells the loser who has it (failures rows 116 and 117).
 
+use crate::drill::failpoint;
 use std::{
     fmt,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
@@ -80,12 +81,14 @@ impl Lock {
             source,
         };
         let mut file = private_file(&path).map_err(fail)?;
+        failpoint::pass("lock: file made");
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockError::Taken(read_owner(&mut file))),
             Err(TryLockError::Error(error)) => return Err(fail(error)),
         }
         file.set_len(0).map_err(fail)?;
+        failpoint::pass("lock: taken");
         writeln!(file, "{} {doing}", std::process::id()).map_err(fail)?;
         Ok(Self { file })
     }
@@ -130,7 +133,9 @@ pub fn make_root(folder: &Path) -> Result<(), LockError> {
     fs::create_dir_all(folder).map_err(|source| LockError::Io {
         path: folder.to_owned(),
         source,
-    })
+    })?;
+    failpoint::pass("lock: workspace folder made");
+    Ok(())
 }
 
 /// Makes the private folder of a mirror, for its owner alone and ignored by git. Gives its path.
@@ -141,7 +146,7 @@ pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
         source,
     };
     match DirBuilder::new().mode(0o700).create(&folder) {
-        Ok(()) => {}
+        Ok(()) => failpoint::pass("lock: private folder made"),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             let found = fs::symlink_metadata(&folder).map_err(|source| fail(&folder, source))?;
             if !found.is_dir() {
@@ -151,15 +156,28 @@ pub fn private_folder(mirror: &Path) -> Result<PathBuf, LockError> {
         Err(source) => return Err(fail(&folder, source)),
     }
     let ignore = folder.join(".gitignore");
-    let new = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .open(&ignore);
-    match new.and_then(|mut file| file.write_all(b"*\n")) {
+    match ignore_all(&ignore) {
         Ok(()) => Ok(folder),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(folder),
         Err(source) => Err(fail(&ignore, source)),
     }
+}
+
+/// Writes the `.gitignore`. One that somebody changed is left alone; an empty one is what is left of a
+/// process that died between making and writing it.
+fn ignore_all(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() || found.len() > 0 => return Ok(()),
+        Ok(_empty) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    failpoint::pass("lock: ignore file made");
+    file.write_all(b"*\n")
 }
 
 fn private_file(path: &Path) -> io::Result<File> {
@@ -247,6 +265,13 @@ mod tests {
         assert_eq!(
             fs::read_to_string(folder.join(".gitignore")).expect("readable"),
             "mine\n"
+        );
+        // A process that died before it wrote it.
+        fs::write(folder.join(".gitignore"), "").expect("written");
+        private_folder(mirror.path()).expect("there");
+        assert_eq!(
+            fs::read_to_string(folder.join(".gitignore")).expect("readable"),
+            "*\n"
         );
     }
 

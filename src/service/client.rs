@@ -14,6 +14,7 @@ use super::{
     retry::{self, Decision, Outcome, Verb},
     transport,
 };
+use crate::drill::failpoint;
 use reqwest::{
     Method, Response, Url,
     header::{CONTENT_TYPE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH},
@@ -129,10 +130,12 @@ impl Client {
                 .header(CONTENT_TYPE, "application/json")
                 .body(body.clone());
         }
+        failpoint::pass("service: before a request");
         let response = request
             .send()
             .await
             .map_err(|error| self.broken(call, None, error))?;
+        failpoint::pass("service: answer arrived");
         let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
         self.note_limits(number(&LIMIT), number(&REMAINING)).await;
         let status = response.status().as_u16();

@@ -261,7 +261,11 @@ impl Reader<'_> {
             text: digest,
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
-        if edited && let Err(error) = self.keep(&place, document, &version, row.as_ref()) {
+        // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
+        let whole = needs_whole(document.source(), &version, &place);
+        if (edited || whole)
+            && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
+        {
             self.broken = Some(error);
         }
         if let Some(row) = row.filter(|_| edited) {
@@ -283,6 +287,7 @@ impl Reader<'_> {
         document: &Document,
         version: &Version,
         row: Option<&ArticleRow>,
+        whole: bool,
     ) -> Result<(), StateError> {
         let id = document.id().or_else(|| row.map(|row| row.id));
         let seen = SeenVersion {
@@ -293,8 +298,7 @@ impl Reader<'_> {
             version: version.clone(),
             file: None,
         };
-        let whole =
-            needs_whole(document.source(), version, place).then(|| document.source().to_owned());
+        let whole = whole.then(|| document.source().to_owned());
         let text = document.text().to_owned();
         self.spool
             .take(self.store, text, whole, Some(seen), row.is_some())

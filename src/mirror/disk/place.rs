@@ -12,6 +12,7 @@ use super::{
     real::{RealDisk, at, look_in, shown, single},
     rescue,
 };
+use crate::drill::failpoint;
 use crate::model::Stamp;
 use rustix::{
     fs::{self, AtFlags, Mode, OFlags, RenameFlags},
@@ -51,6 +52,7 @@ impl RealDisk {
             }
             return Err(error);
         }
+        failpoint::pass("disk: published");
         // An editor may have saved again already: then the stamp must not be of its file.
         match look_in(&folder, name) {
             Ok(Some(found)) if found.stamp.same_content(&staged.stamp) => Ok(found.stamp),
@@ -82,7 +84,10 @@ impl RealDisk {
             Err(errno) => return Err(errno.into()),
         }
         match compare(folder, &staged.temporary, expected)? {
-            Found::Expected => Ok(fs::unlinkat(folder, &staged.temporary, AtFlags::empty())?),
+            Found::Expected => {
+                failpoint::pass("disk: before the replaced file is removed");
+                Ok(fs::unlinkat(folder, &staged.temporary, AtFlags::empty())?)
+            }
             Found::Other => {
                 self.exchange_back(folder, staged, name)?;
                 Err(Failure::Changed)
@@ -122,7 +127,10 @@ impl RealDisk {
         let away = self.move_away(folder, name, expected)?;
         self.step("place");
         match self.rename_free(folder, &staged.temporary, folder, name) {
-            Ok(()) => Ok(fs::unlinkat(folder, &away, AtFlags::empty())?),
+            Ok(()) => {
+                failpoint::pass("disk: before the file moved away is removed");
+                Ok(fs::unlinkat(folder, &away, AtFlags::empty())?)
+            }
             Err(Errno::EXIST) => {
                 // Somebody wrote a new file at once: it stays, and so does the old one, beside it.
                 self.set_beside(folder, &away, name)?;
@@ -144,8 +152,13 @@ impl RealDisk {
         let folder = self.folder(within, "remove")?;
         let name = single(name, "remove")?;
         self.move_away(&folder, name, expected)
-            .and_then(|away| Ok(fs::unlinkat(&folder, &away, AtFlags::empty())?))
-            .map_err(|failure| failure.at("remove", within, name))
+            .and_then(|away| {
+                failpoint::pass("disk: before the file moved away is removed");
+                Ok(fs::unlinkat(&folder, &away, AtFlags::empty())?)
+            })
+            .map_err(|failure| failure.at("remove", within, name))?;
+        failpoint::pass("disk: file removed");
+        Ok(())
     }
 
     /// Moves a file to a reserved name, if it is the expected one; gives that name.
@@ -160,8 +173,9 @@ impl RealDisk {
         self.step("move away");
         // Nothing can lie at a reserved name, so a rename that would replace it is as good as one that
         // would not; and unlike a second name it takes whatever lies at the old one at that moment.
+        failpoint::pass("disk: before a file is moved away");
         match fs::renameat(folder, name, folder, &away) {
-            Ok(()) => {}
+            Ok(()) => failpoint::pass("disk: file moved away"),
             Err(Errno::NOENT) => return Err(Failure::Changed),
             Err(errno) => return Err(errno.into()),
         }
@@ -209,7 +223,10 @@ impl RealDisk {
         if self.plain {
             return Err(Errno::INVAL);
         }
-        fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)
+        failpoint::pass("disk: before an exchange");
+        fs::renameat_with(folder, one, folder, other, RenameFlags::EXCHANGE)?;
+        failpoint::pass("disk: exchanged");
+        Ok(())
     }
 
     fn is_ours(folder: &OwnedFd, staged: &Staged) -> bool {

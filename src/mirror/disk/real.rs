@@ -8,6 +8,7 @@ use super::{
     At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Leftover,
     Listing, Staged, TEMPORARY,
 };
+use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
 use rustix::{
     fs::{self, AtFlags, Dir, FileType, Mode, OFlags},
@@ -147,6 +148,7 @@ impl RealDisk {
         bytes: &[u8],
         durability: Durability,
     ) -> std::io::Result<(String, Stamp)> {
+        failpoint::pass("disk: before a temporary file");
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let (temporary, mut file) = loop {
@@ -158,10 +160,15 @@ impl RealDisk {
                 Err(errno) => return Err(errno.into()),
             }
         };
-        let written = file.write_all(bytes).and_then(|()| match durability {
-            Durability::Now => file.sync_all(),
-            Durability::Later => Ok(()),
+        failpoint::pass("disk: temporary file made");
+        let written = file.write_all(bytes).and_then(|()| {
+            failpoint::pass("disk: temporary file written");
+            match durability {
+                Durability::Now => file.sync_all(),
+                Durability::Later => Ok(()),
+            }
         });
+        failpoint::pass("disk: temporary file durable");
         let stamp = written.and_then(|()| Ok(stamp_of(&fs::fstat(&file)?)));
         match stamp {
             Ok(stamp) => Ok((temporary, stamp)),
@@ -263,6 +270,7 @@ impl Disk for RealDisk {
     fn discard(&self, staged: Staged) -> Result<(), DiskError> {
         let at = at(staged.folder.as_deref());
         let folder = self.folder(at, "remove")?;
+        failpoint::pass("disk: before a temporary file is discarded");
         fs::unlinkat(&folder, &staged.temporary, AtFlags::empty())
             .map_err(|errno| DiskError::from_errno(errno, "remove", shown(at, &staged.temporary)))
     }
@@ -280,12 +288,15 @@ impl Disk for RealDisk {
     }
 
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {
+        failpoint::pass("disk: before a folder is made");
         fs::mkdirat(
             &self.root,
             single(name, "make")?,
             Mode::from_raw_mode(0o755),
         )
-        .map_err(|errno| DiskError::from_errno(errno, "make", name))
+        .map_err(|errno| DiskError::from_errno(errno, "make", name))?;
+        failpoint::pass("disk: folder made");
+        Ok(())
     }
 
     fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
@@ -293,17 +304,27 @@ impl Disk for RealDisk {
     }
 
     fn remove_folder(&self, name: &str) -> Result<(), DiskError> {
+        failpoint::pass("disk: before a folder is removed");
         fs::unlinkat(&self.root, single(name, "remove")?, AtFlags::REMOVEDIR)
-            .map_err(|errno| DiskError::from_errno(errno, "remove", name))
+            .map_err(|errno| DiskError::from_errno(errno, "remove", name))?;
+        failpoint::pass("disk: folder removed");
+        Ok(())
     }
 
     fn sync_folder(&self, at: At<'_>) -> Result<(), DiskError> {
         let folder = self.folder(at, "flush")?;
-        fs::fsync(&folder).map_err(|errno| DiskError::from_errno(errno, "flush", shown(at, "")))
+        failpoint::pass("disk: before a folder is synced");
+        fs::fsync(&folder).map_err(|errno| DiskError::from_errno(errno, "flush", shown(at, "")))?;
+        failpoint::pass("disk: folder synced");
+        Ok(())
     }
 
     fn flush(&self) -> Result<(), DiskError> {
-        sync_all(&self.root).map_err(|errno| DiskError::from_errno(errno, "flush", "the mirror"))
+        failpoint::pass("disk: before a flush");
+        sync_all(&self.root)
+            .map_err(|errno| DiskError::from_errno(errno, "flush", "the mirror"))?;
+        failpoint::pass("disk: flushed");
+        Ok(())
     }
 
     fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {

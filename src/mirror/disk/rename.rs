@@ -9,6 +9,7 @@ use super::{
     real::{RealDisk, look_in, single},
     rescue,
 };
+use crate::drill::failpoint;
 use crate::model::{Place, Stamp, path::fold};
 use rustix::{
     fs::{self, AtFlags, RenameFlags},
@@ -69,7 +70,9 @@ impl RealDisk {
             if self.plain {
                 return Err(Errno::INVAL.into());
             }
+            failpoint::pass("disk: before two files are exchanged");
             fs::renameat_with(&here, names.0, &there, names.1, RenameFlags::EXCHANGE)?;
+            failpoint::pass("disk: two files exchanged");
             Ok(())
         };
         exchanged().map_err(|failure| failure.at("exchange", At::Folder(&one.folder), names.0))
@@ -160,7 +163,10 @@ impl RealDisk {
         }
         // A second name cannot replace anything either.
         match fs::linkat(from, old, to, new, AtFlags::empty()) {
-            Ok(()) => return fs::unlinkat(from, old, AtFlags::empty()),
+            Ok(()) => {
+                failpoint::pass("disk: second name made");
+                return fs::unlinkat(from, old, AtFlags::empty());
+            }
             Err(Errno::PERM | Errno::NOTSUP | Errno::MLINK | Errno::NOSYS) => {}
             Err(errno) => return Err(errno),
         }
@@ -182,6 +188,9 @@ impl RealDisk {
         if self.plain {
             return Err(Errno::INVAL);
         }
-        fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE)
+        failpoint::pass("disk: before a rename");
+        fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE)?;
+        failpoint::pass("disk: renamed");
+        Ok(())
     }
 }

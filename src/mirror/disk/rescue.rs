@@ -4,6 +4,7 @@ use super::{
     At, Disk as _, DiskError, DiskErrorKind, Kind, Leftover, TEMPORARY,
     real::{RealDisk, shown},
 };
+use crate::drill::failpoint;
 use crate::model::path::{CONFLICT_EXTENSION, EXTENSION};
 use rustix::{
     fs::{self, AtFlags},
@@ -102,7 +103,9 @@ impl RealDisk {
                 bytes: content.bytes,
             };
             if content.whole && keep(&leftover) {
+                failpoint::pass("disk: before a leftover is removed");
                 fs::unlinkat(&folder, &entry.name, AtFlags::empty()).map_err(fail)?;
+                failpoint::pass("disk: leftover removed");
                 swept += 1;
             }
         }

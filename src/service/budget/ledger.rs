@@ -11,6 +11,7 @@ use super::{
     clock::Moment,
     record::{RECORD_BYTES, Record, decode_all},
 };
+use crate::drill::failpoint;
 use std::{
     fs::{DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read, Seek, SeekFrom, Write},
@@ -87,6 +88,7 @@ impl Ledger {
 impl Locked<'_> {
     /// Appends a record, over a torn tail if there is one.
     pub(super) fn append(&self, record: &Record) -> io::Result<()> {
+        failpoint::pass("budget: before a request is counted");
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -95,7 +97,9 @@ impl Locked<'_> {
             .open(&self.ledger.path)?;
         let whole = file.metadata()?.len() / RECORD_BYTES as u64;
         file.seek(SeekFrom::Start(whole * RECORD_BYTES as u64))?;
-        file.write_all(&record.encode())
+        file.write_all(&record.encode())?;
+        failpoint::pass("budget: request counted");
+        Ok(())
     }
 
     /// Rewrites the file when it has grown, or holds records of another boot or of the future.
@@ -129,8 +133,10 @@ impl Locked<'_> {
             }
         }
         file.as_file().sync_all()?;
+        failpoint::pass("budget: before the file is replaced");
         file.persist(&self.ledger.path)
             .map_err(|error| error.error)?;
+        failpoint::pass("budget: file replaced");
         Ok(())
     }
 }

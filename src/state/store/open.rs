@@ -2,10 +2,11 @@
 
 use super::Store;
 use crate::{
+    drill::failpoint,
     model::{Timestamp, WorkspaceId},
     state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
 };
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, backup::Backup, params};
 use std::{
     fs,
     io::{self, Read as _},
@@ -65,6 +66,32 @@ impl Store {
         Ok(Self { conn, path: None })
     }
 
+    /// Copies everything into a store in memory, which then goes its own way.
+    pub fn copy(&self) -> Outcome<Self> {
+        let mut conn = Connection::open_in_memory()?;
+        Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+        prepare(&conn)?;
+        Ok(Self { conn, path: None })
+    }
+
+    /// Forgets everything but whose state it is.
+    pub fn clear(&mut self) -> Outcome<()> {
+        let tx = self.conn.transaction()?;
+        let tables: Vec<String> = tx
+            .prepare_cached(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'binding'",
+            )?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        tx.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+        for table in tables {
+            tx.prepare_cached(&format!("DELETE FROM {table}"))?
+                .execute([])?;
+        }
+        tx.commit()?;
+        Ok(())
+    }
+
     /// The service and workspace that this state belongs to.
     pub fn binding(&self) -> Outcome<Binding> {
         self.read(|conn| {
@@ -80,7 +107,9 @@ impl Store {
 }
 
 fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection> {
+    failpoint::pass("state: before the database is made");
     disk::make_private(path).map_err(StateError::io)?;
+    failpoint::pass("state: database made");
     let left_open = disk::was_left_open(path);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE;
     let mut conn = Connection::open_with_flags(path, flags | common_flags())?;
@@ -95,8 +124,11 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
         check(&conn)?;
     }
     set_journal(&conn, path)?;
+    failpoint::pass("state: journal chosen");
     schema::migrate(&mut conn, schema::STEPS)?;
+    failpoint::pass("state: schema up to date");
     bind(&conn, binding, now)?;
+    failpoint::pass("state: bound");
     Ok(conn)
 }
 
