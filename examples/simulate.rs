@@ -60,10 +60,12 @@ fn main() -> anyhow::Result<ExitCode> {
     }
     match wish.layer.as_str() {
         "planner" => {
-            let threads = std::thread::available_parallelism()?.get();
-            println!("{}", planner::exhaust(threads, wish.limit, &mut |_| ()));
-            println!("{}", planner::random(wish.seed, 100_000));
-            Ok(ExitCode::SUCCESS)
+            let green = planner::show(wish.limit, wish.seed, &mut |line| println!("{line}"));
+            Ok(if green {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(1)
+            })
         }
         "memory" => Ok(memory(&wish)),
         layer => anyhow::bail!("there is no layer {layer:?}"),
