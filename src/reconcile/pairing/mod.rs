@@ -6,6 +6,7 @@
 
 mod folders;
 
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
@@ -200,11 +201,10 @@ fn claim_by_id(
         paired.files.insert(id, file);
         for mut copy in claimants {
             // A copy over another article's file: whether that one was meant to go is for a person to say.
-            let over = places
-                .owner_of(&copy)
-                .filter(|other| *other != id && base.articles.contains_key(other));
-            if let Some(other) = over {
-                report_overwritten(id, other, &copy, paired);
+            let over = places.owner_of(&copy).filter(|other| *other != id);
+            let row = over.and_then(|other| base.articles.get(&other));
+            if let Some(ArticleRow { id: other, .. }) = row.filter(|row| !is_newborn(row, &copy)) {
+                report_overwritten(id, *other, &copy, paired);
             } else {
                 copy.id = None;
                 left.push(copy);
@@ -213,6 +213,14 @@ fn claim_by_id(
     }
     left.sort_by(|one, other| one.place.cmp(&other.place));
     left
+}
+
+/// Tells whether a copy became this article, and nobody has written its id into the file yet: the row is of our
+/// own creation, no scan has seen the file since, and the words are the article's.
+fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
+    row.stamp.is_none()
+        && row.written.as_ref() == Some(&row.revision)
+        && row.local.digest() == copy.version.digest()
 }
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
