@@ -45,8 +45,6 @@ defects! {
     IntentNotWritten = 5,
     /// A POST that got no answer is repeated under another slug.
     SlugInvented = 29,
-    /// A POST that got no answer and then 422 counts as refused.
-    LostPostForgotten = 14,
     /// A PUT that got no answer is repeated without looking.
     PutRepeatedBlindly = 15,
     /// A DELETE that got no answer counts as done.

@@ -117,7 +117,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 continue;
             }
-            if error.kind == ErrorKind::Refused && lost && !defect::is(Defect::LostPostForgotten) {
+            if error.kind == ErrorKind::Refused && lost {
                 return self.find_born(&birth, &error, &sent, run).await;
             }
             if !lost {
