@@ -17,6 +17,7 @@ use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
+use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::base::{CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
@@ -80,7 +81,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);
-        let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
+        let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
+        if defect::is(Defect::TombstonesForgotten) {
+            tombstones.clear();
+        }
         let changed = scanned.changed.clone();
         let rows = base.articles.clone();
         let known = Known {
@@ -401,6 +405,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<BTreeSet<ArticleId>> {
         if !sight.remote.complete {
             return Ok(BTreeSet::new());
+        }
+        if defect::is(Defect::AbsenceIsDeletion) {
+            for id in base.articles.keys() {
+                sight.remote.articles.entry(*id).or_insert(Remote::Gone);
+            }
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;

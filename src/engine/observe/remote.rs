@@ -1,6 +1,7 @@
 //! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
 //! that it did not carry (design, section 5).
 
+use crate::drill::defect::{self, Defect};
 use crate::engine::spool::Spool;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Timestamp, Version};
@@ -176,7 +177,8 @@ pub(in crate::engine) fn take_seen(
         text: TextDigest::of(&text),
     };
     if row.is_none_or(|row| row.remote != version) {
-        let history = row.map(|row| SeenVersion {
+        let keeps = !defect::is(Defect::RemoteEditNotKept);
+        let history = row.filter(|_| keeps).map(|row| SeenVersion {
             subject: Subject::Article(row.id),
             place: row.place.clone(),
             side: Side::Remote,
