@@ -28,7 +28,7 @@ use crate::service::{
 use crate::state::StateError;
 use crate::state::store::Store;
 use anyhow::Context as _;
-use remote::{Known, Listing};
+use remote::{Known, Listing, Marks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -76,13 +76,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         let changed = scanned.changed.clone();
-        let rows = base.articles.clone();
-        let known = Known {
-            rows: &rows,
+        let marks = Marks {
             tombstones: &tombstones,
             changed: &changed,
             now,
         };
+        let known = marks.with(&base.articles);
         let list = ListRequest {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
@@ -118,11 +117,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        self.ask_absent(&mut base, request, &known, &mut sight)
+        self.ask_absent(&mut base, request, marks, &mut sight)
             .await?;
+        let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
-        // A file may meet an article that only the answers brought to light.
+        // A file may meet an article that only the answers brought to light. With many articles there is no
+        // room for both.
+        sight.paired = Paired::default();
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         sight.local.ignored = ignored(&scanned.layout, &base, &sight);
         sight.base = base;
@@ -385,7 +387,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         base: &mut Base,
         request: &Request,
-        known: &Known<'_>,
+        marks: Marks<'_>,
         sight: &mut Sight,
     ) -> anyhow::Result<()> {
         if !sight.remote.complete {
@@ -401,10 +403,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             request,
             limit,
             &approved,
-            known.now,
+            marks.now,
         );
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
+        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, marks.now);
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
@@ -423,10 +425,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             );
         }
         for (done, question) in absent.ask.iter().enumerate() {
-            match self
-                .ask(*question, request, known, &mut sight.spool)
-                .await?
-            {
+            let known = marks.with(&base.articles);
+            let asked = self
+                .ask(*question, request, &known, &mut sight.spool)
+                .await?;
+            match asked {
                 Ok(answer) => {
                     let listed_before = question.get && base.articles.contains_key(&question.id);
                     if listed_before && shows_a_gap(&answer) {
