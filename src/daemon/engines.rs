@@ -1,7 +1,7 @@
 //! The real cycles: an engine per workspace, asked one after the other, with one report of all.
 
 use super::{
-    git::Head,
+    git::{self, Head},
     job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
     reach::Wall,
@@ -11,7 +11,7 @@ use super::{
 use crate::{
     engine::{
         self, Engine,
-        report::{Ending, Report, Status},
+        report::{Ending, Line, Report, Status},
         settings::Request,
     },
     mirror::disk::Disk,
@@ -23,9 +23,6 @@ use crate::{
     service::{Purpose, Service},
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where HEAD was, in the state of the first workspace.
-const HEAD: &str = "git_head";
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
 pub type Reload<'r> =
@@ -97,7 +94,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let mut wall = None;
         let _before = self.gate.take_wall();
         for seat in &mut self.seats {
-            let Some(request) = request_for(job, &seat.prefix) else {
+            let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
             };
             if let Look::Wish(wish) = &job.look
@@ -105,6 +102,13 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
             {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
+            }
+            match seat.restore(job, &mut request) {
+                Ok(line) => report.actions.extend(line),
+                Err(error) => {
+                    note_failure(&mut report, &seat.prefix, &error);
+                    continue;
+                }
             }
             match seat.engine.cycle(&request).await {
                 Ok(found) => {
@@ -160,21 +164,17 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
     }
 
     fn remember_head(&mut self, head: &Head) {
-        if self.remembered_head().as_ref() == Some(head) {
-            return;
-        }
         let Some(seat) = self.seats.first_mut() else {
             return;
         };
-        if let Err(error) = seat.remember(head) {
+        let now = engine::Clock::now(&engine::SystemClock);
+        if let Err(error) = git::remember(seat.engine.store_mut(), head, now) {
             tracing::warn!(%error, "where git's HEAD was could not be remembered");
         }
     }
 
     fn remembered_head(&self) -> Option<Head> {
-        let store = self.seats.first()?.engine.store();
-        let text = store.meta(HEAD).ok()??;
-        serde_json::from_str(&text).ok()
+        git::remembered(self.seats.first()?.engine.store())
     }
 
     fn reload(&mut self) -> Result<Settings, String> {
@@ -217,6 +217,20 @@ impl<S: Service, D: Disk> Seat<S, D> {
         Ok(())
     }
 
+    /// Brings a version back, and has the cycle look at its file.
+    fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
+        let wish = match &job.look {
+            Look::Wish(wish) if !wish.dry_run => wish.restore.as_ref(),
+            Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => None,
+        };
+        let Some(wish) = wish else {
+            return Ok(None);
+        };
+        let (prepared, line) = self.engine.restore(wish)??;
+        request.scope = vec![prepared.place.to_string()];
+        Ok(Some(line))
+    }
+
     /// A release that was not used up by its cycle is void.
     fn take_back(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
         if wish.approve.is_empty() || wish.dry_run {
@@ -229,15 +243,6 @@ impl<S: Service, D: Disk> Seat<S, D> {
                     .map(|_was_left| ())
             })
         })?;
-        Ok(())
-    }
-
-    fn remember(&mut self, head: &Head) -> anyhow::Result<()> {
-        let text = serde_json::to_string(head)?;
-        let now = engine::Clock::now(&engine::SystemClock);
-        self.engine
-            .store_mut()
-            .write(now, |tx| tx.set_meta(HEAD, &text))?;
         Ok(())
     }
 }
@@ -257,25 +262,28 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
             }),
             ..Request::new(Direction::Both)
         },
-        Look::Wish(wish) => return wished(wish, prefix),
+        Look::Wish(wish) => {
+            return wished(wish, prefix).map(|request| Request {
+                git_hold: job.git_hold.clone(),
+                ..request
+            });
+        }
     };
     Some(guarded(job, request, prefix))
 }
 
-/// What is in motion must not be pushed, and what git removed is held.
+/// What is in motion is left alone, and what git removed is held. A cycle that is limited to paths that came
+/// to rest needs the others to know what was moved.
 fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
-    let unsettled: BTreeSet<&str> = job
-        .unsettled
-        .iter()
-        .filter_map(|path| path.strip_prefix(prefix))
-        .collect();
-    let direction = if !unsettled.is_empty() && job.look == Look::Whole {
-        Direction::Pull
-    } else {
-        request.direction
+    let limited = match job.look {
+        Look::Whole | Look::Mirror => false,
+        Look::Paths(_) | Look::Wish(_) => true,
     };
+    let below = |path: &String| path.strip_prefix(prefix).map(str::to_owned);
+    let unsettled = job.unsettled.iter().filter_map(below);
     Request {
-        direction,
+        unsettled: unsettled.filter(|_| !limited).collect(),
+        patient: true,
         git_hold: job.git_hold.clone(),
         ..request
     }

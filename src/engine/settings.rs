@@ -77,6 +77,8 @@ pub struct Request {
     pub scope: Vec<String>,
     /// How far to look where that is enough.
     pub look: Look,
+    /// Paths in motion, of files and of folders: they are left alone in a cycle that looks at everything.
+    pub unsettled: BTreeSet<String>,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -87,6 +89,8 @@ pub struct Request {
     pub resolve: BTreeMap<ArticleId, Keep>,
     /// Why nothing may be deleted on the service because of git, if so.
     pub git_hold: Option<String>,
+    /// Whether nobody waits for it: then what was asked for lately is not asked for again.
+    pub patient: bool,
     /// Who pays.
     pub purpose: Purpose,
 }
@@ -98,11 +102,13 @@ impl Request {
             direction,
             scope: Vec::new(),
             look: Look::Whole,
+            unsettled: BTreeSet::new(),
             dry_run: false,
             allow_deletes: false,
             prefer: None,
             resolve: BTreeMap::new(),
             git_hold: None,
+            patient: false,
             purpose: Purpose::Push,
         }
     }

@@ -21,7 +21,7 @@ pub use store::{Store, Writing};
 
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side,
-    TextDigest, Timestamp, Version, WorkspaceId,
+    TextDigest, Timestamp, Version, WorkspaceId, path::CATEGORY_FILE,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,18 @@ pub enum Subject {
     Article(ArticleId),
     /// A file that was never created on the service.
     File(Place),
+}
+
+impl Subject {
+    /// A category's words: its `_category.yaml`, whatever its folder is called.
+    pub fn category(id: CategoryId) -> Self {
+        Self::File(Place::new(id.to_string(), CATEGORY_FILE))
+    }
+
+    /// Tells whether it is a category.
+    pub fn is_category(&self) -> bool {
+        matches!(self, Self::File(place) if place.file == CATEGORY_FILE)
+    }
 }
 
 /// A version to be kept in the history.
@@ -181,6 +193,9 @@ pub enum Intent {
         revision: Revision,
         /// `enabled` and `draft` of the service.
         remote_flags: Flags,
+        /// Whether this settles a conflict that was shown.
+        #[serde(default)]
+        settles: bool,
     },
     /// A file removed, because the service said that its article is gone.
     RemoveFile {
@@ -188,6 +203,15 @@ pub enum Intent {
         id: ArticleId,
         /// The file.
         place: Place,
+    },
+    /// The copy of a conflict that was settled, to be taken away.
+    ClearCopy {
+        /// The article.
+        id: ArticleId,
+        /// The copy.
+        copy: Place,
+        /// The service's version that it showed.
+        shown: Option<Version>,
     },
     /// A category's folder and `_category.yaml` written or renamed.
     WriteCategory {

@@ -4,6 +4,7 @@
 //! every effect an intent is written, so that a crash between any two lines is understood by the next run.
 
 mod category;
+mod category_past;
 mod conflict;
 mod create;
 mod delete;
@@ -13,7 +14,7 @@ mod record;
 mod send;
 
 pub(super) use create::same;
-pub(super) use files::{MAX_FILE, needs_whole, says, slug_key};
+pub(super) use files::{MAX_FILE, keep_whole, needs_whole, says, slug_key};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;

@@ -5,18 +5,19 @@
 //! it clear which absent articles have to be asked for.
 
 mod foreign;
+mod lately;
 pub(in crate::engine) mod local;
 pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
 mod unread;
+pub(in crate::engine) mod unsettled;
 
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
-use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
 use crate::reconcile::pairing::{self, Paired};
@@ -32,6 +33,7 @@ use remote::{Known, Listing, Marks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
+use unsettled::Unsettled;
 use uuid::Uuid;
 
 /// What one cycle saw.
@@ -57,6 +59,9 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) doubt: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
+    /// Articles that were not asked for, and go by what is known of them: whoever changes them on the service
+    /// reads them first.
+    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
 }
@@ -71,7 +76,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
+        let unsettled = Unsettled::new(&request.unsettled);
+        let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
@@ -111,22 +117,34 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             doubt: scanned.doubt,
             stop: None,
+            recalled: BTreeSet::new(),
             listed: true,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+<<<<<<< HEAD
         self.ask_absent(&mut base, request, marks, &mut sight)
+=======
+        let asked = self
+            .ask_absent(&mut base, request, &known, &mut sight)
+>>>>>>> main
             .await?;
         let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
+<<<<<<< HEAD
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
         sight.paired = Paired::default();
+=======
+        self.keep_strangers(&base, request, &asked, &sight)?;
+        // A file may meet an article that only the answers brought to light.
+>>>>>>> main
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        sight.local.ignored = ignored(&scanned.layout, &base, &sight);
+        let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
+        sight.local.ignored = ignored(&out_of_reach, &base, &sight);
         sight.base = base;
         Ok(sight)
     }
@@ -383,19 +401,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+    /// Gives those that it meant to ask for.
     async fn ask_absent(
         &mut self,
         base: &mut Base,
         request: &Request,
         marks: Marks<'_>,
         sight: &mut Sight,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<BTreeSet<ArticleId>> {
         if !sight.remote.complete {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
         let approved = approvals.into_iter().map(|approval| approval.set).collect();
+<<<<<<< HEAD
         let mut absent = questions::sort_absent(
             base,
             &sight.paired,
@@ -407,6 +427,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         );
         sight.remote.articles.append(&mut absent.known);
         let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, marks.now);
+=======
+        let lately = self.lately(request)?;
+        let rules = questions::Rules {
+            limit: if request.allow_deletes {
+                usize::MAX
+            } else {
+                limit
+            },
+            approved: &approved,
+            lately: &lately,
+            now: known.now,
+        };
+        let listed = &sight.remote.articles;
+        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
+        sight.remote.articles.append(&mut absent.known);
+        sight.recalled.append(&mut absent.recalled);
+        let listed = &mut sight.remote.articles;
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, known.now);
+>>>>>>> main
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
@@ -451,7 +490,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Remote::Unknown("it was not asked for in this cycle".to_owned())
             });
         }
-        Ok(())
+        Ok(absent.ask.iter().map(|question| question.id).collect())
     }
 
     fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {
@@ -566,8 +605,13 @@ impl Sight {
     }
 }
 
-/// Articles of which the mirror knows nothing, and which would be written where everything is ignored.
-fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
+/// Articles of which the mirror knows nothing, and which would be written where nothing may be: where
+/// everything is ignored, or to a place in motion, whose file may turn out to be theirs.
+fn ignored(
+    out_of_reach: &dyn Fn(&Place) -> bool,
+    base: &Base,
+    sight: &Sight,
+) -> BTreeSet<ArticleId> {
     let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
     let folder = |id: CategoryId| {
         let row = base.categories.get(&id);
@@ -589,7 +633,7 @@ fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
         .filter(|(id, seen)| {
             let stem = name(&seen.version.slug, id.uuid());
             folder(seen.version.category).is_some_and(|folder| {
-                layout.ignores(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
+                out_of_reach(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
             })
         })
         .map(|(id, _)| id)
