@@ -48,6 +48,7 @@ mod look;
 mod lost_answers;
 mod merge;
 mod names;
+mod old_state;
 mod partial;
 mod probes;
 mod quiet;

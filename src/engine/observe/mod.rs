@@ -124,24 +124,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-<<<<<<< HEAD
-        self.ask_absent(&mut base, request, marks, &mut sight)
-=======
         let asked = self
-            .ask_absent(&mut base, request, &known, &mut sight)
->>>>>>> main
+            .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
         let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
-<<<<<<< HEAD
+        self.keep_strangers(&base, request, &asked, &sight)?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
         sight.paired = Paired::default();
-=======
-        self.keep_strangers(&base, request, &asked, &sight)?;
-        // A file may meet an article that only the answers brought to light.
->>>>>>> main
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
         sight.local.ignored = ignored(&out_of_reach, &base, &sight);
@@ -415,19 +407,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
         let approved = approvals.into_iter().map(|approval| approval.set).collect();
-<<<<<<< HEAD
-        let mut absent = questions::sort_absent(
-            base,
-            &sight.paired,
-            &sight.remote.articles,
-            request,
-            limit,
-            &approved,
-            marks.now,
-        );
-        sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, marks.now);
-=======
         let lately = self.lately(request)?;
         let rules = questions::Rules {
             limit: if request.allow_deletes {
@@ -437,15 +416,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             },
             approved: &approved,
             lately: &lately,
-            now: known.now,
+            now: marks.now,
         };
         let listed = &sight.remote.articles;
         let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
         sight.remote.articles.append(&mut absent.known);
         sight.recalled.append(&mut absent.recalled);
         let listed = &mut sight.remote.articles;
-        let doubtful = questions::listed_but_disabled(base, listed, &lately, known.now);
->>>>>>> main
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, marks.now);
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
