@@ -7,7 +7,7 @@
 mod simulator;
 
 use simulator::engine::run::Bench;
-use simulator::engine::{self, Tally};
+use simulator::engine::{self, Tally, zoo};
 use simulator::planner;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -33,6 +33,10 @@ fn wish() -> anyhow::Result<Wish> {
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
+        if word == "--zoo" {
+            wish.layer = "zoo".to_owned();
+            continue;
+        }
         let value = words.next().unwrap_or_default();
         match word.as_str() {
             "--layer" => wish.layer = value,
@@ -68,6 +72,8 @@ fn main() -> anyhow::Result<ExitCode> {
             })
         }
         "memory" => Ok(memory(&wish)),
+        "disk" => Ok(disk(&wish)),
+        "zoo" => zoo(&wish),
         layer => anyhow::bail!("there is no layer {layer:?}"),
     }
 }
@@ -119,4 +125,48 @@ fn memory(wish: &Wish) -> ExitCode {
     } else {
         ExitCode::from(1)
     }
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn disk(wish: &Wish) -> ExitCode {
+    let begin = Instant::now();
+    let mut bench = Bench::new();
+    let (mut runs, mut failed) = (0_u32, 0);
+    for seed in wish.seed.. {
+        if let Some(violation) = engine::on_disk(&mut bench, seed) {
+            println!(
+                "seed {seed}: {} does not hold: {}",
+                violation.invariant, violation.message
+            );
+            failed += 1;
+        }
+        runs += 1;
+        if begin.elapsed().as_secs() >= wish.seconds || failed >= 10 {
+            break;
+        }
+    }
+    let took = begin.elapsed().as_secs_f64();
+    let rate = f64::from(runs) / took;
+    println!(
+        "{runs} runs from seed {}, on disk, in {took:.1} s: {rate:.0} runs a second; {failed} failed",
+        wish.seed
+    );
+    ExitCode::from(u8::from(failed > 0))
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
+    let limit = wish.limit.min(100_000);
+    let catches = zoo::hunt_all(limit, &mut |found| {
+        println!("{:?}: {:?} runs", found.defect, found.runs);
+        if let Some((trace, violation)) = &found.trace {
+            println!("{}: {}", violation.invariant, violation.message);
+            println!("{}\n", trace.code(&format!("{:?}", found.defect)));
+        }
+    });
+    let table = zoo::table(&catches);
+    print!("{table}");
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;
+    let all = catches.iter().all(|found| found.runs.is_some());
+    Ok(ExitCode::from(u8::from(!all)))
 }

@@ -5,6 +5,7 @@
 
 use super::record::{agreed, deed, row_after};
 use super::{Done, Run, not_written, wall};
+use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
 use crate::engine::{Engine, Stop};
@@ -121,6 +122,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         self.note_intents(jobs)?;
+        if defect::is(Defect::BaseBeforeFile) {
+            let rows: Vec<_> = jobs
+                .iter()
+                .filter(|job| job.outcome.is_none())
+                .map(|job| row_after(run.row(job.settle.id), job.settle, None, None, None))
+                .collect();
+            let now = self.clock.now();
+            self.store.write(now, |tx| {
+                rows.iter().try_for_each(|row| tx.put_article(row))
+            })?;
+        }
         if many && let Err(error) = self.disk.flush() {
             self.give_up(jobs, &error);
             return Ok(());
@@ -169,6 +181,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !settle.touches_file() {
             return Ok(job);
         }
+        let durability = if defect::is(Defect::BytesNotSynced) {
+            Durability::Later
+        } else {
+            durability
+        };
         match self.rendered(settle, run)? {
             Ok(Rendered { bytes, old, lf }) => {
                 job.text_lf = lf.or(job.text_lf);
@@ -216,7 +233,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             )));
         };
         let known = |had: &Version| says(&document, had) && knows_flags(&document, settle, run);
-        if !unchanged && !settle.had.as_ref().is_some_and(known) {
+        let trusted = defect::is(Defect::StampNotCompared);
+        if !unchanged && !trusted && !settle.had.as_ref().is_some_and(known) {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
             )));
@@ -381,7 +399,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match (job.staged.take(), &job.old) {
             (Some(staged), Some((stamp, _))) => {
                 let now = self.disk.look(At::Folder(&to.folder), &to.file)?;
-                let same = now.filter(|entry| entry.stamp.same_content(stamp));
+                let blind = defect::is(Defect::SaveOverwritten);
+                let same = now.filter(|entry| blind || entry.stamp.same_content(stamp));
                 let expect = same.map_or(Expect::Stamp(*stamp), |entry| Expect::Stamp(entry.stamp));
                 self.disk.publish(staged, &to.file, expect)
             }
@@ -394,6 +413,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Makes the names durable. What is not durable does not count as done; its intent stays.
     fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) {
+        if defect::is(Defect::NamesNotSynced) {
+            return;
+        }
         if many {
             if let Err(error) = self.disk.flush() {
                 for job in jobs.iter_mut().filter(|job| is_published(job)) {
@@ -462,24 +484,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let mut rows = Vec::with_capacity(jobs.len());
+        let mut done = Vec::with_capacity(jobs.len());
         for job in jobs.iter() {
             let stamp = match &job.outcome {
                 Some(Ok(stamp)) => Some(*stamp),
                 Some(Err(_)) => continue,
                 None => run.sight.stamps.get(&job.settle.to).copied(),
             };
-            let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
-            let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
-            rows.push((row, job));
+            done.push((
+                stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight)),
+                job,
+            ));
         }
         self.store.write(now, |tx| {
-            for (row, job) in &rows {
-                tx.put_article(row)?;
+            for &(stamp, job) in &done {
+                // A failure ends the cycle, and the base in memory with it.
+                let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                tx.put_article(&row)?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
                 }
                 if !whole {
+                    run.sight.base.articles.insert(row.id, row);
                     continue;
                 }
                 let cause = job.action.kind.word();
@@ -493,17 +519,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     Some(row.id),
                     fields.join(", "),
                 ))?;
+                run.sight.base.articles.insert(row.id, row);
             }
             jobs.iter()
                 .filter(|job| !job.unclear)
                 .filter_map(|job| job.intent)
                 .try_for_each(|intent| tx.remove_intent(intent))
         })?;
-        for (row, job) in rows {
-            if job.settle.settles {
-                self.clear_copy(row.id, run)?;
-            }
-            run.sight.base.articles.insert(row.id, row);
+        for (_, job) in done.iter().filter(|(_, job)| job.settle.settles) {
+            self.clear_copy(job.settle.id, run)?;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 use super::send::version_of;
 use super::{Done, Run, failed};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{Known, ListError, list};
 use crate::engine::spool::Spool;
@@ -30,6 +31,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         seen: &Seen,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<Done>> {
+        if defect::is(Defect::GuardReadSkipped) {
+            return Ok(None);
+        }
         let window = self.settings.guard_window;
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
         let recalled = run.sight.recalled.contains(&id);
@@ -111,13 +115,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Lists once more, for all that still waits to be sent.
     async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
         let now = self.clock.now();
-        let rows = run.sight.base.articles.clone();
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let known = Known {
-            rows: &rows,
+            rows: &run.sight.base.articles,
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let request = ListRequest {
             workspace: self.settings.workspace,

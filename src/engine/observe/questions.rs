@@ -4,6 +4,7 @@
 
 use super::lately::{self, Lately};
 use super::remote::{self, Known, as_recorded, take_seen, visibility_of};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
@@ -224,7 +225,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if question.get {
             match self.service.article(question.id, request.purpose).await {
                 Ok(article) => read = Some(article),
-                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error)
+                    if error.kind == ErrorKind::NotFound && defect::is(Defect::NotFoundIsGone) =>
+                {
+                    return Ok(Ok(Remote::Gone));
+                }
+                Err(error) if is_not_found(&error) => {}
                 Err(error) if error.stops_all() => return Ok(Err(error)),
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
@@ -260,7 +266,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     Some(article) => self
                         .answered(article, Visibility::Published, known, spool)
                         .map(Ok),
-                    None if error.kind == ErrorKind::NotFound => Ok(Ok(Remote::Gone)),
+                    None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
                     None => Ok(Ok(Remote::NotVisible(error.to_string()))),
                 }
             }
@@ -304,6 +310,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
         Ok(())
     }
+}
+
+/// Only the service's own word counts: a proxy's 404 is no answer.
+fn is_not_found(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::NotFound
+        || (error.status == Some(404) && defect::is(Defect::ProxyPageIsGone))
 }
 
 /// Set once the service refused a probe.

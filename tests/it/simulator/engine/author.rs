@@ -101,7 +101,7 @@ pub(crate) fn setup(seed: u64) -> Setup {
             ])
             .unwrap_or(&Probing::Allowed),
         one_line: random.percent(40),
-        no_window: random.percent(15),
+        no_window: random.percent(25),
         commands: random.percent(40),
         max_deletes: if random.percent(70) { 10 } else { 3 },
     }
@@ -229,8 +229,8 @@ impl Author {
         let command = self.command(world);
         let mut steps = vec![Step::Run { command }];
         if self.faults.percent(self.swarm.fault_rate) {
-            for _ in 0..=self.faults.below(3) {
-                steps.extend(self.fault(world));
+            for _ in 0..=self.faults.below(2) {
+                self.fault(world, &mut steps);
             }
         }
         if self.faults.percent(self.swarm.kill_rate) {
@@ -252,7 +252,7 @@ impl Author {
         if !self.swarm.commands || self.commands.percent(50) {
             return sync;
         }
-        match self.commands.below(12) {
+        match self.commands.below(14) {
             0 => Command::Poll {},
             1 => Command::Pull {},
             2 => Command::Push {},
@@ -270,6 +270,9 @@ impl Author {
                 keep: *self.commands.pick(Kept::ALL).unwrap_or(&Kept::Local),
             },
             10 => Command::Approve {},
+            11 | 12 => Command::Glance {
+                at: self.file(world),
+            },
             _ => Command::DryThenSync {},
         }
     }
@@ -380,6 +383,28 @@ impl Author {
         }
     }
 
+    /// A colleague edits what the writer has edited, mostly.
+    fn interrupts(&mut self, world: &World) -> Colleague {
+        let busy: Vec<At> = world
+            .ledger
+            .touched
+            .iter()
+            .filter_map(|id| world.kb.articles.get(id))
+            .filter_map(|article| {
+                let category = world.kb.categories.get(&article.category)?;
+                place(&category.version.slug, &format!("{}.html", article.slug))
+            })
+            .collect();
+        match self.colleague.pick(&busy).copied() {
+            Some(at) if self.colleague.percent(70) => Colleague::Change {
+                at,
+                part: *self.colleague.pick(Part::ALL).unwrap_or(&Part::First),
+                token: self.token(),
+            },
+            Some(_) | None => self.edits(world),
+        }
+    }
+
     fn edits(&mut self, world: &World) -> Colleague {
         let kind = self.swarm.colleague[self.colleague.below(self.swarm.colleague.len())];
         let token = self.token();
@@ -424,16 +449,45 @@ impl Author {
         }
     }
 
-    fn fault(&mut self, world: &World) -> Option<Step> {
-        let kind = *self.faults.pick(&self.swarm.faults)?;
+    /// Something goes wrong in the next cycle, and perhaps a second thing with it.
+    fn fault(&mut self, world: &World, steps: &mut Vec<Step>) {
+        let kind = self.faults.pick(&self.swarm.faults).copied();
+        let Some((call, nth, what)) = kind.and_then(|kind| self.one_fault(kind, world)) else {
+            return;
+        };
+        steps.push(Step::Fault { call, nth, what });
+        match what {
+            // Whoever looks after a lost answer may find somebody else's words.
+            What::LostBefore {} | What::LostAfter {}
+                if call.writes() && self.faults.percent(50) =>
+            {
+                let what = What::ByColleague {
+                    deed: self.interrupts(world),
+                };
+                let nth = nth + 1;
+                steps.push(Step::Fault { call, nth, what });
+            }
+            // A proxy's page answers to everything.
+            What::HtmlNotFound {} if call == Call::Read => {
+                let call = Call::Probe;
+                steps.push(Step::Fault { call, nth, what });
+            }
+            _ => {}
+        }
+    }
+
+    fn one_fault(&mut self, kind: Fault, world: &World) -> Option<(Call, u8, What)> {
         let requests = [
             Call::List,
             Call::Read,
             Call::ReadCategory,
             Call::Probe,
             Call::Create,
+            Call::Create,
             Call::Update,
             Call::Update,
+            Call::Update,
+            Call::Delete,
             Call::Delete,
             Call::CreateCategory,
             Call::UpdateCategory,
@@ -451,7 +505,8 @@ impl Author {
         ];
         let request = *self.faults.pick(&requests)?;
         let file = *self.faults.pick(&on_disk)?;
-        let nth = self.faults.small(3);
+        let first = self.faults.percent(60);
+        let nth = if first { 0 } else { self.faults.small(3) };
         let (call, what) = match kind {
             Fault::Network => {
                 let what = match self.faults.below(4) {
@@ -513,14 +568,14 @@ impl Author {
                     let deed = self.writes(world);
                     What::ByWriter { deed }
                 } else {
-                    let deed = self.edits(world);
+                    let deed = self.interrupts(world);
                     What::ByColleague { deed }
                 };
                 (call, what)
             }
             Fault::Slow => (request, What::Slow { seconds: 20 }),
         };
-        Some(Step::Fault { call, nth, what })
+        Some((call, nth, what))
     }
 }
 

@@ -6,7 +6,7 @@
 //! - [`ports`]: the engine's disk, service and clock in such a world.
 //! - [`run`]: one thread, virtual time; the same trace gives the same run.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in `world`.
-//! - [`shrink`]: makes a failing trace short.
+//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
 //!
 //! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to end with the
 //! same files and articles.
@@ -24,10 +24,11 @@ pub(crate) mod step;
 pub(crate) mod token;
 pub(crate) mod tree;
 pub(crate) mod world;
+pub(crate) mod zoo;
 
 use author::Author;
 use run::{Bench, Ground, Outcome, Source};
-use step::Trace;
+use step::{Step, Trace};
 use world::Violation;
 
 /// A seed that failed, and the shortest trace that was found for it.
@@ -111,4 +112,34 @@ fn again(bench: &mut Bench, outcome: &Outcome) -> Option<Violation> {
         invariant: "replay",
         message: "the same trace gave another run".to_owned(),
     })
+}
+
+/// Runs a trace in memory and then on a real folder with a real database: both end with the same files and
+/// articles.
+pub(crate) fn on_disk(bench: &mut Bench, number: u64) -> Option<Violation> {
+    let first = seed(bench, number);
+    if first.violation.is_some() || !first.trace.steps.iter().all(can_be_real) {
+        return first.violation;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let source = Source::Steps(&first.trace.steps);
+    let second = bench.run(first.trace.setup, source, Ground::Folder(root.path()));
+    let differs = first.end != second.end;
+    second.violation.or_else(|| {
+        differs.then(|| Violation {
+            invariant: "L2",
+            message: format!(
+                "in memory it ended with {:#?}, on the disk with {:#?}",
+                first.end, second.end
+            ),
+        })
+    })
+}
+
+/// A loss of power and a state that is set back are for memory alone.
+fn can_be_real(step: &Step) -> bool {
+    !matches!(
+        step,
+        Step::PowerLoss { .. } | Step::SaveState {} | Step::RestoreState {} | Step::LoseState {}
+    )
 }

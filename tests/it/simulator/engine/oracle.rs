@@ -3,7 +3,7 @@
 
 use super::step::{FOLDERS, NAMES, Probing};
 use super::token::Tokens;
-use super::world::{World, is_article};
+use super::world::{World, id_of, is_article};
 use kbsync::engine::report::{Report, Status};
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place, Version};
@@ -141,7 +141,9 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
         for (number, (folder, name, _)) in files.iter().enumerate() {
             let path = format!("{folder}/{name}");
             if number > 0 {
-                different.push((Some(*id), path, "another file has its id, too".to_owned()));
+                let all: Vec<_> = files.iter().map(|(f, n, _)| format!("{f}/{n}")).collect();
+                let what = "another file has its id, too".to_owned();
+                different.push((Some(*id), all.join(" "), what));
             } else if !world.kb.articles.contains_key(id) && !hidden {
                 different.push((Some(*id), path, "its article is gone".to_owned()));
             }
@@ -210,6 +212,9 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
     }
     for problem in &report.problems {
         ids.extend(problem.id);
+        let (folder, name) = problem.path.split_once('/').unwrap_or_default();
+        let bytes = world.mirror.bytes(folder, name);
+        ids.extend(bytes.and_then(|bytes| id_of(&bytes)));
         paths.insert(problem.path.clone());
     }
     let places: BTreeMap<ArticleId, String> = store
@@ -220,12 +225,14 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
         .collect();
     for (id, path, what) in differences(world, store) {
         let home = id.and_then(|id| places.get(&id));
-        let folder = path.split('/').next().unwrap_or_default().to_owned();
         let told = id.is_some_and(|id| ids.contains(&id))
-            || paths.contains(&path)
             || home.is_some_and(|path| paths.contains(path))
-            || paths.contains(&folder)
-            || paths.contains(&format!("{folder}/_category.yaml"));
+            || path.split(' ').any(|path| {
+                let folder = path.split('/').next().unwrap_or_default();
+                paths.contains(path)
+                    || paths.contains(folder)
+                    || paths.contains(&format!("{folder}/_category.yaml"))
+            });
         // Without a probe nobody can tell what became of it; the status shows it.
         let unknown = world.setup.probing != Probing::Allowed && what == "its article is gone";
         if !told && !unknown {

@@ -328,6 +328,7 @@ impl World {
             }
             Colleague::Delete { at } => {
                 if let Some(id) = self.remote(at) {
+                    self.ledger.lately_gone.insert(id);
                     let gone = self.kb.delete(id, By::Colleague);
                     self.note(&format!("  {}", gone.is_ok()));
                 }
@@ -447,6 +448,7 @@ impl World {
     }
 
     fn patch(&mut self, id: kbsync::model::ArticleId, patch: &ArticlePatch) {
+        self.ledger.edited.insert(id, self.now);
         let done = self.kb.update(id, patch, By::Colleague).is_ok();
         self.note(&format!("  {done}"));
     }

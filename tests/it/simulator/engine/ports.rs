@@ -85,7 +85,7 @@ impl Files {
             (Mirror::Real { .. }, None) => Err(gone(doing)),
         };
         if changes && done.is_ok() {
-            world.effect(Side::Mirror, &before, &format!("{call:?} {what}"));
+            world.effect(Side::Mirror, &before, &format!("{call:?} {what}"), None);
         }
         death::pass();
         if death::came() {
@@ -141,7 +141,11 @@ impl Disk for Files {
     }
 
     fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
-        let path = format!("{}/{name}", staged.folder.clone().unwrap_or_default());
+        let folder = staged.folder.clone().unwrap_or_default();
+        let path = format!("{folder}/{name}");
+        self.shared
+            .lock()
+            .judge_file(&folder, name, &staged.temporary);
         let twin = Staged {
             folder: staged.folder.clone(),
             temporary: staged.temporary.clone(),
@@ -274,6 +278,15 @@ pub(crate) struct Remote {
     pub(crate) shared: Shared,
 }
 
+/// The articles of a listing.
+fn ids(entries: &[Listed]) -> Vec<ArticleId> {
+    let articles = entries.iter().filter_map(|entry| match entry {
+        Listed::Article(article) => Some(article.id),
+        Listed::Category(_) | Listed::Unreadable { .. } => None,
+    });
+    articles.collect()
+}
+
 /// What an answer is, when something went wrong.
 fn trouble(what: What, call: Call, method: &'static str) -> ServiceError {
     let lost = call.writes();
@@ -366,14 +379,21 @@ impl ServiceRead for Remote {
         _purpose: Purpose,
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         self.step(Call::ReadCategory, "GET", "", |shared, entered| {
-            shared.lock().kb.read_category(id, entered.stale)
+            let mut world = shared.lock();
+            let answer = world.kb.read_category(id, entered.stale);
+            if let Ok((_, entries)) = &answer {
+                world.saw(ids(entries));
+            }
+            answer
         })
         .await
     }
 
     async fn article(&self, id: ArticleId, _purpose: Purpose) -> Answer<RemoteArticle> {
         self.step(Call::Read, "GET", "", |shared, entered| {
-            shared.lock().kb.read(id, entered.stale)
+            let mut world = shared.lock();
+            world.saw([id]);
+            world.kb.read(id, entered.stale)
         })
         .await
     }
@@ -385,10 +405,16 @@ impl ServiceRead for Remote {
     ) -> Answer<ListEnd> {
         let (entries, end) = self
             .step(Call::List, "GET", "", |shared, entered| {
-                let world = shared.lock();
-                Ok(world
-                    .kb
-                    .list(request, entered.stale, entered.skip, entered.garble))
+                let mut world = shared.lock();
+                let (stale, skip) = (entered.stale, entered.skip);
+                let (entries, end) = world.kb.list(request, stale, skip, entered.garble);
+                let listed = if end == ListEnd::NotModified {
+                    world.kb.articles.keys().copied().collect()
+                } else {
+                    ids(&entries)
+                };
+                world.saw(listed);
+                Ok((entries, end))
             })
             .await?;
         entries.into_iter().for_each(sink);
@@ -400,23 +426,32 @@ impl ServiceWrite for Remote {
     async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
         self.step(Call::Create, "POST", &new.slug, |shared, _| {
             let mut world = shared.lock();
-            world.write("POST", |kb| kb.create(new, US))
+            world.write("POST", None, |kb| kb.create(new, US))
         })
         .await
     }
 
     async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
         let what = format!("{id} {patch:?}");
-        self.step(Call::Update, "PUT", &what, |shared, _| {
-            let mut world = shared.lock();
-            world.write(&what, |kb| kb.update(id, patch, US))
-        })
-        .await
+        let answer = self
+            .step(Call::Update, "PUT", &what, |shared, _| {
+                let mut world = shared.lock();
+                world.write(&what, Some(id), |kb| kb.update(id, patch, US))
+            })
+            .await;
+        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+            let mut world = self.shared.lock();
+            let request = world.requests();
+            world.ledger.unanswered.insert(id, request);
+        }
+        answer
     }
 
     async fn probe(&self, id: ArticleId, _purpose: Purpose) -> Answer<RemoteArticle> {
         self.step(Call::Probe, "PUT", "", |shared, _| {
-            shared.lock().kb.probe(id)
+            let mut world = shared.lock();
+            world.saw([id]);
+            world.kb.probe(id)
         })
         .await
     }
@@ -428,7 +463,7 @@ impl ServiceWrite for Remote {
             if world.kb.articles.contains_key(&id) {
                 world.judge_delete(id);
             }
-            world.write(&what, |kb| kb.delete(id, US))
+            world.write(&what, Some(id), |kb| kb.delete(id, US))
         })
         .await
     }
@@ -437,7 +472,7 @@ impl ServiceWrite for Remote {
         let what = format!("POST category {}", new.version.slug);
         self.step(Call::CreateCategory, "POST", &what, |shared, _| {
             let mut world = shared.lock();
-            world.write(&what, |kb| kb.create_category(new))
+            world.write(&what, None, |kb| kb.create_category(new))
         })
         .await
     }
@@ -450,7 +485,7 @@ impl ServiceWrite for Remote {
         let what = format!("PUT category {id} {patch:?}");
         self.step(Call::UpdateCategory, "PUT", &what, |shared, _| {
             let mut world = shared.lock();
-            world.write(&what, |kb| kb.update_category(id, patch))
+            world.write(&what, None, |kb| kb.update_category(id, patch))
         })
         .await
     }

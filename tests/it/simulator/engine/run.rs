@@ -15,11 +15,11 @@ use super::world::{Armed, Shared, Side, Violation, World};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
 use kbsync::engine::report::{Ending, Report, Status};
-use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::settings::{Look, Request, Settings};
 use kbsync::mirror::RealDisk;
-use kbsync::model::{ArticleId, Timestamp};
+use kbsync::model::{ArticleId, Place, Timestamp};
 use kbsync::reconcile::guard::MaxDeletes;
-use kbsync::reconcile::plan::HoldRule;
+use kbsync::reconcile::plan::{HoldRule, Kind};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
 use kbsync::state::{Binding, Store};
@@ -386,6 +386,7 @@ impl Run<'_> {
         let owed = world.ledger.owed.and(&known);
         world.ledger.owed = owed;
         world.ledger.seen = history;
+        world.ledger.forgetful = true;
         world.ledger.archived = Tokens::default();
     }
 
@@ -424,6 +425,7 @@ impl Run<'_> {
             | Command::Push {}
             | Command::One { .. }
             | Command::Folder { .. }
+            | Command::Glance { .. }
             | Command::AllowDeletes {} => {
                 self.cycle(&request, was_settled);
             }
@@ -457,6 +459,11 @@ impl Run<'_> {
             },
             Command::PreferRemote {} => Request {
                 prefer: Some(OnConflict::Remote),
+                ..both
+            },
+            Command::Glance { at } => Request {
+                scope: vec![format!("{}/{}", at.folder(), at.file())],
+                look: Look::Paths(BTreeSet::from([Place::new(at.folder(), at.file())])),
                 ..both
             },
             Command::AllowDeletes {} => Request {
@@ -709,6 +716,17 @@ impl Run<'_> {
             self.settled = report.outcome == Ending::Done;
         }
         world.judge_births();
+        for line in &report.actions {
+            if line.action == Kind::Conflict
+                && let Some(id) = line.id
+            {
+                world.judge_conflict(id, &line.path);
+            }
+        }
+        if whole && report.outcome == Ending::Done {
+            world.ledger.touched.clear();
+            world.ledger.edited.clear();
+        }
     }
 
     /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.

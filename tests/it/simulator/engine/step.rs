@@ -220,6 +220,8 @@ printed! {
         One { at: At },
         /// One folder.
         Folder { folder: u8 },
+        /// One file that was saved, as the daemon does it: nothing else is looked at.
+        Glance { at: At },
         /// `--prefer local`.
         PreferLocal {},
         /// `--prefer remote`.

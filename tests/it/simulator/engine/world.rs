@@ -4,7 +4,7 @@
 use super::kb::{By, Kb};
 use super::mirror::Mirror;
 use super::random::mix;
-use super::step::{Call, Setup, What};
+use super::step::{Call, Rewriting, Setup, What};
 use super::token::Tokens;
 use kbsync::drill::death;
 use kbsync::mirror::document::Document;
@@ -49,6 +49,20 @@ pub(crate) struct Ledger {
     pub(crate) archived: Tokens,
     /// Articles whose file a person took away.
     pub(crate) withdrawn: BTreeSet<ArticleId>,
+    /// Articles whose file the writer changed since both sides were equal.
+    pub(crate) touched: BTreeSet<ArticleId>,
+    /// Articles that a colleague changed since both sides were equal, and when.
+    pub(crate) edited: BTreeMap<ArticleId, i64>,
+    /// Articles that a colleague deleted in this cycle.
+    pub(crate) lately_gone: BTreeSet<ArticleId>,
+    /// When kbsync last saw an article, and at which of its requests.
+    pub(crate) read: BTreeMap<ArticleId, (i64, u64)>,
+    /// Writes that got no answer in this cycle, by kbsync's requests.
+    pub(crate) unanswered: BTreeMap<ArticleId, u64>,
+    /// Whether the state was lost or set back: then old edits look like new ones.
+    pub(crate) forgetful: bool,
+    /// Whether a part of the looking failed in this cycle.
+    pub(crate) doubt: bool,
     /// What was taken away when the cycle began, for the guard against mass deletion.
     pub(crate) pending: BTreeSet<ArticleId>,
     /// What a person released.
@@ -67,6 +81,14 @@ pub(crate) struct Ledger {
     pub(crate) dry: bool,
     /// What did not hold.
     pub(crate) violation: Option<Violation>,
+}
+
+/// The files of one id.
+#[derive(Clone, Copy, Default, Debug)]
+struct Known {
+    digest: u64,
+    files: usize,
+    tokens: Tokens,
 }
 
 /// A thing that goes wrong at a call.
@@ -166,14 +188,23 @@ impl World {
         }
     }
 
-    /// Ids of the files that lie where articles lie.
-    pub(crate) fn ids_in_mirror(&self) -> BTreeSet<ArticleId> {
-        let mut ids = BTreeSet::new();
+    /// The files that lie where articles lie, by their ids.
+    fn ids_in_mirror(&self) -> BTreeMap<ArticleId, Known> {
+        let mut ids: BTreeMap<ArticleId, Known> = BTreeMap::new();
         self.mirror.each(&mut |folder, name, bytes, _| {
             if is_article(folder, name)
                 && let Some(id) = id_of(bytes)
             {
-                ids.insert(id);
+                let mut digest = 0;
+                for part in [folder.as_bytes(), name.as_bytes(), bytes] {
+                    for byte in part {
+                        digest = mix(digest ^ u64::from(*byte));
+                    }
+                }
+                let known = ids.entry(id).or_default();
+                known.digest ^= digest;
+                known.files += 1;
+                known.tokens.read(bytes);
             }
         });
         ids
@@ -199,14 +230,37 @@ impl World {
         ledger.owed.remove(&excused);
         if let Some(ids) = ids {
             let now = self.ids_in_mirror();
-            self.ledger.withdrawn.extend(ids.difference(&now));
-            self.ledger.withdrawn.retain(|id| !now.contains(id));
+            let ledger = &mut self.ledger;
+            ledger.withdrawn.retain(|id| !now.contains_key(id));
+            for (id, was) in &ids {
+                let is = now.get(id).copied().unwrap_or_default();
+                if is.files == 0 {
+                    ledger.withdrawn.insert(*id);
+                }
+                if is.digest != was.digest {
+                    ledger.touched.insert(*id);
+                    // What went out of an article's file went on purpose, wherever else it is.
+                    ledger.removed.add(&was.tokens.without(&is.tokens));
+                }
+                if is.files > 1 {
+                    ledger.removed.add(&was.tokens);
+                    ledger.removed.add(&is.tokens);
+                }
+            }
+            let new = now.keys().filter(|id| !ids.contains_key(id));
+            ledger.touched.extend(new);
         }
         done
     }
 
     /// kbsync changed a side: what vanished needs a cause.
-    pub(crate) fn effect(&mut self, side: Side, before: &Tokens, what: &str) {
+    pub(crate) fn effect(
+        &mut self,
+        side: Side,
+        before: &Tokens,
+        what: &str,
+        article: Option<ArticleId>,
+    ) {
         self.ledger.effects += 1;
         if self.ledger.dry {
             self.violated("I14", format!("a dry run did something: {what}"));
@@ -220,17 +274,75 @@ impl World {
             let unseen = vanished.and(&ledger.fresh);
             ledger.owed.remove(&unseen);
             vanished.remove(&ledger.fresh);
+            if let Some(id) = article.filter(|_| !unseen.is_empty()) {
+                self.judge_unseen(id, &unseen, what);
+            }
         }
-        if ledger.loose {
+        if self.ledger.loose {
             return;
         }
         // A key of the writer's own goes with its file.
-        vanished.remove(&ledger.aside);
+        vanished.remove(&self.ledger.aside);
         if !vanished.is_empty() {
             let words = vanished.all();
             self.violated(
                 "I4",
                 format!("words {words:?} vanished from the {side:?} without a cause: {what}"),
+            );
+        }
+    }
+
+    /// A colleague's words of this very cycle are written over: only those that kbsync could not know.
+    fn judge_unseen(&mut self, id: ArticleId, words: &Tokens, what: &str) {
+        let edited = self.ledger.edited.get(&id).copied().unwrap_or_default();
+        let (read, request) = self.ledger.read.get(&id).copied().unwrap_or_default();
+        let requests = self.requests() - request;
+        let old = if self.setup.no_window {
+            requests > 1
+        } else {
+            self.now - read > 15_100_000_000
+        };
+        // After a lost answer one looks again.
+        let blind = self.ledger.unanswered.get(&id) > Some(&request);
+        if old || blind || read > edited {
+            let words = words.all();
+            self.violated(
+                "I4",
+                format!("a colleague's words {words:?} are written over unseen: {what}"),
+            );
+        }
+    }
+
+    /// Requests made so far.
+    pub(crate) fn requests(&self) -> u64 {
+        let usage = &self.kb.usage;
+        usage.get + usage.post + usage.put + usage.delete
+    }
+
+    /// kbsync saw articles.
+    pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = ArticleId>) {
+        let at = (self.now, self.requests());
+        for id in ids {
+            self.ledger.read.insert(id, at);
+        }
+    }
+
+    /// A new file needs an article (I4).
+    pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
+        if !is_article(folder, name) || self.mirror.bytes(folder, name).is_some() {
+            return;
+        }
+        let id = self
+            .mirror
+            .bytes(folder, temporary)
+            .and_then(|bytes| id_of(&bytes));
+        let gone = |id: &ArticleId| {
+            !self.kb.articles.contains_key(id) && !self.ledger.lately_gone.contains(id)
+        };
+        if let Some(id) = id.filter(gone) {
+            self.violated(
+                "I4",
+                format!("{folder}/{name} is made for article {id}, which is not there"),
             );
         }
     }
@@ -273,8 +385,14 @@ impl World {
         if self.full && matches!(call, Call::Stage | Call::MakeFolder) {
             entered.what = Some(What::Full {});
         }
-        if entered.what.is_some() {
+        if let Some(what) = entered.what {
             self.troubled = true;
+            let unanswered = matches!(
+                what,
+                What::LostBefore {} | What::LostAfter {} | What::TooMany {} | What::Unauthorized {}
+            );
+            let looking = matches!(call, Call::List | Call::Read | Call::Probe);
+            self.ledger.doubt |= (looking && unanswered) || call == Call::Listing;
         }
         entered
     }
@@ -336,6 +454,10 @@ impl World {
         self.full = false;
         let ledger = &mut self.ledger;
         ledger.fresh = Tokens::default();
+        ledger.lately_gone.clear();
+        ledger.read.clear();
+        ledger.unanswered.clear();
+        ledger.doubt = false;
         ledger.effects = 0;
         ledger.deleted = 0;
         ledger.pending = ledger
@@ -352,6 +474,12 @@ impl World {
             self.violated(
                 "I5",
                 format!("article {id} is deleted, and nobody took its file away"),
+            );
+        }
+        if self.ledger.doubt {
+            self.violated(
+                "I5",
+                format!("article {id} is deleted in a cycle in which the looking failed"),
             );
         }
         let ledger = &mut self.ledger;
@@ -386,11 +514,37 @@ impl World {
     }
 
     /// The service is written by kbsync.
-    pub(crate) fn write<T>(&mut self, what: &str, work: impl FnOnce(&mut Kb) -> T) -> T {
+    pub(crate) fn write<T>(
+        &mut self,
+        what: &str,
+        article: Option<ArticleId>,
+        work: impl FnOnce(&mut Kb) -> T,
+    ) -> T {
         let before = self.kb.tokens();
         let done = work(&mut self.kb);
-        self.effect(Side::Service, &before, what);
+        self.effect(Side::Service, &before, what, article);
         done
+    }
+
+    /// A conflict needs two writers (failures row 67).
+    pub(crate) fn judge_conflict(&mut self, id: ArticleId, path: &str) {
+        let (folder, name) = path.split_once('/').unwrap_or_default();
+        let bytes = self.mirror.bytes(folder, name);
+        let named = bytes.is_some_and(|bytes| id_of(&bytes) == Some(id));
+        let ledger = &self.ledger;
+        if !named || ledger.forgetful || self.setup.rewriting != Rewriting::Nothing {
+            return;
+        }
+        let (here, there) = (
+            ledger.touched.contains(&id),
+            ledger.edited.contains_key(&id) || !self.kb.articles.contains_key(&id),
+        );
+        if !here || !there {
+            self.violated(
+                "I7",
+                format!("{path} is in conflict (changed here: {here}, on the service: {there})"),
+            );
+        }
     }
 
     /// Who created twins (I8)?
