@@ -3,17 +3,19 @@
 //! The service is the sandbox on this machine, over a real socket, so that its own work is in the figures.
 
 use kbsync::engine::report::Report;
-use kbsync::engine::settings::{Request, Settings};
+use kbsync::engine::settings::{Look, Request, Settings};
 use kbsync::engine::{Clock as _, Engine, SystemClock};
 use kbsync::mirror::{RealDisk, lock};
-use kbsync::model::WorkspaceId;
+use kbsync::model::{Place, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Options, Running, Sandbox};
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Options, Running, Sandbox};
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
 use kbsync::state::{Binding, Store};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// How often each step is repeated; the median is told.
@@ -92,19 +94,7 @@ async fn main() -> anyhow::Result<()> {
         }
     }
 
-    let place = std::fs::read_dir(mirror.path())?
-        .filter_map(Result::ok)
-        .find(|entry| entry.path().join("_category.yaml").exists())
-        .and_then(|entry| {
-            let mut files = std::fs::read_dir(entry.path()).ok()?.filter_map(Result::ok);
-            files.find(|file| {
-                file.path()
-                    .extension()
-                    .is_some_and(|ending| ending == "html")
-            })
-        })
-        .ok_or_else(|| anyhow::anyhow!("no article to edit"))?
-        .path();
+    let place = some_article(mirror.path())?;
     let mut times = Vec::new();
     let mut last = None;
     for round in 0..ROUNDS {
@@ -121,7 +111,73 @@ async fn main() -> anyhow::Result<()> {
     if let Some(report) = last {
         tell("one edit", median(times), &report);
     }
+    saved(
+        &running,
+        engine(&running, workspace, mirror.path())?,
+        &place,
+    )
+    .await
+}
+
+/// What the daemon does once a saved file was quiet: until the PUT arrives, and until the books are closed.
+async fn saved(
+    running: &Running,
+    mut kept: Engine<Client, RealDisk>,
+    path: &Path,
+) -> anyhow::Result<()> {
+    let arrived = Arc::new(Mutex::new(None));
+    let note = arrived.clone();
+    let hook = Hook::new(move |_: &Sandbox| {
+        if let Ok(mut arrived) = note.lock() {
+            *arrived = Some(Instant::now());
+        }
+    });
+    let put = Matcher::new("PUT", "/api/article/");
+    running
+        .sandbox
+        .inject(Fault::always(put, FaultKind::Hook(hook)));
+    let name = |path: Option<&Path>| {
+        let name = path.and_then(Path::file_name).unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    };
+    let place = Place::new(name(path.parent()), name(Some(path)));
+    let request = Request {
+        scope: vec![place.to_string()],
+        look: Look::Paths(BTreeSet::from([place.clone()])),
+        ..Request::new(Direction::Both)
+    };
+    let (mut until_sent, mut until_done, mut last) = (Vec::new(), Vec::new(), None);
+    for round in 0..ROUNDS * 3 {
+        let text = std::fs::read_to_string(path)?;
+        std::fs::write(path, format!("{text}<p>Saved {round}.</p>\n"))?;
+        let started = Instant::now();
+        anyhow::ensure!(!kept.is_known(&place.folder, &place.file), "nothing new");
+        last = Some(kept.cycle(&request).await?);
+        until_done.push(started.elapsed());
+        let sent = arrived.lock().ok().and_then(|mut arrived| arrived.take());
+        until_sent.extend(sent.map(|at| at.duration_since(started)));
+    }
+    if let Some(report) = last {
+        tell("one saved file, sent", median(until_sent), &report);
+        tell("one saved file, done", median(until_done), &report);
+    }
     Ok(())
+}
+
+fn some_article(mirror: &Path) -> anyhow::Result<PathBuf> {
+    Ok(std::fs::read_dir(mirror)?
+        .filter_map(Result::ok)
+        .find(|entry| entry.path().join("_category.yaml").exists())
+        .and_then(|entry| {
+            let mut files = std::fs::read_dir(entry.path()).ok()?.filter_map(Result::ok);
+            files.find(|file| {
+                file.path()
+                    .extension()
+                    .is_some_and(|ending| ending == "html")
+            })
+        })
+        .ok_or_else(|| anyhow::anyhow!("no article to edit"))?
+        .path())
 }
 
 fn median(mut times: Vec<Duration>) -> Duration {

@@ -8,7 +8,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    print::{DIM, ERROR, GOOD, HELP, escape_line},
+    print::{DIM, ERROR, GOOD, HELP, Output, escape_line},
     scope::{self, Part},
     session::Session,
 };
@@ -24,7 +24,7 @@ use crate::{
 use anstyle::Style;
 use serde::Serialize;
 use similar::{ChangeTag, TextDiff};
-use std::{fmt::Write as _, path::PathBuf};
+use std::{fmt::Write as _, io, path::PathBuf};
 
 /// Shows changes line by line.
 #[derive(clap::Args, Debug)]
@@ -105,7 +105,7 @@ fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
         let files = found.pairs.iter().map(|pair| FileDiff {
             path: pair.new_path.as_deref(),
             old_path: pair.old_path.as_deref(),
-            diff: unified(pair, Look::Pipe),
+            diff: as_patch(pair),
         });
         return Ok(out.json(&Report {
             version: 1,
@@ -113,23 +113,28 @@ fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
             notes: &found.notes,
         })?);
     }
-    let look = if out.is_for_person() {
-        Look::Person
-    } else {
-        Look::Pipe
-    };
     for pair in &found.pairs {
-        let text = unified(pair, look);
-        match look {
-            Look::Person => out.line(text.strip_suffix('\n').unwrap_or(&text))?,
-            // Not through what takes colours away: the text may have such bytes itself.
-            Look::Pipe => out.bytes(text.as_bytes())?,
-        }
+        print_pair(out, pair)?;
     }
     for note in &found.notes {
         out.note(escape_line(note));
     }
     Ok(())
+}
+
+/// Prints one difference, for whoever reads stdout.
+pub(super) fn print_pair(out: Output, pair: &Pair) -> io::Result<()> {
+    if !out.is_for_person() {
+        // Not through what takes colours away: the text may have such bytes itself.
+        return out.bytes(as_patch(pair).as_bytes());
+    }
+    let text = unified(pair, Look::Person);
+    out.line(text.strip_suffix('\n').unwrap_or(&text))
+}
+
+/// One difference, as `patch` reads it.
+pub(super) fn as_patch(pair: &Pair) -> String {
+    unified(pair, Look::Pipe)
 }
 
 /// Who reads it.

@@ -20,16 +20,20 @@ mod diff;
 mod doctor;
 mod handed;
 mod init;
+mod log;
 mod logging;
 mod man;
 mod new;
+mod past;
 mod paths;
 mod report;
 mod resolve;
+mod restore;
 mod run;
 mod sandbox;
 mod scope;
 mod session;
+mod show;
 mod stats;
 mod status;
 mod workspaces;
@@ -132,6 +136,12 @@ enum Command {
     Resolve(resolve::Args),
     /// Release held deletions, after showing them
     Approve(approve::Args),
+    /// List the versions of an article, or what happened lately
+    Log(log::Args),
+    /// Print one version of an article
+    Show(show::Args),
+    /// Bring a version back, also of a deleted article
+    Restore(restore::Args),
     /// Look for what is wrong in the files, without asking the service
     Check(check::Args),
     /// Write a file for a new article, and print its path
@@ -181,7 +191,8 @@ impl Cli {
             current,
             env: Box::new(env),
         };
-        self.command.run(&context).await
+        // Boxed: the future of the largest command would otherwise be that of the caller.
+        Box::pin(self.command.run(&context)).await
     }
 }
 
@@ -198,6 +209,9 @@ impl Command {
             Self::Diff(args) => diff::run(&args, context).await,
             Self::Resolve(args) => resolve::run(&args, context).await,
             Self::Approve(args) => approve::run(&args, context).await,
+            Self::Log(args) => log::run(&args, context),
+            Self::Show(args) => show::run(&args, context),
+            Self::Restore(args) => restore::run(&args, context).await,
             Self::Check(args) => check::run(&args, context),
             Self::New(args) => new::run(&args, context),
             Self::Doctor(args) => doctor::run(&args, context).await,

@@ -68,6 +68,14 @@ pub struct Config {
     pub options: Options,
 }
 
+/// Reads the text of a settings file and forgets it again, for the fuzzer: the line of what is wrong, and what.
+#[cfg(feature = "drill")]
+pub fn try_text(text: &str) -> Result<(), (usize, String)> {
+    let read = file::read(text, std::path::Path::new("/mirror"), false);
+    read.map(|_| ())
+        .map_err(|fault| (fault.line, fault.wrong.message))
+}
+
 impl Config {
     /// The folders to be kept equal, one per workspace: the workspace, its root and its private folder.
     pub fn roots(&self) -> Vec<Root> {

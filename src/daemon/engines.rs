@@ -11,10 +11,11 @@ use super::{
 use crate::{
     engine::{
         self, Engine,
-        report::{Ending, Report, Status},
+        report::{Ending, Line, Report, Status},
         settings::Request,
     },
     mirror::disk::Disk,
+    model::Place,
     reconcile::{
         plan::{Kind, Problem},
         snapshot::Direction,
@@ -96,7 +97,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let mut wall = None;
         let _before = self.gate.take_wall();
         for seat in &mut self.seats {
-            let Some(request) = request_for(job, &seat.prefix) else {
+            let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
             };
             if let Look::Wish(wish) = &job.look
@@ -104,6 +105,13 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
             {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
+            }
+            match seat.restore(job, &mut request) {
+                Ok(line) => report.actions.extend(line),
+                Err(error) => {
+                    note_failure(&mut report, &seat.prefix, &error);
+                    continue;
+                }
             }
             match seat.engine.cycle(&request).await {
                 Ok(found) => {
@@ -216,6 +224,20 @@ impl<S: Service, D: Disk> Seat<S, D> {
         Ok(())
     }
 
+    /// Brings a version back, and has the cycle look at its file.
+    fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
+        let wish = match &job.look {
+            Look::Wish(wish) if !wish.dry_run => wish.restore.as_ref(),
+            Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => None,
+        };
+        let Some(wish) = wish else {
+            return Ok(None);
+        };
+        let (prepared, line) = self.engine.restore(wish)??;
+        request.scope = vec![prepared.place.to_string()];
+        Ok(Some(line))
+    }
+
     /// A release that was not used up by its cycle is void.
     fn take_back(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
         if wish.approve.is_empty() || wish.dry_run {
@@ -251,6 +273,9 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
         Look::Mirror => Request::new(Direction::Both),
         Look::Paths(taken) => Request {
             scope: scope(taken.paths().iter(), prefix)?,
+            look: files(taken, prefix).map_or(engine::settings::Look::Whole, |places| {
+                engine::settings::Look::Paths(places)
+            }),
             ..Request::new(Direction::Both)
         },
         Look::Wish(wish) => return wished(wish, prefix),
@@ -258,20 +283,17 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     Some(guarded(job, request, prefix))
 }
 
-/// What is in motion must not be pushed, and what git removed is held.
+/// What is in motion is left alone, and what git removed is held. A cycle that is limited to paths that came
+/// to rest needs the others to know what was moved.
 fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
-    let unsettled: BTreeSet<&str> = job
-        .unsettled
-        .iter()
-        .filter_map(|path| path.strip_prefix(prefix))
-        .collect();
-    let direction = if !unsettled.is_empty() && job.look == Look::Whole {
-        Direction::Pull
-    } else {
-        request.direction
+    let limited = match job.look {
+        Look::Whole | Look::Mirror => false,
+        Look::Paths(_) | Look::Wish(_) => true,
     };
+    let below = |path: &String| path.strip_prefix(prefix).map(str::to_owned);
+    let unsettled = job.unsettled.iter().filter_map(below);
     Request {
-        direction,
+        unsettled: unsettled.filter(|_| !limited).collect(),
         git_hold: job.git_hold.clone(),
         ..request
     }
@@ -309,6 +331,20 @@ fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Ve
         })
         .collect();
     (!found.is_empty()).then_some(found)
+}
+
+/// The files that changed in a workspace's folder; `None`: something else did, too.
+fn files(taken: &Taken, prefix: &str) -> Option<BTreeSet<Place>> {
+    let gone = taken.removed.keys().any(|path| path.starts_with(prefix));
+    let changed = taken.changed.iter();
+    let places: Option<BTreeSet<Place>> = changed
+        .filter_map(|path| path.strip_prefix(prefix))
+        .map(|path| {
+            let (folder, file) = path.split_once('/')?;
+            Some(Place::new(folder, file))
+        })
+        .collect();
+    places.filter(|_| !gone)
 }
 
 fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {

@@ -1,7 +1,7 @@
 //! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
 
 use super::{git::Head, quiet::Taken, reach::Wall, settings::Settings};
-use crate::engine::report::Report;
+use crate::engine::{report::Report, restore};
 use crate::model::{ArticleId, Digest, Side};
 use crate::reconcile::snapshot::{Direction, Keep, OnConflict};
 use std::{
@@ -72,7 +72,8 @@ pub struct Job {
     pub head: Option<Head>,
 }
 
-/// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push` and `resolve`.
+/// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push`, `resolve`
+/// and `restore`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CycleWish {
@@ -96,6 +97,9 @@ pub struct CycleWish {
     /// What a person released, to be remembered before the cycle.
     #[serde(default)]
     pub approve: Vec<Release>,
+    /// A version to be brought back before the cycle, in the workspace that the scope names.
+    #[serde(default)]
+    pub restore: Option<restore::Wish>,
 }
 
 /// A held action that a person released.
@@ -153,6 +157,7 @@ impl CycleWish {
             prefer: None,
             resolve: BTreeMap::new(),
             approve: Vec::new(),
+            restore: None,
         }
     }
 

@@ -16,6 +16,7 @@ pub(crate) fn pass(_name: &'static str) {}
 /// Passes the point of that name: a kill may fall here.
 #[cfg(feature = "drill")]
 pub(crate) fn pass(name: &'static str) {
+    super::death::pass();
     switched::pass(name);
 }
 

@@ -3,5 +3,6 @@
 //! Everything here is empty code unless the package is built with its feature `drill`, which only its own
 //! tests and examples switch on. Nothing here decides anything by itself: it is asked from outside.
 
+pub mod death;
 pub mod defect;
 pub mod failpoint;

@@ -11,8 +11,10 @@ mod known;
 mod leftovers;
 mod observe;
 pub mod open;
+pub mod past;
 mod recover;
 pub mod report;
+pub mod restore;
 pub mod settings;
 mod spool;
 pub mod status;
@@ -27,7 +29,7 @@ use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, store::Store};
 use report::{BudgetLeft, Ending, Report, Requests};
-use settings::{Request, Settings};
+use settings::{Look, Request, Settings};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -265,15 +267,32 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
-        let whole = settled && stop.is_none();
+        let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
         Ok(stop.or(sight.stop))
     }
 
-    /// Observes both sides and makes the plan.
+    /// Observes both sides and makes the plan: from the files concerned, where that is enough.
     async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Sight)> {
         self.figures.clear();
-        let mut sight = self.observe(request).await?;
+        if let Look::Paths(places) = &request.look
+            && let Some(sight) = self.observe_paths(places, request).await?
+        {
+            let (plan, sight) = self.plan_for(sight, request)?;
+            if observe::paths::is_enough(&plan) {
+                return Ok((plan, sight));
+            }
+        }
+        let sight = self.observe(request).await?;
+        self.plan_for(sight, request)
+    }
+
+    /// Makes the plan for what was seen.
+    fn plan_for(
+        &mut self,
+        mut sight: observe::Sight,
+        request: &Request,
+    ) -> anyhow::Result<(Plan, observe::Sight)> {
         let bodies = self.bodies(&sight, request)?;
         let policy = self.policy(request);
         let world = World {

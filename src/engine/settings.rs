@@ -1,6 +1,6 @@
 //! What a cycle has to know of the settings, for one workspace.
 
-use crate::model::{CategoryId, WorkspaceId};
+use crate::model::{CategoryId, Place, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::snapshot::{Keep, OnConflict};
 use crate::service::Purpose;
@@ -57,6 +57,17 @@ impl Settings {
     }
 }
 
+/// How far a cycle looks.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub enum Look {
+    /// At the whole mirror and the whole workspace: lists once.
+    #[default]
+    Whole,
+    /// At these files and their articles only, if that is enough to decide on them; else at everything. What
+    /// is planned is limited by the request's scope either way.
+    Paths(BTreeSet<Place>),
+}
+
 /// What one command or trigger asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {
@@ -64,6 +75,10 @@ pub struct Request {
     pub direction: Direction,
     /// Paths to look at; empty: all.
     pub scope: Vec<String>,
+    /// How far to look where that is enough.
+    pub look: Look,
+    /// Paths in motion, of files and of folders: they are left alone in a cycle that looks at everything.
+    pub unsettled: BTreeSet<String>,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -84,6 +99,8 @@ impl Request {
         Self {
             direction,
             scope: Vec::new(),
+            look: Look::Whole,
+            unsettled: BTreeSet::new(),
             dry_run: false,
             allow_deletes: false,
             prefer: None,

@@ -9,6 +9,8 @@ pub mod budget;
 pub mod client;
 mod endpoints;
 pub mod error;
+#[cfg(feature = "drill")]
+pub mod fuzzed;
 mod harvest;
 mod listing;
 mod loose;

@@ -21,7 +21,7 @@ pub use store::{Store, Writing};
 
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side,
-    TextDigest, Timestamp, Version, WorkspaceId,
+    TextDigest, Timestamp, Version, WorkspaceId, path::CATEGORY_FILE,
 };
 use serde::{Deserialize, Serialize};
 
@@ -44,6 +44,18 @@ pub enum Subject {
     Article(ArticleId),
     /// A file that was never created on the service.
     File(Place),
+}
+
+impl Subject {
+    /// A category's words: its `_category.yaml`, whatever its folder is called.
+    pub fn category(id: CategoryId) -> Self {
+        Self::File(Place::new(id.to_string(), CATEGORY_FILE))
+    }
+
+    /// Tells whether it is a category.
+    pub fn is_category(&self) -> bool {
+        matches!(self, Self::File(place) if place.file == CATEGORY_FILE)
+    }
 }
 
 /// A version to be kept in the history.

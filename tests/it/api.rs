@@ -591,9 +591,8 @@ async fn s4_10_only_what_changed_of_a_category_is_sent() {
 
 #[tokio::test]
 async fn s5_3_a_token_that_may_only_read_pulls_and_pushes_nothing() {
-    let options = Options::unlimited();
-    let token = options.token.clone();
-    let world = World::with(options).await;
+    let world = World::new().await;
+    let token = world.running.token();
     let a = world.category("a");
     let one = world.article(a, "one", "<p>1</p>");
     let two = world.article(a, "two", "<p>2</p>");

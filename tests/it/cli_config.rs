@@ -30,7 +30,8 @@ fn bad_settings_name_file_line_and_remedy_and_change_nothing() {
             "15s",
         ),
     ] {
-        let kb = Kb::with_settings(&settings(more));
+        let mut kb = Kb::with_settings(&settings(more));
+        kb.keeps_token_in("kbsync.yaml");
         let before = kb.files();
         let ran = kb.run(&["workspaces"]).exits(2);
         assert!(!ran.stderr.contains("CANARY"));

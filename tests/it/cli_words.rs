@@ -27,7 +27,14 @@ fn completions_and_manual_name_every_command() {
     }
     let manual = kb.run(&["man"]).exits(0).stdout;
     assert!(manual.contains(".TH kbsync 1"));
-    for command in ["init", "workspaces", "completions"] {
+    for command in [
+        "init",
+        "log",
+        "show",
+        "restore",
+        "workspaces",
+        "completions",
+    ] {
         assert!(manual.contains(command), "{command}");
         let page = kb.run(&["man", command]).exits(0).stdout;
         assert!(page.contains(&format!(".TH kbsync-{command} 1")), "{page}");

@@ -482,3 +482,25 @@ fn a_wrong_schedule_is_a_wrong_setting() {
     assert_eq!(daemon.ended().code(), Some(2));
     until("it says why", || daemon.log().contains("99 * * * *"));
 }
+
+#[test]
+fn a_version_is_brought_back_by_the_daemon() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    let daemon = Daemon::start(&kb, &[]);
+    kb.edit("start/one.html", "One.", "Two.");
+    until("the edit is sent", || service.text(one) == "<p>Two.</p>");
+    let ran = kb.run(&["restore", "start/one@1", "--json"]).exits(0);
+    let report = ran.json();
+    schema::check("report", &report);
+    assert_eq!(report["actions"][0]["action"], "restore");
+    assert_eq!(service.text(one), "<p>One.</p>");
+    assert!(kb.read("start/one.html").contains("<p>One.</p>"));
+    // What is in the way is told like without a daemon.
+    kb.run(&["restore", "start/one@99"])
+        .exits(2)
+        .complains("no version @99", "kbsync log");
+    daemon.stop();
+}

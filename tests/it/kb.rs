@@ -1,5 +1,6 @@
 //! Runs the real command in a folder and an environment of its own.
 
+use crate::canary;
 use assert_cmd::Command;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use std::path::{Path, PathBuf};
@@ -7,6 +8,8 @@ use uuid::Uuid;
 
 /// A temporary folder with a `home` for the user and a `mirror` for the work.
 pub(crate) struct Kb {
+    // Before the folder: what is dropped first can still look into it.
+    canary: canary::Watch,
     dir: tempfile::TempDir,
     variables: Vec<(String, String)>,
 }
@@ -28,6 +31,7 @@ impl Kb {
             std::fs::create_dir(dir.path().join(name)).expect("a folder");
         }
         Self {
+            canary: canary::Watch::over(dir.path()),
             dir,
             variables: Vec::new(),
         }
@@ -110,11 +114,19 @@ impl Kb {
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.command(arguments).output().expect("it runs");
+        canary::silent(&String::from_utf8_lossy(&output.stdout));
+        canary::silent(&String::from_utf8_lossy(&output.stderr));
         Ran {
             code: output.status.code().expect("an exit code"),
             stdout: String::from_utf8(output.stdout).expect("text"),
             stderr: String::from_utf8(output.stderr).expect("text"),
         }
+    }
+
+    /// Files of this name hold a token, as the test wants it.
+    pub(crate) fn keeps_token_in(&mut self, name: &'static str) -> &mut Self {
+        self.canary.except(name);
+        self
     }
 
     /// Every file below the temporary folder with its content.

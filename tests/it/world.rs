@@ -2,6 +2,7 @@
 //!
 //! The sandbox is the one that `kbsync sandbox` runs, over a real socket.
 
+use crate::canary;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::{Request, Settings};
 use kbsync::engine::{Clock, Engine};
@@ -44,6 +45,8 @@ impl Clock for Hand {
 }
 
 pub(crate) struct World {
+    // Before the folder: what is dropped first can still look into it.
+    _canary: canary::Watch,
     pub(crate) running: Running,
     pub(crate) workspace: Uuid,
     pub(crate) folder: TempDir,
@@ -57,13 +60,15 @@ impl World {
         Self::with(Options::unlimited()).await
     }
 
-    pub(crate) async fn with(options: Options) -> Self {
+    pub(crate) async fn with(mut options: Options) -> Self {
+        options.token = format!("{}-{}", canary::CANARY, options.token);
         let running = Sandbox::start(options).await.expect("a free port");
         let workspace = running.sandbox.add_workspace("Help");
         let folder = tempfile::tempdir().expect("a temporary folder");
         std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
         let settings = Settings::new(WorkspaceId::new(workspace));
         Self {
+            _canary: canary::Watch::over(folder.path()),
             running,
             workspace,
             folder,

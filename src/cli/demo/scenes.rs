@@ -1,4 +1,4 @@
-//! The play: eight scenes, each with its promise.
+//! The play: nine scenes, each with its promise.
 
 use super::stage::Stage;
 use crate::cli::{exit::ExitCode, failure::Failure};
@@ -33,6 +33,7 @@ pub(super) async fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     conflict(stage, &cast).await?;
     edit_against_removal(stage, &cast).await?;
     mass_deletion(stage, &cast).await?;
+    restore(stage, &cast).await?;
     quiet_end(stage).await
 }
 
@@ -237,6 +238,31 @@ async fn mass_deletion(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure
     stage.check(
         "your word released exactly these",
         code == ExitCode::Done && gone(stage) == FAQ.len() && stage.sandbox().articles().len() == 4,
+    )
+}
+
+async fn restore(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
+    stage.scene(
+        "You want something back",
+        "Every version that kbsync saw is in its history: even of an article that the service deleted for ever.",
+    )?;
+    stage.kbsync(&["log", INSTALL]).await?;
+    let code = stage.kbsync(&["restore", &format!("{INSTALL}@1")]).await?;
+    let first = |text: Option<String>| text.is_some_and(|text| text.contains("five minutes"));
+    stage.check(
+        "file and service have the first version again",
+        code == ExitCode::Done && first(stage.read(INSTALL)?) && first(stage.text(cast.install)),
+    )?;
+    let code = stage.kbsync(&["restore", FAQ[0]]).await?;
+    let file = stage.read(FAQ[0])?.unwrap_or_default();
+    let is_back = stage
+        .sandbox()
+        .articles()
+        .iter()
+        .any(|article| article.slug == "colours" && !cast.faq.contains(&article.id));
+    stage.check(
+        "a deleted article is back as a new one, and its file says which one it was",
+        code == ExitCode::Done && is_back && file.contains("# restored from "),
     )
 }
 

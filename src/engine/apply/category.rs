@@ -1,5 +1,6 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
+use super::category_past::words_of;
 use super::record::deed;
 use super::send::{is_down, pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
@@ -8,17 +9,17 @@ use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durabilit
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp, Version};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, NewCategory, Purpose, RemoteCategory, Service,
 };
-use crate::state::{Intent, IntentId, Seen, StateError, Subject};
+use crate::state::{Intent, IntentId, StateError};
 
 /// How often a POST without an answer is repeated.
 const TRIES: u32 = 4;
 /// `_category.yaml` is small.
-const MAX_YAML: usize = 1 << 20;
+pub(super) const MAX_YAML: usize = 1 << 20;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Creates a category for a folder, and writes its `_category.yaml`.
@@ -308,37 +309,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(existing)
     }
 
-    /// Before a `_category.yaml` is replaced, it is in the history: as a whole, comments included.
-    fn keep_yaml(
-        &mut self,
-        folder: &str,
-        id: CategoryId,
-        source: &str,
-        document: &CategoryDocument,
-    ) -> anyhow::Result<()> {
-        let place = Place::new(folder, CATEGORY_FILE);
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            let text = tx.put_body(source)?;
-            tx.record(&Seen {
-                subject: Subject::File(place.clone()),
-                side: Side::Local,
-                cause: "replaced".to_owned(),
-                version: Version {
-                    title: document.name().unwrap_or(folder).to_owned(),
-                    slug: document.slug().unwrap_or(folder).to_owned(),
-                    category: id,
-                    introtext: String::new(),
-                    keywords: String::new(),
-                    text,
-                },
-                file: Some(text),
-                place,
-            })
-        })?;
-        Ok(())
-    }
-
     /// Writes what is new into `_category.yaml`.
     fn write_yaml(
         &mut self,
@@ -378,12 +348,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         if let (Some(content), Some(document)) = (&existing, &document) {
             let before = std::str::from_utf8(&content.bytes)?;
-            self.keep_yaml(folder, id, before, document)?;
+            let words = words_of(document, folder);
+            self.keep_category(id, folder, (Side::Local, "replaced"), &words, before)?;
         }
         let expect = existing.map_or(Expect::Absent, |content| Expect::Stamp(content.stamp));
         let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
         let stamp = self.disk.publish(staged, CATEGORY_FILE, expect)?;
         self.disk.sync_folder(at)?;
+        self.keep_category(id, folder, (Side::Both, "written"), version, &source)?;
         Ok(stamp)
     }
 
@@ -396,6 +368,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_category_seen(settle, run).await {
             return Ok(done);
         }
+        self.keep_both_sides(settle)?;
         let now = self.clock.now();
         let intent = Intent::UpdateCategory {
             id: settle.id,
@@ -438,6 +411,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     ))
                 })?;
                 run.sight.base.categories.insert(settle.id, row);
+                self.keep_pushed(settle)?;
                 Ok(Done::Yes(
                     settle
                         .send

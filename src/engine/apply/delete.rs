@@ -7,9 +7,10 @@ use super::record::deed;
 use super::send::{is_down, pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
+use crate::engine::past::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
-use crate::model::{ArticleId, Place, Side, Stamp, Version};
+use crate::model::{ArticleId, Flags, Place, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Seen;
 use crate::service::{ErrorKind, Purpose, Service, ServiceError};
@@ -67,6 +68,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         let approved = run.request.allow_deletes || self.was_approved(action)?;
+        let hidden = hidden(run, id);
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -79,7 +81,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Side::Remote,
                 &place.to_string(),
                 Some(id),
-                "",
+                hidden,
             ))
         })?;
         self.clear_copy(id, run)?;
@@ -188,6 +190,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(not_written(&error));
         }
         let approved = run.request.allow_deletes || self.was_approved(action)?;
+        let hidden = hidden(run, id);
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -199,7 +202,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Side::Local,
                 &place.to_string(),
                 Some(id),
-                "",
+                hidden,
             ))
         })?;
         self.clear_copy(id, run)?;
@@ -213,11 +216,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .row(id)
             .map(|row| row.place.to_string())
             .unwrap_or_default();
+        let hidden = hidden(run, id);
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
             tx.remove_conflict(id)?;
-            tx.event(&deed("forget", Side::Both, &place, Some(id), ""))
+            tx.event(&deed("forget", Side::Both, &place, Some(id), hidden))
         })?;
         self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
@@ -233,6 +237,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .any(|approval| approval.set == mark))
     }
+}
+
+/// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
+fn hidden(run: &Run<'_>, id: ArticleId) -> String {
+    run.row(id).map_or_else(String::new, |row| {
+        let (there, here) = (row.remote_flags, row.file_flags);
+        noted(Flags {
+            enabled: there.enabled.or(here.enabled),
+            draft: there.draft.or(here.draft),
+        })
+    })
 }
 
 /// What a DELETE came to.

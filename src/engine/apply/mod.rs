@@ -4,6 +4,7 @@
 //! every effect an intent is written, so that a crash between any two lines is understood by the next run.
 
 mod category;
+mod category_past;
 mod conflict;
 mod create;
 mod delete;
@@ -13,7 +14,7 @@ mod record;
 mod send;
 
 pub(super) use create::same;
-pub(super) use files::{MAX_FILE, needs_whole, says, slug_key};
+pub(super) use files::{MAX_FILE, keep_whole, needs_whole, says, slug_key};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;
@@ -105,6 +106,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .filter(|action| ready(action) && action.sends())
             .count();
+        // Who looked at a few articles does not list them all because they took long.
+        let served = (!sight.listed).then_some(0);
         let mut run = Run {
             sight,
             request,
@@ -116,7 +119,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             latest: BTreeMap::new(),
             own: BTreeMap::new(),
             reseen: BTreeMap::new(),
-            served: None,
+            served,
             stop,
             wall: None,
             doubt: None,

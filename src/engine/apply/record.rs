@@ -12,12 +12,14 @@ use crate::mirror::document::Document;
 use crate::mirror::scan::settled;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{
-    CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+    ArticleId, CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp,
+    Version,
 };
 use crate::reconcile::plan::{Settle, SettleCategory};
 use crate::reconcile::snapshot::LocalFile;
 use crate::service::{Service, Validator};
-use crate::state::{Deed, Seen as SeenVersion, Subject, history};
+use crate::state::{Deed, FigureRow, Seen as SeenVersion, Subject, history};
+use std::collections::BTreeMap;
 
 /// What a PUT came to.
 pub(super) struct Sent {
@@ -122,6 +124,9 @@ pub(super) fn deed(
 /// Racy files that are read again at the end of one cycle; the others wait for the next.
 const READ_AGAIN: usize = 64;
 
+/// From so many figures on, reading all that are stored is quicker.
+const FEW_FIGURES: usize = 16;
+
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The stamp, if it may be trusted from now on (racy stamps may not).
     pub(super) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
@@ -219,10 +224,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let refreshed = self.refreshed(sight)?;
         let read: Vec<CategoryRow> = self.read_categories_again(sight, now)?;
         let figures = std::mem::take(&mut self.figures);
-        let known: std::collections::BTreeMap<_, _> = self.store.figures()?.into_iter().collect();
+        let known = self.known_figures(&figures)?;
         let clean = whole
             && sight.stop.is_none()
             && request.scope.is_empty()
+            && request.unsettled.is_empty()
             && report.problems.is_empty()
             && report
                 .actions
@@ -249,10 +255,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(validator) => tx.set_meta(VALIDATOR, validator)?,
                 // A quiet cycle that was answered with 304 leaves the validator as it is.
                 None if clean && !answered => {}
+                // Nothing was listed, and nothing was changed.
+                None if !sight.listed && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
             tx.set_meta(HELD, &held)?;
-            tx.set_meta(LAST_POLL, &now.0.to_string())
+            if sight.listed {
+                tx.set_meta(LAST_POLL, &now.0.to_string())?;
+            }
+            Ok(())
         })?;
         history::prune(
             &mut self.store,
@@ -261,6 +272,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
             now,
         )?;
         Ok(())
+    }
+
+    /// The figures that are stored of those that came along; few are looked up one by one.
+    fn known_figures(
+        &self,
+        figures: &BTreeMap<ArticleId, FigureRow>,
+    ) -> anyhow::Result<BTreeMap<ArticleId, FigureRow>> {
+        let mut known = BTreeMap::new();
+        if figures.len() > FEW_FIGURES {
+            known.extend(self.store.figures()?);
+            return Ok(known);
+        }
+        for &id in figures.keys() {
+            known.extend(self.store.figures_of(id)?.map(|row| (id, row)));
+        }
+        Ok(known)
     }
 
     /// Rows whose file was read and found to hold what the base says: its stamp is known again.

@@ -3,6 +3,7 @@
 //! A file that was not touched is what the base says; every other one is read once. What the scan cannot
 //! prove absent is present and unknown.
 
+use super::unsettled::Unsettled;
 use crate::engine::apply::needs_whole;
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
@@ -43,6 +44,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     disk: &D,
     store: &mut Store,
     base: &Base,
+    unsettled: &Unsettled,
     spool: &mut Spool,
 ) -> anyhow::Result<Scanned> {
     let rows: HashMap<&Place, &ArticleRow> = base
@@ -67,7 +69,14 @@ pub(in crate::engine) fn scan<D: Disk>(
         disk,
         &|place| rows.get(place).and_then(|row| row.stamp),
         &|folder| folders.get(folder).copied().flatten(),
-        &mut |file| reader.take(file),
+        &mut |file| {
+            if unsettled.covers(file.place()) {
+                let unknown = Unsettled::unknown(&file, &rows);
+                reader.out.snapshot.unknown.push(unknown);
+            } else {
+                reader.take(file);
+            }
+        },
     )
     .context("failed to look at the mirror")?;
     if let Some(error) = reader.broken {
@@ -75,9 +84,54 @@ pub(in crate::engine) fn scan<D: Disk>(
     }
     let mut out = reader.out;
     reader.spool.flush(reader.store)?;
-    out.strays(disk, base, &scan);
+    out.strays(disk, base, unsettled, &scan);
     out.finish(base, scan);
+    out.keep_in_motion(base, unsettled);
     Ok(out)
+}
+
+/// Looks at a few files only. `None`: that is not enough to know of them what a scan would.
+pub(in crate::engine) fn glance<D: Disk>(
+    disk: &D,
+    store: &mut Store,
+    base: &Base,
+    spool: &mut Spool,
+    places: &BTreeSet<Place>,
+) -> anyhow::Result<Option<Scanned>> {
+    let rows: HashMap<&Place, &ArticleRow> = base
+        .articles
+        .values()
+        .map(|row| (&row.place, row))
+        .collect();
+    let folders: HashMap<&str, Option<Stamp>> = base
+        .categories
+        .values()
+        .filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
+        .collect();
+    let known = |folder: &str| folders.get(folder).copied().flatten();
+    let glance =
+        scan::glance(disk, places, &known).context("failed to look at the changed files")?;
+    let Some(glance) = glance else {
+        return Ok(None);
+    };
+    let mut reader = Reader {
+        base,
+        rows: &rows,
+        store,
+        spool,
+        out: Scanned::default(),
+        broken: None,
+    };
+    glance.files.into_iter().for_each(|file| reader.take(file));
+    if let Some(error) = reader.broken {
+        return Err(error.into());
+    }
+    let mut out = reader.out;
+    reader.spool.flush(reader.store)?;
+    for category in glance.categories {
+        out.category(base, category, &BTreeSet::new());
+    }
+    Ok(Some(out))
 }
 
 struct Reader<'a> {
@@ -207,7 +261,11 @@ impl Reader<'_> {
             text: digest,
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
-        if edited && let Err(error) = self.keep(&place, document, &version, row.as_ref()) {
+        // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
+        let whole = needs_whole(document.source(), &version, &place);
+        if (edited || whole)
+            && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
+        {
             self.broken = Some(error);
         }
         if let Some(row) = row.filter(|_| edited) {
@@ -229,6 +287,7 @@ impl Reader<'_> {
         document: &Document,
         version: &Version,
         row: Option<&ArticleRow>,
+        whole: bool,
     ) -> Result<(), StateError> {
         let id = document.id().or_else(|| row.map(|row| row.id));
         let seen = SeenVersion {
@@ -239,8 +298,7 @@ impl Reader<'_> {
             version: version.clone(),
             file: None,
         };
-        let whole =
-            needs_whole(document.source(), version, place).then(|| document.source().to_owned());
+        let whole = whole.then(|| document.source().to_owned());
         let text = document.text().to_owned();
         self.spool
             .take(self.store, text, whole, Some(seen), row.is_some())
@@ -261,7 +319,7 @@ impl Scanned {
     }
 
     /// A file that was moved to where no article can be is not gone: its id counts wherever it is.
-    fn strays(&mut self, disk: &impl Disk, base: &Base, scan: &Scan) {
+    fn strays(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled, scan: &Scan) {
         let files = self.snapshot.files.iter();
         let named: BTreeSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
         let lying: BTreeMap<&Place, Option<ArticleId>> =
@@ -271,6 +329,7 @@ impl Scanned {
             .values()
             .filter(|row| {
                 !named.contains(&row.id)
+                    && !unsettled.covers(&row.place)
                     && match lying.get(&row.place) {
                         Some(id) => id.is_some(),
                         None => scan.proves_absent(&row.place),

@@ -233,7 +233,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    fn answered(
+    pub(super) fn answered(
         &mut self,
         article: RemoteArticle,
         visibility: Visibility,

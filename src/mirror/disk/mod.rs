@@ -125,6 +125,11 @@ pub struct Leftover {
 
 /// A folder of files, through open directories.
 pub trait Disk: Send + Sync {
+    /// How many folders may be looked into at the same time.
+    fn walkers(&self) -> usize {
+        std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))
+    }
+
     /// Lists a folder. A folder that changes all the while is an error, not a partial list.
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError>;
 

@@ -9,13 +9,16 @@ use crate::{
     },
     model::{Place, Stamp, path::CATEGORY_FILE},
 };
-use std::{collections::BTreeSet, sync::mpsc::SyncSender};
+use std::collections::BTreeSet;
 
 /// What is said of a name that is not UTF-8.
 pub(super) const ODD_NAME: &str = "the name is not UTF-8; rename it";
 
 /// How many files that were not opened are told at once: one by one, telling costs more than looking.
 const BATCH: usize = 256;
+
+/// Takes what a walk finds; `false`: nobody wants the rest.
+pub(super) type Tell<'a> = dyn FnMut(Message) -> bool + 'a;
 
 /// What a walking thread tells.
 pub(super) enum Message {
@@ -41,7 +44,7 @@ pub(super) struct Walk<'a, D> {
 }
 
 impl<D: Disk> Walk<'_, D> {
-    pub(super) fn folder(&self, folder: &str, send: &SyncSender<Message>) -> Found {
+    pub(super) fn folder(&self, folder: &str, send: &mut Tell<'_>) -> Found {
         let mut found = Found {
             folder: folder.to_owned(),
             listed: Ok((
@@ -76,9 +79,7 @@ impl<D: Disk> Walk<'_, D> {
                 let tell = !matches!(file, ScannedFile::Unchanged { .. });
                 batch.push(file);
                 if (tell || batch.len() >= BATCH)
-                    && send
-                        .send(Message::Files(std::mem::take(&mut batch)))
-                        .is_err()
+                    && !send(Message::Files(std::mem::take(&mut batch)))
                 {
                     break;
                 }
@@ -87,7 +88,7 @@ impl<D: Disk> Walk<'_, D> {
                 names.insert(entry.name);
             }
         }
-        if !batch.is_empty() && send.send(Message::Files(batch)).is_err() {
+        if !batch.is_empty() && !send(Message::Files(batch)) {
             // The receiver goes only when the sink has panicked; then nobody asks for the rest.
             return found;
         }
@@ -140,25 +141,29 @@ impl<D: Disk> Walk<'_, D> {
         if (self.known)(&place) == Some(stamp) {
             return ScannedFile::Unchanged { place, stamp };
         }
-        let content = match self
-            .disk
-            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
-        {
-            Ok(content) => content,
+        match self.read(place.clone()) {
+            Ok(file) => file,
             Err(error) => {
                 found.strays.push(place.clone());
                 found
                     .problems
                     .push((place.to_string(), format!("cannot {error}")));
-                return ScannedFile::Present {
+                ScannedFile::Present {
                     place,
                     why: format!("cannot {error}"),
-                };
+                }
             }
-        };
+        }
+    }
+
+    /// Reads an article's file.
+    pub(super) fn read(&self, place: Place) -> Result<ScannedFile, DiskError> {
+        let content = self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE)?;
         let stamp = content.stamp;
         let read = Document::parse(&content.bytes);
-        match read {
+        Ok(match read {
             Ok(document) if content.whole => ScannedFile::Ready {
                 place,
                 stamp,
@@ -175,10 +180,10 @@ impl<D: Disk> Walk<'_, D> {
                 problem,
             },
             Err(problem) => too_large(place, stamp, problem.id),
-        }
+        })
     }
 
-    fn category(&self, folder: &str, entry: &Entry) -> (Option<Stamp>, CategoryContent) {
+    pub(super) fn category(&self, folder: &str, entry: &Entry) -> (Option<Stamp>, CategoryContent) {
         if entry.kind == Kind::File && (self.known_category)(folder) == Some(entry.stamp) {
             return (Some(entry.stamp), CategoryContent::Unchanged);
         }

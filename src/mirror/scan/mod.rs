@@ -8,6 +8,7 @@
 //! Nothing is written here, and nothing is decided.
 
 mod folder;
+mod glance;
 mod strays;
 
 use super::{
@@ -27,6 +28,7 @@ use std::{
 };
 
 pub use crate::model::stamp::settled;
+pub use glance::{Glance, glance};
 pub use strays::{Strays, read_strays};
 
 /// How many files wait between the threads and the sink.
@@ -287,24 +289,43 @@ fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
     }
 }
 
+/// Walks folders one by one: starting a thread costs more than looking into one folder.
+fn walk_alone<D: Disk>(
+    walk: &folder::Walk<'_, D>,
+    folders: &[String],
+    sink: &mut dyn FnMut(ScannedFile),
+) -> Vec<folder::Found> {
+    folders
+        .iter()
+        .map(|folder| {
+            walk.folder(folder, &mut |message| {
+                if let folder::Message::Files(files) = message {
+                    files.into_iter().for_each(&mut *sink);
+                }
+                true
+            })
+        })
+        .collect()
+}
+
 /// Walks folders with several threads; the calling one runs the sink.
 fn walk_all<D: Disk>(
     walk: &folder::Walk<'_, D>,
     folders: &[String],
     sink: &mut dyn FnMut(ScannedFile),
 ) -> Result<Vec<folder::Found>, ScanError> {
+    let wanted = walk.disk.walkers().min(MAX_THREADS).min(folders.len());
+    if wanted <= 1 {
+        return Ok(walk_alone(walk, folders, sink));
+    }
     let next = AtomicUsize::new(0);
-    let wanted = thread::available_parallelism()
-        .map_or(2, usize::from)
-        .clamp(2, MAX_THREADS)
-        .min(folders.len());
     thread::scope(|scope| {
         let (send, receive) = sync_channel(IN_FLIGHT);
         for number in 0..wanted {
             let (send, next): (SyncSender<folder::Message>, _) = (send.clone(), &next);
             let work = move || {
                 while let Some(folder) = folders.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = walk.folder(folder, &send);
+                    let found = walk.folder(folder, &mut |message| send.send(message).is_ok());
                     // The receiver goes only when the sink has panicked.
                     if send.send(folder::Message::Done(Box::new(found))).is_err() {
                         return;

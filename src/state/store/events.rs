@@ -32,6 +32,22 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Reads the newest lines of the log about an article, newest first, wherever its file was.
+    pub fn events_of(&self, id: ArticleId, limit: usize) -> Outcome<Vec<Event>> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        self.read(|conn| {
+            collect(
+                conn.prepare_cached(
+                    "SELECT at, action, side, path, article, detail FROM events \
+                     WHERE article = ?1 ORDER BY id DESC LIMIT ?2",
+                )?
+                .query_map(params![id, limit], event)?,
+            )
+        })
+    }
+}
+
 impl Writing<'_> {
     /// Adds a line to the log, under this transaction's moment.
     pub fn event(&mut self, deed: &Deed) -> Outcome<()> {

@@ -5,7 +5,7 @@ use crate::{
     model::ArticleId,
     state::{FigureRow, Outcome},
 };
-use rusqlite::{OptionalExtension, params};
+use rusqlite::{OptionalExtension, Row, params};
 
 impl Store {
     /// Reads a single value.
@@ -24,21 +24,31 @@ impl Store {
                 conn.prepare_cached(
                     "SELECT article, views, happy, neutral, sad, full_url FROM figures",
                 )?
-                .query_map([], |row| {
-                    Ok((
-                        row.get(0)?,
-                        FigureRow {
-                            views: row.get(1)?,
-                            happy: row.get(2)?,
-                            neutral: row.get(3)?,
-                            sad: row.get(4)?,
-                            full_url: row.get(5)?,
-                        },
-                    ))
-                })?,
+                .query_map([], |row| Ok((row.get(0)?, figures(row)?)))?,
             )
         })
     }
+
+    /// Reads the figures of one article.
+    pub fn figures_of(&self, id: ArticleId) -> Outcome<Option<FigureRow>> {
+        self.read(|conn| {
+            conn.prepare_cached(
+                "SELECT article, views, happy, neutral, sad, full_url FROM figures WHERE article = ?1",
+            )?
+            .query_row([id], figures)
+            .optional()
+        })
+    }
+}
+
+fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
+    Ok(FigureRow {
+        views: row.get(1)?,
+        happy: row.get(2)?,
+        neutral: row.get(3)?,
+        sad: row.get(4)?,
+        full_url: row.get(5)?,
+    })
 }
 
 impl Writing<'_> {

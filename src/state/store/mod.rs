@@ -20,7 +20,7 @@ mod open;
 mod versions;
 
 use super::{ErrorKind, Outcome, StateError};
-use crate::drill::failpoint;
+use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -70,6 +70,12 @@ fn transact<T>(
     // A swallowed error may have taken the transaction back.
     writing.sql()?;
     failpoint::pass("state: before commit");
+    if death::came() {
+        return Err(StateError {
+            detail: "the process died before the commit".to_owned(),
+            ..StateError::new(ErrorKind::Io)
+        });
+    }
     tx.commit()?;
     failpoint::pass("state: after commit");
     Ok(value)

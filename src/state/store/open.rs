@@ -6,7 +6,7 @@ use crate::{
     model::{Timestamp, WorkspaceId},
     state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
 };
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, backup::Backup, params};
 use std::{
     fs,
     io::{self, Read as _},
@@ -64,6 +64,32 @@ impl Store {
         schema::migrate(&mut conn, schema::STEPS)?;
         bind(&conn, binding, Timestamp::default())?;
         Ok(Self { conn, path: None })
+    }
+
+    /// Copies everything into a store in memory, which then goes its own way.
+    pub fn copy(&self) -> Outcome<Self> {
+        let mut conn = Connection::open_in_memory()?;
+        Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
+        prepare(&conn)?;
+        Ok(Self { conn, path: None })
+    }
+
+    /// Forgets everything but whose state it is.
+    pub fn clear(&mut self) -> Outcome<()> {
+        let tx = self.conn.transaction()?;
+        let tables: Vec<String> = tx
+            .prepare_cached(
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'binding'",
+            )?
+            .query_map([], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        tx.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+        for table in tables {
+            tx.prepare_cached(&format!("DELETE FROM {table}"))?
+                .execute([])?;
+        }
+        tx.commit()?;
+        Ok(())
     }
 
     /// The service and workspace that this state belongs to.

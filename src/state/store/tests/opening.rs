@@ -1,9 +1,10 @@
 //! Opening, damage, other processes, full disks.
 
-use super::{NOW, article, binding, id, memory};
+use super::{NOW, article, binding, id, memory, seen};
 use crate::{
-    model::WorkspaceId,
-    state::{Binding, ErrorKind, Store, disk},
+    drill::death,
+    model::{Side, WorkspaceId},
+    state::{Binding, ErrorKind, Store, Subject, disk},
 };
 use rusqlite::Connection;
 use std::{
@@ -53,6 +54,61 @@ fn what_was_written_is_there_after_opening_again() {
     assert_eq!(store.articles().expect("rows"), [article(1), article(2)]);
     assert_eq!(store.binding().expect("bound"), binding());
     assert!(store.path().is_some_and(|path| path.ends_with("state.db")));
+}
+
+#[test]
+fn a_copy_goes_its_own_way() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    put(&mut store, 1..3);
+    let copy = store.copy().expect("copied");
+    put(&mut store, 3..4);
+    assert_eq!(copy.articles().expect("rows"), [article(1), article(2)]);
+    assert_eq!(copy.binding().expect("bound"), binding());
+    assert_eq!(copy.path(), None);
+    assert_eq!(store.articles().expect("rows").len(), 3);
+}
+
+#[test]
+fn a_store_that_was_cleared_is_as_good_as_new() {
+    let mut store = memory();
+    put(&mut store, 1..3);
+    store
+        .write(NOW, |tx| {
+            let subject = Subject::Article(id(1));
+            tx.put_body("<p>ours</p>")?;
+            tx.record(&seen(&subject, Side::Local, "<p>ours</p>"))?;
+            tx.set_meta("key", "value")
+        })
+        .expect("written");
+    store.clear().expect("cleared");
+    assert_eq!(store.articles().expect("rows"), []);
+    assert_eq!(store.meta("key").expect("read"), None);
+    let subject = Subject::Article(id(1));
+    assert_eq!(store.versions(&subject).expect("rows"), []);
+    assert_eq!(store.binding().expect("bound"), binding());
+    put(&mut store, 1..2);
+    assert_eq!(store.articles().expect("rows"), [article(1)]);
+}
+
+#[test]
+fn a_process_that_died_commits_nothing_more() {
+    let mut store = memory();
+    // A transaction passes two points: before its commit, and after.
+    death::set(Some(2));
+    put(&mut store, 1..2);
+    assert!(death::came());
+    store
+        .write(NOW, |tx| tx.put_article(&article(2)))
+        .expect_err("dead");
+    death::set(None);
+    assert_eq!(store.articles().expect("rows"), [article(1)]);
+    death::set(Some(1));
+    store
+        .write(NOW, |tx| tx.put_article(&article(2)))
+        .expect_err("dead");
+    death::set(None);
+    assert_eq!(store.articles().expect("rows"), [article(1)]);
 }
 
 #[test]

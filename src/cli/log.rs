@@ -1,0 +1,377 @@
+//! `kbsync log`: what happened lately, or the versions of one article.
+//!
+//! Only the state is read: no request, no lock. What is listed is the history as it is, newest first.
+
+use super::{
+    Outcome,
+    context::Context,
+    diff::{as_patch, print_pair},
+    exit::ExitCode,
+    failure::Failure,
+    past::Named,
+    past::{below_mirror, described, local_time, named, side, state},
+    print::{Column, DIM, HELP, escape, table},
+    scope::{self, Part},
+};
+use crate::{
+    config::{Config, Need},
+    engine::{compare::Pair, past::as_file},
+    model::{ArticleId, Field, Side, path::CATEGORY_FILE},
+    state::{Event, Kept},
+};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// How much of what happened is listed when nobody says.
+const LATELY: usize = 50;
+
+/// Shows versions and what happened.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// A file, or an article's id: lists its versions, also of one that was renamed or deleted. A
+    /// category's folder: what happened in it [default: what happened everywhere]
+    ///
+    /// Versions are numbered from @1, the oldest; a version keeps its number. `kbsync show PATH@N` prints
+    /// one, `kbsync restore PATH@N` brings one back.
+    #[arg(value_name = "PATH")]
+    path: Option<PathBuf>,
+    /// Show each version's difference to the one before it on its side
+    #[arg(short, long, requires = "path")]
+    patch: bool,
+    /// List at most so many [default: 50 of what happened, all versions of a file]
+    #[arg(short = 'n', long, value_name = "N")]
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Report {
+    version: u32,
+    path: Option<String>,
+    id: Option<ArticleId>,
+    versions: Vec<VersionLine>,
+    events: Vec<EventLine>,
+    others: Vec<ArticleId>,
+}
+
+#[derive(Serialize)]
+struct VersionLine {
+    number: u64,
+    at: String,
+    side: Side,
+    cause: String,
+    path: String,
+    changed: Vec<Field>,
+    title: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    diff: Option<String>,
+}
+
+#[derive(Serialize)]
+struct EventLine {
+    at: String,
+    action: String,
+    side: Side,
+    path: String,
+    id: Option<ArticleId>,
+    detail: String,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let folder = match &args.path {
+        None => Some(Vec::new()),
+        Some(path) => folders(context, &config, path)?,
+    };
+    match (folder, &args.path) {
+        (None, Some(path)) => versions(args, context, &named(context, &config, path)?)?,
+        (Some(_), _) if args.patch => {
+            return Err(Failure::usage(
+                "-p shows one article's versions, and this is a folder",
+                "name a file in it",
+            ));
+        }
+        (Some(folders), _) => lately(args, context, &config, &folders)?,
+        (None, None) => {}
+    }
+    Ok(ExitCode::Done)
+}
+
+/// The workspaces and folders that a path names, if it names folders: the mirror's, a workspace's or a
+/// category's.
+fn folders(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<Option<Vec<(Part, String)>>, Failure> {
+    if path.to_string_lossy().parse::<ArticleId>().is_ok() {
+        return Ok(None);
+    }
+    let below = super::paths::in_mirror(&config.mirror, &context.current, path)?;
+    if below.is_empty() {
+        return Ok(Some(Vec::new()));
+    }
+    let (part, rest) = scope::part(context, config, path)?;
+    if rest.contains('/') {
+        return Ok(None);
+    }
+    if rest.is_empty() || is_folder(config, &part, &rest)? {
+        return Ok(Some(vec![(part, rest)]));
+    }
+    Err(Failure::usage(
+        format!("the history knows nothing of {}", path.display()),
+        "name a category's folder, a file in one, or an article's id",
+    ))
+}
+
+/// Tells whether a name is or was a category's folder.
+fn is_folder(config: &Config, part: &Part, name: &str) -> Result<bool, Failure> {
+    if part.root.path.join(name).is_dir() {
+        return Ok(true);
+    }
+    match state(config, part)? {
+        Some(store) => Ok(!store.events(1, Some(name))?.is_empty()),
+        None => Ok(false),
+    }
+}
+
+/// What happened, newest first; nothing named: in all workspaces.
+fn lately(
+    args: &Args,
+    context: &Context,
+    config: &Config,
+    folders: &[(Part, String)],
+) -> Result<(), Failure> {
+    let limit = args.limit.unwrap_or(LATELY);
+    let asked = if folders.is_empty() {
+        scope::all(config)
+            .into_iter()
+            .map(|part| (part, String::new()))
+            .collect()
+    } else {
+        folders.to_vec()
+    };
+    let mut events: Vec<Event> = Vec::new();
+    for (part, folder) in &asked {
+        let Some(store) = state(config, part)? else {
+            continue;
+        };
+        let within = Some(folder.as_str()).filter(|folder| !folder.is_empty());
+        let found = store.events(limit, within)?;
+        events.extend(found.into_iter().map(|event| Event {
+            path: below_mirror(part, &event.path),
+            ..event
+        }));
+    }
+    // Each workspace's are in order already; a stable sort keeps what happened in one moment as it was.
+    events.sort_by_key(|event| std::cmp::Reverse(event.at));
+    events.truncate(limit);
+    if context.out.json {
+        let path = match folders {
+            [(part, folder)] => Some(below_mirror(part, folder)),
+            [] | [_, ..] => None,
+        };
+        return Ok(context.out.json(&Report {
+            version: 1,
+            path: path.map(|path| path.trim_end_matches('/').to_owned()),
+            id: None,
+            versions: Vec::new(),
+            events: events.into_iter().map(told).collect(),
+            others: Vec::new(),
+        })?);
+    }
+    if events.is_empty() {
+        context.out.note("nothing has happened here yet");
+        return Ok(());
+    }
+    let columns = ["when", "what", "where", "path", "details"].map(Column::words);
+    let rows = events.into_iter().map(|event| {
+        vec![
+            local_time(event.at),
+            event.action,
+            side(event.side).to_owned(),
+            event.path,
+            event.detail,
+        ]
+    });
+    Ok(context.out.line(table(&columns, rows))?)
+}
+
+fn told(event: Event) -> EventLine {
+    EventLine {
+        at: event.at.to_rfc3339(),
+        action: event.action,
+        side: event.side,
+        path: event.path,
+        id: event.id,
+        detail: event.detail,
+    }
+}
+
+/// The versions of one subject.
+fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure> {
+    if let Some(number) = named.number {
+        return Err(Failure::usage(
+            "`log` lists all versions of a file",
+            format!("`kbsync show {}@{number}` prints this one", named.name),
+        ));
+    }
+    if context.out.json {
+        return as_json(args, context, named);
+    }
+    named.note_others(context);
+    let out = context.out;
+    out.line(format!("{HELP}{}{HELP:#}", heading(named)))?;
+    let limit = args.limit.unwrap_or(usize::MAX);
+    if args.patch {
+        for (kept, both) in named.past.sayings().into_iter().take(limit) {
+            out.line(format!("{HELP}{}{HELP:#}", headline(named, kept, both)))?;
+            if let Some(pair) = difference(named, kept)? {
+                print_pair(out, &pair)?;
+            }
+        }
+        return Ok(());
+    }
+    let columns = ["version", "when", "side", "why", "changed"].map(Column::words);
+    out.line(table(&columns, rows(named, limit)))?;
+    if named.past.now_at.is_none() && named.past.article().is_some() {
+        out.line(format!(
+            "{DIM}deleted; `kbsync restore {}` brings it back as a new article{DIM:#}",
+            escape(&named.name)
+        ))?;
+    }
+    Ok(())
+}
+
+fn heading(named: &Named) -> String {
+    let past = &named.past;
+    match (&past.now_at, past.article()) {
+        (Some(place), Some(id)) => format!("{} {id}", escape(&named.path(place))),
+        (Some(place), None) => escape(&named.path(place)).into_owned(),
+        (None, _) => format!("{} {}", escape(&named.name), described(past)),
+    }
+}
+
+/// A row for each version that says something new.
+fn rows(named: &Named, limit: usize) -> impl Iterator<Item = Vec<String>> {
+    let said = named.past.sayings().into_iter().take(limit);
+    said.map(|(kept, both)| {
+        vec![
+            format!("@{}", kept.number),
+            local_time(kept.at),
+            sides(kept, both),
+            kept.seen.cause.clone(),
+            changes(named, kept),
+        ]
+    })
+}
+
+/// Where a version was seen first, and whether both sides came to have it.
+fn sides(kept: &Kept, both: bool) -> String {
+    let first = side(kept.seen.side);
+    if both && kept.seen.side != Side::Both {
+        format!("{first}, then both")
+    } else {
+        first.to_owned()
+    }
+}
+
+/// What a version changed, in words.
+fn changes(named: &Named, kept: &Kept) -> String {
+    let fields = named.past.changed(kept);
+    let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
+    let before = named.past.before(kept.number);
+    if words.is_empty() && before.is_some() && kept.seen.file.is_some() {
+        words.push("comments or keys of your own".to_owned());
+    }
+    if let Some(before) = before.filter(|before| before.seen.place != kept.seen.place) {
+        words.push(format!("was {}", named.path(&before.seen.place)));
+    }
+    words.join(", ")
+}
+
+fn headline(named: &Named, kept: &Kept, both: bool) -> String {
+    let changes = changes(named, kept);
+    let changes = if changes.is_empty() {
+        String::new()
+    } else {
+        format!(" ({changes})")
+    };
+    format!(
+        "@{}  {}  {}  {}{}",
+        kept.number,
+        local_time(kept.at),
+        sides(kept, both),
+        escape(&kept.seen.cause),
+        escape(&changes)
+    )
+}
+
+/// A version's file beside that of the version before it; `None`: they are the same.
+fn difference(named: &Named, kept: &Kept) -> Result<Option<Pair>, Failure> {
+    let before = named.past.before(kept.number);
+    let old = match before {
+        Some(before) => as_file(&named.store, before)?,
+        None => None,
+    };
+    let new = as_file(&named.store, kept)?.unwrap_or_default();
+    if before.is_some() && old.as_ref() == Some(&new) {
+        return Ok(None);
+    }
+    let path = |kept: &Kept| named.path(&kept.seen.place);
+    Ok(Some(Pair {
+        old_path: before.filter(|_| old.is_some()).map(path),
+        new_path: Some(path(kept)),
+        old: old.unwrap_or_default(),
+        new,
+    }))
+}
+
+fn as_json(args: &Args, context: &Context, named: &Named) -> Result<(), Failure> {
+    let limit = args.limit.unwrap_or(usize::MAX);
+    let mut versions = Vec::new();
+    for kept in named.past.versions.iter().take(limit) {
+        let diff = if args.patch {
+            let pair = difference(named, kept)?;
+            Some(pair.as_ref().map_or_else(String::new, as_patch))
+        } else {
+            None
+        };
+        versions.push(VersionLine {
+            number: kept.number,
+            at: kept.at.to_rfc3339(),
+            side: kept.seen.side,
+            cause: kept.seen.cause.clone(),
+            path: named.path(&kept.seen.place),
+            changed: named.past.changed(kept),
+            title: kept.seen.version.title.clone(),
+            diff,
+        });
+    }
+    let id = named.past.article();
+    let events = match (id, &named.past.now_at) {
+        (Some(id), _) => named.store.events_of(id, limit)?,
+        (None, Some(place)) if place.file == CATEGORY_FILE => {
+            named.store.events(limit, Some(&place.folder))?
+        }
+        (None, Some(_) | None) => Vec::new(),
+    };
+    let now_at = named.past.now_at.as_ref().map(|place| named.path(place));
+    Ok(context.out.json(&Report {
+        version: 1,
+        path: now_at,
+        id,
+        versions,
+        events: events
+            .into_iter()
+            .map(|event| EventLine {
+                path: named.path(&event.path),
+                ..told(event)
+            })
+            .collect(),
+        others: named
+            .others
+            .iter()
+            .filter_map(crate::engine::past::Past::article)
+            .collect(),
+    })?)
+}

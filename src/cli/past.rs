@@ -1,0 +1,265 @@
+//! What people name when they ask for versions: `PATH`, `ID`, and `@N` behind either.
+//!
+//! A number is the history's own and stays a version's for good: @1 is the oldest. Numbers that count from
+//! the newest would name another version as soon as somebody saves, between a look and a `restore`.
+
+use super::{
+    context::Context,
+    failure::Failure,
+    print::escape,
+    scope::{self, Part},
+};
+use crate::{
+    config::Config,
+    engine::{
+        open,
+        past::{self, Past},
+    },
+    model::{ArticleId, Side, Timestamp, path::EXTENSION},
+    state::{Kept, Store, Subject},
+};
+use chrono::{Local, TimeZone as _};
+use std::path::Path;
+
+/// A subject of the history, as an argument named it.
+#[derive(Debug)]
+pub(super) struct Named {
+    /// The workspace that it belongs to.
+    pub(super) part: Part,
+    /// That workspace's state.
+    pub(super) store: Store,
+    /// Its versions.
+    pub(super) past: Past,
+    /// What else had this path.
+    pub(super) others: Vec<Past>,
+    /// The number behind `@`.
+    pub(super) number: Option<u64>,
+    /// The argument without the number.
+    pub(super) name: String,
+    /// The path in the workspace that it stands for; `None`: it is an id.
+    below: Option<String>,
+}
+
+impl Named {
+    /// The version that was asked for; the newest when none was.
+    pub(super) fn version(&self) -> Result<&Kept, Failure> {
+        let found = match self.number {
+            Some(number) => self.past.numbered(number),
+            None => self.past.newest(),
+        };
+        found.ok_or_else(|| self.no_such_version())
+    }
+
+    fn no_such_version(&self) -> Failure {
+        let numbers = self.past.versions.iter().map(|kept| kept.number);
+        let (oldest, newest) = (
+            numbers.clone().min().unwrap_or(0),
+            numbers.max().unwrap_or(0),
+        );
+        Failure::usage(
+            format!(
+                "{} has no version @{}",
+                self.name,
+                self.number.unwrap_or_default()
+            ),
+            format!(
+                "its versions are @{oldest} to @{newest}; `kbsync log {}` lists those that are kept",
+                self.name
+            ),
+        )
+    }
+
+    /// Tells whether it is what has the path that was named now, or was named by its id.
+    pub(super) fn is_meant(&self) -> bool {
+        self.below.as_ref().is_none_or(|below| {
+            let now_at = self.past.now_at.as_ref().map(ToString::to_string);
+            now_at.is_some_and(|now| now == *below || now.strip_suffix(EXTENSION) == Some(below))
+        })
+    }
+
+    /// A place of the workspace, as a path of the mirror.
+    pub(super) fn path(&self, below: impl std::fmt::Display) -> String {
+        below_mirror(&self.part, below)
+    }
+
+    /// Tells of other articles that had this path.
+    pub(super) fn note_others(&self, context: &Context) {
+        for other in &self.others {
+            context
+                .out
+                .note(format!("also known by this path: {}", described(other)));
+        }
+    }
+}
+
+/// A place of a workspace, as a path of the mirror.
+pub(super) fn below_mirror(part: &Part, below: impl std::fmt::Display) -> String {
+    if part.prefix.is_empty() {
+        below.to_string()
+    } else {
+        format!("{}/{below}", part.prefix)
+    }
+}
+
+/// A subject in a line: its id, what became of it, its title.
+pub(super) fn described(past: &Past) -> String {
+    let id = match &past.subject {
+        Subject::Article(id) => id.to_string(),
+        Subject::File(_) => "a file without an id".to_owned(),
+    };
+    let state = match (&past.now_at, past.article()) {
+        (Some(place), _) => format!("now {place}"),
+        (None, Some(_)) => "deleted".to_owned(),
+        (None, None) => "never created".to_owned(),
+    };
+    let newest = past.newest();
+    let title = newest.map_or("", |kept| kept.seen.version.title.as_str());
+    let at = newest.map_or_else(String::new, |kept| local_time(kept.at));
+    format!("{id} ({state}, last seen {at}, \"{}\")", escape(title))
+}
+
+/// Finds what an argument names.
+pub(super) fn named(context: &Context, config: &Config, argument: &Path) -> Result<Named, Failure> {
+    let text = argument.to_string_lossy().into_owned();
+    let (name, number) = split(&text)?;
+    // A file's own name may have an `@`.
+    let readings = if number.is_some() {
+        vec![(text.as_str(), None), (name, number)]
+    } else {
+        vec![(text.as_str(), None)]
+    };
+    let mut first_failure = None;
+    for (name, number) in readings {
+        match found(context, config, name) {
+            Ok(Some(Found {
+                part,
+                store,
+                below,
+                mut pasts,
+            })) if !pasts.is_empty() => {
+                let past = pasts.remove(0);
+                return Ok(Named {
+                    part,
+                    store,
+                    past,
+                    others: pasts,
+                    number,
+                    name: name.to_owned(),
+                    below,
+                });
+            }
+            Ok(_) => {}
+            Err(failure) => first_failure = first_failure.or(Some(failure)),
+        }
+    }
+    Err(first_failure.unwrap_or_else(|| {
+        Failure::usage(
+            format!("the history knows nothing of {name}"),
+            "check the path; `kbsync log` lists what happened lately, deletions and former names included",
+        )
+    }))
+}
+
+/// Splits `PATH@N`.
+fn split(text: &str) -> Result<(&str, Option<u64>), Failure> {
+    let Some((name, digits)) = text.rsplit_once('@') else {
+        return Ok((text, None));
+    };
+    if name.is_empty() || digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok((text, None));
+    }
+    match digits.parse() {
+        Ok(number) if number > 0 => Ok((name, Some(number))),
+        Ok(_) | Err(_) => Err(Failure::usage(
+            format!("there is no version @{digits}"),
+            "versions are counted from @1, the oldest",
+        )),
+    }
+}
+
+/// What a name led to.
+struct Found {
+    part: Part,
+    store: Store,
+    below: Option<String>,
+    pasts: Vec<Past>,
+}
+
+/// Looks for a name in the states: an id in all workspaces, a path in its own.
+fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>, Failure> {
+    if let Ok(id) = name.parse::<ArticleId>() {
+        for part in scope::all(config) {
+            let Some(store) = state(config, &part)? else {
+                continue;
+            };
+            if let Some(past) = past::of(&store, Subject::Article(id))? {
+                return Ok(Some(Found {
+                    part,
+                    store,
+                    below: None,
+                    pasts: vec![past],
+                }));
+            }
+        }
+        return Ok(None);
+    }
+    let (part, path) = scope::part(context, config, Path::new(name))?;
+    let Some(store) = state(config, &part)? else {
+        return Err(Failure::usage(
+            "the history is empty: nothing was synced here yet",
+            "run `kbsync sync` first",
+        ));
+    };
+    let pasts = past::at_path(&store, &path)?;
+    Ok(Some(Found {
+        part,
+        store,
+        below: Some(path),
+        pasts,
+    }))
+}
+
+/// A workspace's state, for reading.
+pub(super) fn state(config: &Config, part: &Part) -> Result<Option<Store>, Failure> {
+    let binding = open::binding(config, &part.root);
+    Ok(Store::open_read_only(&part.root.state, Some(&binding))?)
+}
+
+/// A moment as people here write it.
+pub(super) fn local_time(at: Timestamp) -> String {
+    Local.timestamp_millis_opt(at.0).single().map_or_else(
+        || at.to_rfc3339(),
+        |moment| moment.format("%Y-%m-%d %H:%M:%S").to_string(),
+    )
+}
+
+/// A side in a word.
+pub(super) const fn side(side: Side) -> &'static str {
+    match side {
+        Side::Local => "local",
+        Side::Remote => "remote",
+        Side::Both => "both",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_stands_behind_the_last_at_sign() {
+        for (text, expected) in [
+            ("a/b.html", Some(("a/b.html", None))),
+            ("a/b.html@3", Some(("a/b.html", Some(3)))),
+            ("a/b@2x.html", Some(("a/b@2x.html", None))),
+            ("a/b@2x.html@12", Some(("a/b@2x.html", Some(12)))),
+            ("a/b.html@", Some(("a/b.html@", None))),
+            ("@3", Some(("@3", None))),
+            ("a/b.html@-1", Some(("a/b.html@-1", None))),
+            ("a/b.html@0", None),
+            ("a/b.html@99999999999999999999", None),
+        ] {
+            assert_eq!(split(text).ok(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! `kbsync show`: one version, as the file that it was or would have been.
+//!
+//! Only the state is read: no request, no lock.
+
+use super::{
+    Outcome,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    past::{Named, named},
+    print::escape_line,
+};
+use crate::{
+    config::Need,
+    engine::past::as_file,
+    model::{ArticleId, Side},
+    state::{FigureRow, Kept},
+};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Prints one version.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// A file or an article's id; `@N` behind it is a version's number in `kbsync log` (@1 is the
+    /// oldest) [default: the newest version]
+    #[arg(value_name = "PATH[@N]")]
+    path: PathBuf,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    path: String,
+    id: Option<ArticleId>,
+    now_at: Option<String>,
+    number: u64,
+    at: String,
+    side: Side,
+    cause: &'a str,
+    title: &'a str,
+    slug: &'a str,
+    category: String,
+    introtext: &'a str,
+    keywords: &'a str,
+    text: Option<String>,
+    file: Option<String>,
+    enabled: Option<bool>,
+    draft: Option<bool>,
+    updated_at: Option<String>,
+    views: Option<i64>,
+    rating_happy: Option<i64>,
+    rating_neutral: Option<i64>,
+    rating_sad: Option<i64>,
+    full_url: Option<String>,
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    let config = context.config(Need::Workspace)?;
+    let named = named(context, &config, &args.path)?;
+    named.note_others(context);
+    let kept = named.version()?;
+    let file = as_file(&named.store, kept)?;
+    if context.out.json {
+        as_json(context, &named, kept, file)?;
+        return Ok(ExitCode::Done);
+    }
+    let file = file.ok_or_else(|| not_kept(&named, kept))?;
+    if context.out.is_for_person() {
+        for line in file.lines() {
+            context.out.line(escape_line(line))?;
+        }
+    } else {
+        context.out.bytes(file.as_bytes())?;
+    }
+    Ok(ExitCode::Done)
+}
+
+fn not_kept(named: &Named, kept: &Kept) -> Failure {
+    Failure::failed(anyhow::anyhow!(
+        "the text of {}@{} is not in the state any more",
+        named.name,
+        kept.number
+    ))
+    .help(format!(
+        "`kbsync log {}` lists the other versions",
+        named.name
+    ))
+}
+
+fn as_json(
+    context: &Context,
+    named: &Named,
+    kept: &Kept,
+    file: Option<String>,
+) -> Result<(), Failure> {
+    let id = named.past.article();
+    let row = match id {
+        Some(id) => named.store.article(id)?,
+        None => None,
+    };
+    let figures = match id {
+        Some(id) => named.store.figures_of(id)?,
+        None => None,
+    };
+    let of = |value: fn(&FigureRow) -> i64| figures.as_ref().map(value);
+    let version = &kept.seen.version;
+    Ok(context.out.json(&Report {
+        version: 1,
+        path: named.path(&kept.seen.place),
+        id,
+        now_at: named.past.now_at.as_ref().map(|place| named.path(place)),
+        number: kept.number,
+        at: kept.at.to_rfc3339(),
+        side: kept.seen.side,
+        cause: &kept.seen.cause,
+        title: &version.title,
+        slug: &version.slug,
+        category: version.category.to_string(),
+        introtext: &version.introtext,
+        keywords: &version.keywords,
+        text: named.store.body(version.text)?,
+        file,
+        enabled: row.as_ref().and_then(|row| row.remote_flags.enabled),
+        draft: row.as_ref().and_then(|row| row.remote_flags.draft),
+        updated_at: row.as_ref().map(|row| row.revision.0.clone()),
+        views: of(|row| row.views),
+        rating_happy: of(|row| row.happy),
+        rating_neutral: of(|row| row.neutral),
+        rating_sad: of(|row| row.sad),
+        full_url: figures.and_then(|row| row.full_url),
+    })?)
+}

@@ -1,0 +1,109 @@
+//! What categories said: their versions in the history, whole files, comments included.
+//!
+//! A category's words stand in the places of an article's: name for title, description for introtext,
+//! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
+//! so that a renamed folder takes its past along.
+
+use super::category::MAX_YAML;
+use super::files::slug_key;
+use crate::engine::Engine;
+use crate::mirror::disk::{At, Disk};
+use crate::mirror::document::{CategoryChanges, CategoryDocument};
+use crate::model::path::{CATEGORY_FILE, EXTENSION};
+use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
+use crate::reconcile::plan::SettleCategory;
+use crate::service::Service;
+use crate::state::{Seen, Subject};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Keeps what a category says or said.
+    pub(super) fn keep_category(
+        &mut self,
+        id: CategoryId,
+        folder: &str,
+        (side, cause): (Side, &str),
+        words: &CategoryVersion,
+        source: &str,
+    ) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        let text = TextDigest::of(source);
+        let seen = Seen {
+            subject: Subject::category(id),
+            place: Place::new(folder, CATEGORY_FILE),
+            side,
+            cause: cause.to_owned(),
+            version: Version {
+                title: words.name.clone(),
+                slug: words.slug.clone(),
+                category: id,
+                introtext: words.description.clone(),
+                keywords: words.meta_description.clone(),
+                text,
+            },
+            file: Some(text),
+        };
+        self.store.write(now, |tx| {
+            tx.put_body(source)?;
+            tx.record(&seen)
+        })?;
+        Ok(())
+    }
+
+    /// Before a category is changed on the service: what the service has, and what the writer saved.
+    pub(super) fn keep_both_sides(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
+        let folder = settle.from.as_ref().or(settle.to.as_ref());
+        let folder = folder.unwrap_or(&settle.seen.slug);
+        let theirs = composed(settle.id, folder, &settle.seen);
+        self.keep_category(
+            settle.id,
+            folder,
+            (Side::Remote, "replaced"),
+            &settle.seen,
+            &theirs,
+        )?;
+        self.keep_yaml(settle, (Side::Local, "edited here"))
+    }
+
+    /// After a category was changed on the service: both sides say what the file says.
+    pub(super) fn keep_pushed(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
+        self.keep_yaml(settle, (Side::Both, "pushed"))
+    }
+
+    /// Keeps `_category.yaml` as it is. Where it cannot be read there is nothing that would be replaced.
+    fn keep_yaml(&mut self, settle: &SettleCategory, seen: (Side, &str)) -> anyhow::Result<()> {
+        let Some(folder) = &settle.to else {
+            return Ok(());
+        };
+        let at = At::Folder(folder);
+        let Ok(content) = self.disk.read(at, CATEGORY_FILE, MAX_YAML) else {
+            return Ok(());
+        };
+        match String::from_utf8(content.bytes) {
+            Ok(source) if content.whole => {
+                self.keep_category(settle.id, folder, seen, &settle.file, &source)
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// What a file says; what it leaves out is the folder's name.
+pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
+    CategoryVersion {
+        name: document.name().unwrap_or(folder).to_owned(),
+        slug: document.slug().unwrap_or(folder).to_owned(),
+        description: document.description().to_owned(),
+        meta_description: document.meta_description().to_owned(),
+    }
+}
+
+fn composed(id: CategoryId, folder: &str, words: &CategoryVersion) -> String {
+    let named = Place::new("", format!("{folder}{EXTENSION}"));
+    CategoryDocument::compose(&CategoryChanges {
+        id: Some(id),
+        name: Some(words.name.clone()),
+        slug: slug_key(&named, &words.slug, None),
+        description: Some(words.description.clone()),
+        meta_description: Some(words.meta_description.clone()),
+    })
+}

@@ -1,0 +1,278 @@
+//! The first half of a cycle over paths: look at the files that changed and at their articles, at nothing
+//! else.
+//!
+//! It does the common case alone: a writer saved a file or two of articles that both sides know, at the
+//! places where they were. Neither the mirror nor the workspace is listed and no other row is loaded, so that
+//! it costs the same however many articles there are. Everything it cannot be certain of is for a whole
+//! cycle: it gives `None` before it asks the service wherever that can be told beforehand, and
+//! [`is_enough`] looks at the plan once more. What it gives is incomplete on both sides, so nothing can be
+//! concluded from an absence, and nothing is created, moved or deleted.
+
+use super::Sight;
+use super::local::{self, Scanned};
+use super::questions::Question;
+use super::remote::{Known, as_recorded};
+use crate::engine::settings::Request;
+use crate::engine::spool::Spool;
+use crate::engine::{Engine, waiting};
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Field, Place};
+use crate::reconcile::pairing;
+use crate::reconcile::plan::{Plan, Settle, Step};
+use crate::reconcile::snapshot::{Base, Direction, Remote, RemoteSnapshot, Seen};
+use crate::service::Service;
+use anyhow::Context as _;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use tokio::time::Instant;
+
+/// From more files on, one listing is asked for. A cycle over `n` paths costs `n` reads and `n` writes, a
+/// whole one a listing and `n` writes: at three, two requests of the sixty a minute are what it costs to
+/// leave a large listing alone.
+const MAX_PATHS: usize = 3;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Looks at a few files and their articles. `None`: that is not enough, everything has to be looked at.
+    pub(in crate::engine) async fn observe_paths(
+        &mut self,
+        places: &BTreeSet<Place>,
+        request: &Request,
+    ) -> anyhow::Result<Option<Sight>> {
+        if !self.is_plain(places, request)? {
+            return Ok(None);
+        }
+        let Some(mut base) = self.base_at(places)? else {
+            return Ok(None);
+        };
+        let now = self.clock.now();
+        let mut spool = Spool::new(false, now);
+        let glance = local::glance(&self.disk, &mut self.store, &base, &mut spool, places)?;
+        let Some(scanned) = glance.filter(|scanned| is_home(&base, scanned)) else {
+            return Ok(None);
+        };
+        let seen_at = Instant::now();
+        let remote = self
+            .ask_for(&mut base, &scanned, request, &mut spool)
+            .await?;
+        let Some(articles) = remote else {
+            return Ok(None);
+        };
+        let remote = RemoteSnapshot {
+            articles,
+            ..RemoteSnapshot::default()
+        };
+        let racy = scanned.racy(now);
+        Ok(Some(Sight {
+            paired: pairing::pair(&base, &scanned.snapshot, &remote),
+            base,
+            local: scanned.snapshot,
+            remote,
+            problems: scanned.problems,
+            stamps: scanned.stamps,
+            category_stamps: scanned.category_stamps,
+            racy,
+            text_lf: scanned.text_lf,
+            seen_at,
+            validator: None,
+            spool,
+            doubt: None,
+            stop: None,
+            listed: false,
+        }))
+    }
+
+    /// Tells whether the request and the state leave it at that: nothing half done, and no word of a person
+    /// that concerns more.
+    fn is_plain(&self, places: &BTreeSet<Place>, request: &Request) -> anyhow::Result<bool> {
+        let plain = !request.dry_run
+            && !request.allow_deletes
+            && request.direction == Direction::Both
+            && request.prefer.is_none()
+            && request.resolve.is_empty()
+            && (1..=MAX_PATHS).contains(&places.len());
+        Ok(plain && self.store.intents()?.is_empty())
+    }
+
+    /// The rows of the articles at these places, and of their categories. `None`: not each has one, or one
+    /// is not as simple.
+    fn base_at(&self, places: &BTreeSet<Place>) -> anyhow::Result<Option<Base>> {
+        let mut base = Base::default();
+        for place in places {
+            let rows = self.store.articles_at(place)?;
+            let [row] = rows.as_slice() else {
+                return Ok(None);
+            };
+            base.articles.insert(row.id, row.clone());
+        }
+        let conflicts = self.store.conflicts()?;
+        let in_conflict = |row: &ArticleRow| {
+            conflicts
+                .iter()
+                .any(|conflict| conflict.id == row.id || conflict.place == row.place)
+        };
+        let held = waiting::held(&self.store)?;
+        let is_held = |row: &ArticleRow| {
+            let path = row.place.to_string();
+            held.iter()
+                .any(|held| held.id == Some(row.id) || held.path == path)
+        };
+        let may_probe = self.may_probe()?;
+        let readable = |row: &ArticleRow| match row.visibility {
+            // Whether it is listed is what tells about one that was disabled.
+            Visibility::Published => !row.remote_flags.hides(),
+            Visibility::Unpublished => may_probe,
+            Visibility::NotVisible | Visibility::Gone => false,
+        };
+        for category in self.store.categories()? {
+            let here = |row: &&ArticleRow| category.folder.as_ref() == Some(&row.place.folder);
+            if base.articles.values().any(|row| here(&row)) {
+                base.categories.insert(category.id, category);
+            }
+        }
+        let at_home = |row: &ArticleRow| {
+            let category = base.categories.get(&row.remote.category);
+            row.local.category == row.remote.category
+                && category.and_then(|category| category.folder.as_ref()) == Some(&row.place.folder)
+        };
+        let simple =
+            |row: &ArticleRow| !in_conflict(row) && !is_held(row) && readable(row) && at_home(row);
+        let all = base.articles.values().all(simple);
+        Ok(all.then_some(base))
+    }
+
+    /// Reads the articles whose files changed; of the others the base says enough. `None`: an answer leaves
+    /// something open.
+    async fn ask_for(
+        &mut self,
+        base: &mut Base,
+        scanned: &Scanned,
+        request: &Request,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Option<BTreeMap<ArticleId, Remote>>> {
+        let (rows, tombstones) = (base.articles.clone(), HashSet::new());
+        let known = Known {
+            rows: &rows,
+            tombstones: &tombstones,
+            changed: &scanned.changed,
+            now: self.clock.now(),
+        };
+        let edited: BTreeSet<ArticleId> = scanned
+            .snapshot
+            .files
+            .iter()
+            .filter_map(|file| {
+                let row = base.articles.get(&file.id?)?;
+                (file.version != row.local || file.flags != row.file_flags).then_some(row.id)
+            })
+            .collect();
+        if !edited.is_empty() {
+            self.tell("reading articles", Some(edited.len() as u64), 1);
+        }
+        let mut articles = BTreeMap::new();
+        for row in rows.values() {
+            if !edited.contains(&row.id) {
+                articles.insert(row.id, Remote::Present(as_recorded(row)));
+                continue;
+            }
+            match self.ask_one(row, request, &known, spool).await? {
+                Some(seen) if stays(row, &seen) => {
+                    let answer = Remote::Present(seen);
+                    if row.visibility == Visibility::Unpublished {
+                        self.remember_answer(base, row.id, &answer, request)?;
+                    }
+                    articles.insert(row.id, answer);
+                }
+                Some(_) | None => return Ok(None),
+            }
+        }
+        Ok(Some(articles))
+    }
+
+    /// Reads one article by the way that shows it: a GET, or a probe of one that is known to be unpublished.
+    async fn ask_one(
+        &mut self,
+        row: &ArticleRow,
+        request: &Request,
+        known: &Known<'_>,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Option<Seen>> {
+        let answer = match row.visibility {
+            Visibility::Published => match self.service.article(row.id, request.purpose).await {
+                Ok(article) => Ok(self.answered(article, row.visibility, known, spool)?),
+                Err(error) => Err(error),
+            },
+            Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {
+                let question = Question {
+                    id: row.id,
+                    get: false,
+                    listed: false,
+                };
+                self.ask(question, request, known, spool).await?
+            }
+        };
+        match answer {
+            Ok(Remote::Present(seen)) => Ok(Some(seen)),
+            Err(error) if error.stops_all() => {
+                Err(anyhow::Error::new(error)).context("failed to read the article")
+            }
+            Ok(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Tells whether every file is the one that the base has at its place, under its old address, in the folder
+/// of its category.
+fn is_home(base: &Base, scanned: &Scanned) -> bool {
+    let snapshot = &scanned.snapshot;
+    let files = snapshot.files.iter().all(|file| {
+        let row = file.id.and_then(|id| base.articles.get(&id));
+        row.is_some_and(|row| row.place == file.place && row.local.slug == file.version.slug)
+    });
+    let folders = snapshot.categories.iter().all(|category| {
+        let row = category.id.and_then(|id| base.categories.get(&id));
+        row.is_some_and(|row| {
+            row.folder.as_ref() == Some(&category.folder)
+                && category.version.as_ref() == Some(&row.local)
+        })
+    });
+    files
+        && folders
+        && snapshot.unknown.is_empty()
+        && snapshot.files.len() == base.articles.len()
+        && snapshot.categories.len() == base.categories.len()
+}
+
+/// Tells whether the service has the article where the base has it, and shows it or not as the base says.
+fn stays(row: &ArticleRow, seen: &Seen) -> bool {
+    let shown = match row.visibility {
+        Visibility::Published => true,
+        Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => seen.flags.hides(),
+    };
+    shown
+        && seen.visibility == row.visibility
+        && seen.version.category == row.remote.category
+        && seen.version.slug == row.remote.slug
+}
+
+/// Tells whether a plan keeps to what was looked at: versions and words of these articles, not where they are
+/// or under which address.
+pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
+    let stays = |settle: &Settle| {
+        settle.from.as_ref() == Some(&settle.to)
+            && !settle.send.contains(&Field::Slug)
+            && !settle.send.contains(&Field::Category)
+    };
+    let actions = plan.actions.iter().all(|action| match &action.step {
+        Step::Settle(settle) => stays(settle),
+        Step::Conflict(_) => true,
+        Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::CreateArticle { .. }
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Wait => false,
+    });
+    actions && plan.records.iter().all(stays) && plan.category_records.is_empty()
+}

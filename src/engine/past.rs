@@ -1,0 +1,346 @@
+//! Versions of the history as people meet them: found by a path or an id, shown as the files they were.
+//!
+//! Nothing is written here, and nothing is asked of the service. A version whose body was pruned has no
+//! file any more; what names it says so.
+
+use super::apply::slug_key;
+use crate::mirror::document::{Changes, Document};
+use crate::model::path::{CATEGORY_FILE, EXTENSION};
+use crate::model::{ArticleId, Field, Flags, Place, Side, Version};
+use crate::state::store::Store;
+use crate::state::{Kept, Outcome, Subject};
+
+/// A subject of the history, with its versions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Past {
+    /// What it is.
+    pub subject: Subject,
+    /// Its versions, newest first; never empty.
+    pub versions: Vec<Kept>,
+    /// Where its file is by the state; `None`: it was deleted, or was never created.
+    pub now_at: Option<Place>,
+}
+
+impl Past {
+    /// Its newest version.
+    pub fn newest(&self) -> Option<&Kept> {
+        self.versions.first()
+    }
+
+    /// The version with a number.
+    pub fn numbered(&self, number: u64) -> Option<&Kept> {
+        self.versions.iter().find(|kept| kept.number == number)
+    }
+
+    /// The version that one is compared with: the one before it of its own side, so that a colleague's
+    /// edit does not look as if it took back what was written here meanwhile.
+    pub fn before(&self, number: u64) -> Option<&Kept> {
+        let at = self
+            .versions
+            .iter()
+            .position(|kept| kept.number == number)?;
+        let side = self.versions[at].seen.side;
+        let older = &self.versions[at + 1..];
+        let of_its_side = older.iter().find(|kept| match side {
+            Side::Both => true,
+            Side::Local | Side::Remote => kept.seen.side == side || kept.seen.side == Side::Both,
+        });
+        of_its_side.or_else(|| older.first())
+    }
+
+    /// The fields in which a version differs from the one before it; none for the first.
+    pub fn changed(&self, kept: &Kept) -> Vec<Field> {
+        self.before(kept.number).map_or_else(Vec::new, |before| {
+            differing(&self.subject, &kept.seen.version, &before.seen.version)
+        })
+    }
+
+    /// The versions that say something new, newest first, each with whether both sides came to have it.
+    ///
+    /// The history also notes when both sides agreed on what one of them had, and what a file held before
+    /// it was replaced; read by a person these are no versions of their own.
+    pub fn sayings(&self) -> Vec<(&Kept, bool)> {
+        let mut said: Vec<(&Kept, bool)> = Vec::new();
+        // Where what was said since both sides last agreed begins.
+        let mut since = 0;
+        for kept in self.versions.iter().rev() {
+            if kept.seen.side != Side::Both {
+                let repeats = self
+                    .before(kept.number)
+                    .is_some_and(|before| same(kept, before) && kept.seen.file.is_none());
+                if !repeats {
+                    said.push((kept, false));
+                }
+                continue;
+            }
+            let agreed = said[since..].iter().rposition(|(one, _)| same(one, kept));
+            match agreed {
+                Some(at) => said[since + at].1 = true,
+                None if said
+                    .last()
+                    .is_some_and(|(one, both)| *both && same(one, kept)) => {}
+                None => said.push((kept, true)),
+            }
+            since = said.len();
+        }
+        said.reverse();
+        said
+    }
+
+    /// The article, if it is one.
+    pub fn article(&self) -> Option<ArticleId> {
+        match self.subject {
+            Subject::Article(id) => Some(id),
+            Subject::File(_) => None,
+        }
+    }
+}
+
+fn same(one: &Kept, other: &Kept) -> bool {
+    one.seen.version == other.seen.version && one.seen.place == other.seen.place
+}
+
+/// The fields in which two versions differ, by the names that they have in the subject's file.
+pub fn differing(subject: &Subject, one: &Version, other: &Version) -> Vec<Field> {
+    let fields = one.differing(other);
+    if !subject.is_category() {
+        return fields;
+    }
+    // A category's words stand in an article's places, and its whole file in the body's.
+    let words: Vec<Field> = fields
+        .iter()
+        .filter_map(|field| match field {
+            Field::Title => Some(Field::Name),
+            Field::Slug => Some(Field::Slug),
+            Field::Introtext => Some(Field::Description),
+            Field::Keywords => Some(Field::MetaDescription),
+            Field::Category
+            | Field::Text
+            | Field::Enabled
+            | Field::Draft
+            | Field::Name
+            | Field::Description
+            | Field::MetaDescription => None,
+        })
+        .collect();
+    if words.is_empty() { fields } else { words }
+}
+
+/// Finds what has or had a path in a workspace, the present one first, then the latest. `.html` may be
+/// left out. What has no version in the history is not found.
+pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<Past>> {
+    let Some((folder, file)) = path.split_once('/') else {
+        return Ok(Vec::new());
+    };
+    let is_whole = file.ends_with(EXTENSION) || file == CATEGORY_FILE;
+    let file = if is_whole {
+        file.to_owned()
+    } else {
+        format!("{file}{EXTENSION}")
+    };
+    let place = Place::new(folder, file);
+    let mut subjects = Vec::new();
+    if place.file == CATEGORY_FILE {
+        let categories = store.categories()?.into_iter();
+        let present = categories.filter(|row| row.folder.as_deref() == Some(folder));
+        subjects.extend(present.map(|row| Subject::category(row.id)));
+    }
+    for subject in store.subjects_at(&place)? {
+        if !subjects.contains(&subject) {
+            subjects.push(subject);
+        }
+    }
+    let mut found = Vec::new();
+    for subject in subjects {
+        found.extend(of(store, subject)?);
+    }
+    Ok(found)
+}
+
+/// Finds a subject's versions; `None`: there are none.
+pub fn of(store: &Store, subject: Subject) -> Outcome<Option<Past>> {
+    let versions = store.versions(&subject)?;
+    if versions.is_empty() {
+        return Ok(None);
+    }
+    let now_at = match &subject {
+        Subject::Article(id) => store.article(*id)?.map(|row| row.place),
+        Subject::File(place) if place.file == CATEGORY_FILE => {
+            let mut categories = store.categories()?.into_iter();
+            let row = categories.find(|row| Subject::category(row.id) == subject);
+            row.and_then(|row| row.folder)
+                .map(|folder| Place::new(folder, CATEGORY_FILE))
+        }
+        Subject::File(_) => None,
+    };
+    Ok(Some(Past {
+        subject,
+        versions,
+        now_at,
+    }))
+}
+
+/// The file that a version was, or would have been; `None`: its body is not kept any more.
+pub fn as_file(store: &Store, kept: &Kept) -> Outcome<Option<String>> {
+    if let Some(whole) = kept.seen.file
+        && let Some(file) = store.body(whole)?
+    {
+        return Ok(Some(file));
+    }
+    let Some(text) = store.body(kept.seen.version.text)? else {
+        return Ok(None);
+    };
+    let id = match kept.seen.subject {
+        Subject::Article(id) => Some(id),
+        Subject::File(_) => None,
+    };
+    let address = (&kept.seen.place, kept.seen.version.slug.as_str());
+    Ok(Some(composed(
+        id,
+        address,
+        &kept.seen.version,
+        Flags::default(),
+        text,
+    )))
+}
+
+/// How the log notes of a deleted article that readers did not see it; empty when they did.
+pub(in crate::engine) fn noted(flags: Flags) -> String {
+    let disabled = (flags.enabled == Some(false)).then_some(DISABLED);
+    let draft = (flags.draft == Some(true)).then_some(DRAFT);
+    let words: Vec<&str> = disabled.into_iter().chain(draft).collect();
+    words.join(", ")
+}
+
+/// What the log noted of a deleted article.
+pub(in crate::engine) fn flags_noted(store: &Store, id: ArticleId) -> Outcome<Flags> {
+    let events = store.events_of(id, LOOK_BACK)?;
+    let last = events
+        .iter()
+        .find(|event| ["delete", "forget"].contains(&event.action.as_str()));
+    let detail = last.map_or("", |event| event.detail.as_str());
+    Ok(Flags {
+        enabled: detail.contains(DISABLED).then_some(false),
+        draft: detail.contains(DRAFT).then_some(true),
+    })
+}
+
+const DISABLED: &str = "enabled: false";
+const DRAFT: &str = "draft: true";
+
+/// How many lines of the log are looked through for how an article ended.
+const LOOK_BACK: usize = 100;
+
+/// A file with these words, and nothing of a writer's own.
+pub(in crate::engine) fn composed(
+    id: Option<ArticleId>,
+    (place, slug): (&Place, &str),
+    version: &Version,
+    flags: Flags,
+    text: String,
+) -> String {
+    Document::compose(&Changes {
+        id,
+        title: Some(version.title.clone()),
+        slug: slug_key(place, slug, None),
+        enabled: Some(flags.enabled),
+        draft: Some(flags.draft),
+        introtext: Some(version.introtext.clone()),
+        keywords: Some(version.keywords.clone()),
+        text: Some(text),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{CategoryId, TextDigest, Timestamp};
+    use crate::state::Seen;
+
+    fn past(sides: &[(Side, &str)]) -> Past {
+        let subject = Subject::File(Place::new("a", "b.html"));
+        let mut versions: Vec<Kept> = (1..)
+            .zip(sides)
+            .map(|(number, (side, text))| Kept {
+                number,
+                at: Timestamp(0),
+                seen: Seen {
+                    subject: subject.clone(),
+                    place: Place::new("a", "b.html"),
+                    side: *side,
+                    cause: String::new(),
+                    version: Version {
+                        title: "B".into(),
+                        slug: "b".into(),
+                        category: CategoryId::provisional("a"),
+                        introtext: String::new(),
+                        keywords: String::new(),
+                        text: TextDigest::of(text),
+                    },
+                    file: None,
+                },
+            })
+            .collect();
+        versions.reverse();
+        Past {
+            subject,
+            versions,
+            now_at: None,
+        }
+    }
+
+    #[test]
+    fn a_version_is_compared_with_what_its_own_side_had() {
+        use Side::{Both, Local, Remote};
+        let past = past(&[
+            (Both, "base"),
+            (Local, "mine"),
+            (Remote, "theirs"),
+            (Local, "mine, later"),
+            (Both, "merged"),
+        ]);
+        for (number, before) in [
+            (1, None),
+            (2, Some(1)),
+            (3, Some(1)),
+            (4, Some(2)),
+            (5, Some(4)),
+            (6, None),
+        ] {
+            let found = past.before(number).map(|kept| kept.number);
+            assert_eq!(found, before, "before {number}");
+        }
+        let said: Vec<(u64, bool)> = past
+            .sayings()
+            .into_iter()
+            .map(|(kept, both)| (kept.number, both))
+            .collect();
+        assert_eq!(
+            said,
+            [(5, true), (4, false), (3, false), (2, false), (1, true)]
+        );
+        assert_eq!(past.changed(&past.versions[0]), [Field::Text]);
+        assert_eq!(past.changed(&past.versions[4]), []);
+    }
+
+    #[test]
+    fn what_is_noted_twice_is_said_once() {
+        use Side::{Both, Local, Remote};
+        let past = past(&[
+            (Both, "first"),
+            (Local, "second"),
+            (Both, "second"),
+            (Remote, "third"),
+            (Local, "second"),
+            (Both, "third"),
+            (Both, "third"),
+            (Local, "second"),
+        ]);
+        let said: Vec<(u64, bool)> = past
+            .sayings()
+            .into_iter()
+            .map(|(kept, both)| (kept.number, both))
+            .collect();
+        assert_eq!(said, [(8, false), (4, true), (2, true), (1, true)]);
+    }
+}

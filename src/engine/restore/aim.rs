@@ -1,0 +1,248 @@
+//! Where a version comes back to: the file that is there, the place that it left, or a new place.
+
+use super::{Ground, Refused, RefusedKind, Wish};
+use crate::engine::past::Past;
+use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
+use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, slug_of_stem};
+use crate::model::{ArticleId, CategoryId, Place};
+use crate::reconcile::snapshot::LocalFile;
+use crate::state::Subject;
+
+/// Where a version comes back to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Aim {
+    /// A file that is there is edited.
+    Edit {
+        /// Where it is.
+        place: Place,
+        /// The article that it is; `None`: it was never created.
+        id: Option<ArticleId>,
+    },
+    /// The writer removed the file of an article that lives: it comes back.
+    Back {
+        /// Where it was.
+        place: Place,
+        /// The article.
+        id: ArticleId,
+    },
+    /// A new file, for a new article.
+    Anew {
+        /// Where it will be.
+        place: Place,
+        /// The article that was deleted; `None`: it was never created.
+        old: Option<ArticleId>,
+    },
+    /// A category's `_category.yaml`.
+    Category {
+        /// Where it is or will be.
+        place: Place,
+        /// The category.
+        id: CategoryId,
+    },
+}
+
+impl<D: Disk> Ground<'_, D> {
+    /// Finds out where a version comes back to.
+    pub(super) fn aim(&self, past: &Past, wish: &Wish) -> Result<Result<Aim, Refused>, DiskError> {
+        match &past.subject {
+            Subject::Article(id) => self.of_article(*id, past, wish),
+            Subject::File(place) if place.file == CATEGORY_FILE => {
+                Ok(self.of_category(place, past, wish))
+            }
+            Subject::File(place) => self.of_file(place, past, wish),
+        }
+    }
+
+    fn of_article(
+        &self,
+        id: ArticleId,
+        past: &Past,
+        wish: &Wish,
+    ) -> Result<Result<Aim, Refused>, DiskError> {
+        if let Some(conflict) = self.base.conflicts.get(&id) {
+            let place = &conflict.place;
+            return Ok(Err(Refused {
+                kind: RefusedKind::Undecided,
+                message: format!("{place} is in conflict"),
+                help: format!(
+                    "settle that first: `kbsync resolve {place} --keep local|remote|both`; both \
+                     versions are in the history"
+                ),
+            }));
+        }
+        let row = self.base.articles.get(&id);
+        let file = self.paired.files.get(&id);
+        let lives_at = file.map(|file| &file.place).or(row.map(|row| &row.place));
+        if let (Some(place), true) = (lives_at, wish.to.is_some()) {
+            return Ok(Err(impossible(
+                format!("--to is for deleted articles, and this one is at {place}"),
+                "leave --to out: the file gets the version's words where it is",
+            )));
+        }
+        if let Some(file) = file {
+            return Ok(Ok(Aim::Edit {
+                place: file.place.clone(),
+                id: Some(id),
+            }));
+        }
+        let Some(row) = row else {
+            return match self.paired.unknown.get(&id) {
+                Some(why) => Ok(Err(not_readable(id, why))),
+                None => self.anew(Some(id), past, wish),
+            };
+        };
+        let place = row.place.clone();
+        Ok(match self.lies_at(&place)? {
+            Some(Kind::File) if self.file_at(&place).is_none() => Ok(Aim::Edit {
+                place,
+                id: Some(id),
+            }),
+            Some(_) => Err(taken(&place, "move it away")),
+            None => match self.paired.unknown.get(&id) {
+                Some(why) => Err(not_readable(id, why)),
+                None => Ok(Aim::Back { place, id }),
+            },
+        })
+    }
+
+    /// A file that never became an article.
+    fn of_file(
+        &self,
+        place: &Place,
+        past: &Past,
+        wish: &Wish,
+    ) -> Result<Result<Aim, Refused>, DiskError> {
+        let is_another = self.paired.files.values().any(|file| file.place == *place);
+        let is_there = self.lies_at(place)? == Some(Kind::File);
+        if wish.to.is_none() && is_there && !is_another {
+            return Ok(Ok(Aim::Edit {
+                place: place.clone(),
+                id: None,
+            }));
+        }
+        self.anew(None, past, wish)
+    }
+
+    fn of_category(&self, key: &Place, past: &Past, wish: &Wish) -> Result<Aim, Refused> {
+        if wish.to.is_some() {
+            return Err(impossible(
+                "--to is for deleted articles".to_owned(),
+                "leave it out: a category's words come back to its folder",
+            ));
+        }
+        let id = key.folder.parse::<CategoryId>().ok();
+        let folder = id.and_then(|id| {
+            let row = self.base.categories.get(&id);
+            let known = row.and_then(|row| row.folder.clone());
+            Some((id, self.paired.folder(id).map(str::to_owned).or(known)?))
+        });
+        if let Some((id, folder)) = folder {
+            return Ok(Aim::Category {
+                place: Place::new(folder, CATEGORY_FILE),
+                id,
+            });
+        }
+        let last = past.newest().map(|kept| kept.seen.place.folder.as_str());
+        Err(impossible(
+            format!(
+                "the category {} has no folder any more",
+                last.unwrap_or_default()
+            ),
+            "make one, or run `kbsync sync`; `kbsync show` prints what the file said",
+        ))
+    }
+
+    /// A new file, where the old one was last, in the folder that its category has now.
+    fn anew(
+        &self,
+        old: Option<ArticleId>,
+        past: &Past,
+        wish: &Wish,
+    ) -> Result<Result<Aim, Refused>, DiskError> {
+        let place = match (&wish.to, last_address(past)) {
+            (Some(to), _) => to.clone(),
+            (None, Some(last)) => {
+                let folder = self.paired.folder(last.seen.version.category);
+                let folder = folder.unwrap_or(&last.seen.place.folder);
+                Place::new(folder, last.seen.place.file.clone())
+            }
+            (None, None) => {
+                return Ok(Err(impossible(
+                    "its file had no name that an article can have".to_owned(),
+                    "name a place with --to FOLDER/NAME.html",
+                )));
+            }
+        };
+        if let Some(refused) = bad_place(&place) {
+            return Ok(Err(refused));
+        }
+        Ok(match self.lies_at(&place)? {
+            Some(_) => Err(taken(
+                &place,
+                "name another place with --to FOLDER/NAME.html",
+            )),
+            None => Ok(Aim::Anew { place, old }),
+        })
+    }
+
+    /// What lies at a place; nothing in a folder that is not there.
+    fn lies_at(&self, place: &Place) -> Result<Option<Kind>, DiskError> {
+        match self.disk.look(At::Folder(&place.folder), &place.file) {
+            Ok(entry) => Ok(entry.map(|entry| entry.kind)),
+            Err(error) if error.kind == DiskErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The article or new file at a place, as far as it could be read.
+    fn file_at(&self, place: &Place) -> Option<&LocalFile> {
+        let files = self.paired.files.values().chain(&self.paired.fresh);
+        files.into_iter().find(|file| file.place == *place)
+    }
+}
+
+/// The last version with an address of its own: the copy of a conflict has none.
+pub(super) fn last_address(past: &Past) -> Option<&crate::state::Kept> {
+    let mut versions = past.versions.iter();
+    versions.find(|kept| ignored_name(&kept.seen.place.file).is_none())
+}
+
+fn bad_place(place: &Place) -> Option<Refused> {
+    let is_html = place.file.ends_with(EXTENSION);
+    let ignored = ignored_name(&place.folder).or_else(|| ignored_name(&place.file));
+    let named = slug_of_stem(&place.folder).and_then(|_| slug_of_stem(place.stem()));
+    match (is_html, ignored, named) {
+        (true, None, Ok(_)) => None,
+        (true, None, Err(problem)) => Some(impossible(
+            format!("an article cannot be at {place}: {problem}"),
+            "name another place with --to FOLDER/NAME.html",
+        )),
+        (true, Some(why), _) => Some(impossible(
+            format!("an article cannot be at {place}: it has {why}"),
+            "name another place with --to FOLDER/NAME.html",
+        )),
+        (false, _, _) => Some(impossible(
+            format!("an article cannot be at {place}"),
+            "name a file like FOLDER/NAME.html",
+        )),
+    }
+}
+
+fn taken(place: &Place, help: &str) -> Refused {
+    impossible(format!("something else is at {place}"), help)
+}
+
+fn not_readable(id: ArticleId, why: &str) -> Refused {
+    impossible(
+        format!("the article {id} cannot be restored: {why}"),
+        "`kbsync status` names the file; put it right or remove it",
+    )
+}
+
+fn impossible(message: String, help: &str) -> Refused {
+    Refused {
+        kind: RefusedKind::Impossible,
+        message,
+        help: help.to_owned(),
+    }
+}

@@ -1,0 +1,316 @@
+//! What a file holds once a version came back: the version's words in the file's own form.
+
+use super::aim::{Aim, last_address};
+use super::{Ground, Prepared, Refused, RefusedKind, Wish};
+use crate::engine::apply::{MAX_FILE, slug_key};
+use crate::engine::past::{Past, composed, flags_noted};
+use crate::mirror::disk::{At, Disk, DiskErrorKind};
+use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
+use crate::model::path::slug_of_stem;
+use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
+use crate::state::Kept;
+
+/// The fields that come back; the address stays.
+const WORDS: [Field; 4] = [Field::Title, Field::Introtext, Field::Keywords, Field::Text];
+
+/// A version with its body.
+struct Wanted<'p> {
+    kept: &'p Kept,
+    text: String,
+    /// The whole file, where it was kept and is no article: it comes back as it was.
+    raw: Option<String>,
+}
+
+/// What lies at the place now.
+type Present = Option<(Stamp, String)>;
+
+impl<D: Disk> Ground<'_, D> {
+    /// Makes the file that a version comes back as.
+    pub(super) fn words(
+        &self,
+        past: &Past,
+        wish: &Wish,
+        aim: &Aim,
+    ) -> anyhow::Result<Result<Prepared, Refused>> {
+        let (place, id) = match aim {
+            Aim::Edit { place, id } => (place.clone(), *id),
+            Aim::Back { place, id } => (place.clone(), Some(*id)),
+            Aim::Anew { place, .. } | Aim::Category { place, .. } => (place.clone(), None),
+        };
+        let present = match self.present(&place)? {
+            Ok(present) => present,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let document = present
+            .as_ref()
+            .and_then(|(_, source)| Document::parse_with_markers(source.as_bytes()).ok());
+        let wanted = match self.wanted(past, wish, aim, document.as_ref(), &present)? {
+            Ok(wanted) => wanted,
+            Err(refused) => return Ok(Err(refused)),
+        };
+        let kept = wanted.kept.clone();
+        let (new, instead_of) = match (aim, &wanted.raw) {
+            (Aim::Category { id, .. }, _) => (category(*id, &wanted, &present), None),
+            (Aim::Anew { old, .. }, Some(raw)) => (raw.clone(), *old),
+            (Aim::Edit { .. } | Aim::Back { .. }, Some(raw)) => (raw.clone(), None),
+            (Aim::Edit { .. }, None) => match &document {
+                Some(document) => (
+                    document.edit(&changes(&kept.seen.version, wanted.text)),
+                    None,
+                ),
+                None => (self.made_anew(past, wanted, &place, id), None),
+            },
+            (Aim::Back { .. }, None) => (self.made_anew(past, wanted, &place, id), None),
+            (Aim::Anew { old, .. }, None) => (self.as_new(past, wish, wanted, &place, *old)?, *old),
+        };
+        let is_words = wanted_is_words(aim, &kept, &new);
+        if !is_words {
+            return Ok(Err(Refused {
+                kind: RefusedKind::Impossible,
+                message: format!(
+                    "version @{} is no file that an article can have",
+                    kept.number
+                ),
+                help: "`kbsync show PATH@N` prints it; bring back what you need by hand".to_owned(),
+            }));
+        }
+        let fields = match &document {
+            Some(document) => fields(document, &kept.seen.version),
+            None => Vec::new(),
+        };
+        let (stamp, old) = present.unzip();
+        Ok(Ok(Prepared {
+            kept,
+            place,
+            id,
+            instead_of,
+            old,
+            new,
+            fields,
+            stamp,
+        }))
+    }
+
+    fn present(&self, place: &Place) -> anyhow::Result<Result<Present, Refused>> {
+        let content = match self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
+        {
+            Ok(content) => content,
+            Err(error) if error.kind == DiskErrorKind::NotFound => return Ok(Ok(None)),
+            Err(error) => return Err(error.into()),
+        };
+        let stamp = content.stamp;
+        Ok(match (content.whole, String::from_utf8(content.bytes)) {
+            (true, Ok(source)) => Ok(Some((stamp, source))),
+            // The history keeps text; what it could not keep is not replaced.
+            (false, _) | (true, Err(_)) => Err(Refused {
+                kind: RefusedKind::Impossible,
+                message: format!("{place} holds something that the history cannot keep"),
+                help: "move it away, then run the command again".to_owned(),
+            }),
+        })
+    }
+
+    fn wanted<'p>(
+        &self,
+        past: &'p Past,
+        wish: &Wish,
+        aim: &Aim,
+        document: Option<&Document>,
+        present: &Present,
+    ) -> anyhow::Result<Result<Wanted<'p>, Refused>> {
+        let found = match (wish.number, aim) {
+            (Some(number), _) => past.numbered(number),
+            (None, Aim::Edit { .. }) => past.versions.iter().find(|kept| {
+                document.is_none_or(|document| !fields(document, &kept.seen.version).is_empty())
+            }),
+            (None, Aim::Category { .. }) => past.versions.iter().find(|kept| {
+                let now = present.as_ref().map(|(_, source)| TextDigest::of(source));
+                Some(kept.seen.version.text) != now
+            }),
+            (None, Aim::Back { .. } | Aim::Anew { .. }) => past.newest(),
+        };
+        let Some(kept) = found else {
+            let message = match wish.number {
+                Some(number) => format!("there is no version @{number}"),
+                None => "there is no version but the present one".to_owned(),
+            };
+            return Ok(Err(Refused {
+                kind: RefusedKind::Impossible,
+                message,
+                help: "`kbsync log PATH` lists the versions".to_owned(),
+            }));
+        };
+        let Some(text) = self.store.body(kept.seen.version.text)? else {
+            return Ok(Err(Refused {
+                kind: RefusedKind::Impossible,
+                message: format!("the text of version @{} is not kept any more", kept.number),
+                help: "`kbsync log PATH` lists the other versions".to_owned(),
+            }));
+        };
+        let whole = match kept.seen.file {
+            Some(digest) => self.store.body(digest)?,
+            None => None,
+        };
+        let raw = whole.filter(|whole| Document::parse_with_markers(whole.as_bytes()).is_err());
+        Ok(Ok(Wanted { kept, text, raw }))
+    }
+
+    /// A file of an article that lives, where there is none that could be edited.
+    fn made_anew(
+        &self,
+        past: &Past,
+        wanted: Wanted<'_>,
+        place: &Place,
+        id: Option<ArticleId>,
+    ) -> String {
+        let row = id.and_then(|id| self.base.articles.get(&id));
+        let flags = row.map(|row| row.file_flags).unwrap_or_default();
+        let slug = row.map_or(wanted.kept.seen.version.slug.as_str(), |row| {
+            row.local.slug.as_str()
+        });
+        self.in_its_form(past, wanted, (place, slug), id, flags)
+    }
+
+    /// A file of a new article that says which one it was.
+    fn as_new(
+        &self,
+        past: &Past,
+        wish: &Wish,
+        wanted: Wanted<'_>,
+        place: &Place,
+        old: Option<ArticleId>,
+    ) -> anyhow::Result<String> {
+        let last = last_address(past).filter(|_| wish.to.is_none());
+        let slug = match last {
+            Some(last) => last.seen.version.slug.clone(),
+            None => slug_of_stem(place.stem()).unwrap_or_default(),
+        };
+        let flags = match old {
+            Some(id) => flags_noted(self.store, id)?,
+            None => Flags::default(),
+        };
+        let number = wanted.kept.number;
+        let file = self.in_its_form(past, wanted, (place, &slug), None, flags);
+        Ok(match old {
+            Some(id) => with_note(&file, &format!("# restored from {id}@{number}")),
+            None => file,
+        })
+    }
+
+    /// The version's words in the form that the writer had given the file by then.
+    fn in_its_form(
+        &self,
+        past: &Past,
+        wanted: Wanted<'_>,
+        (place, slug): (&Place, &str),
+        id: Option<ArticleId>,
+        flags: Flags,
+    ) -> String {
+        let version = &wanted.kept.seen.version;
+        let Some(form) = self.form(past, wanted.kept.number) else {
+            return composed(id, (place, slug), version, flags, wanted.text);
+        };
+        let held = form.flags();
+        let source = form.edit(&Changes {
+            id,
+            slug: slug_key(place, slug, form.slug()),
+            enabled: Some(flags.enabled.or(held.enabled)),
+            draft: Some(flags.draft.or(held.draft)),
+            ..changes(version, wanted.text)
+        });
+        match (id, Document::parse_with_markers(source.as_bytes())) {
+            (None, Ok(document)) if document.id().is_some() => document.without_id(),
+            (None | Some(_), Ok(_) | Err(_)) => source,
+        }
+    }
+
+    /// The writer's file nearest to a version, where it was more than the words.
+    fn form(&self, past: &Past, number: u64) -> Option<Document> {
+        let mut local = past
+            .versions
+            .iter()
+            .filter(|kept| kept.number <= number && kept.seen.side == Side::Local);
+        let whole = self.store.body(local.next()?.seen.file?).ok()??;
+        Document::parse_with_markers(whole.as_bytes()).ok()
+    }
+}
+
+/// Tells whether what would be written can be read back. What was no article when it was kept (a file that
+/// was not ready) comes back just so.
+fn wanted_is_words(aim: &Aim, kept: &Kept, new: &str) -> bool {
+    matches!(aim, Aim::Category { .. })
+        || kept.seen.file == Some(TextDigest::of(new))
+        || Document::parse_with_markers(new.as_bytes()).is_ok()
+}
+
+/// `_category.yaml` with a version's words; the writer's comments and keys stay.
+fn category(id: CategoryId, wanted: &Wanted<'_>, present: &Present) -> String {
+    let Ok(version) = CategoryDocument::parse(wanted.text.as_bytes()) else {
+        return wanted.text.clone();
+    };
+    let document = present
+        .as_ref()
+        .and_then(|(_, source)| CategoryDocument::parse(source.as_bytes()).ok());
+    let Some(document) = document else {
+        return version.edit(&CategoryChanges {
+            id: Some(id),
+            ..CategoryChanges::default()
+        });
+    };
+    document.edit(&CategoryChanges {
+        id: None,
+        name: version.name().map(str::to_owned),
+        slug: None,
+        description: Some(version.description().to_owned()),
+        meta_description: Some(version.meta_description().to_owned()),
+    })
+}
+
+/// The changes that give a file a version's words, and leave all else.
+fn changes(version: &Version, text: String) -> Changes {
+    Changes {
+        title: Some(version.title.clone()),
+        introtext: Some(version.introtext.clone()),
+        keywords: Some(version.keywords.clone()),
+        text: Some(text),
+        ..Changes::default()
+    }
+}
+
+/// The words in which a file differs from a version.
+fn fields(document: &Document, version: &Version) -> Vec<Field> {
+    let text = document.text();
+    let same_text = TextDigest::of(text) == version.text;
+    WORDS
+        .into_iter()
+        .filter(|field| match field {
+            Field::Title => document.title() != version.title,
+            Field::Introtext => document.introtext() != version.introtext,
+            Field::Keywords => document.keywords() != version.keywords,
+            Field::Text => !same_text,
+            Field::Slug
+            | Field::Category
+            | Field::Enabled
+            | Field::Draft
+            | Field::Name
+            | Field::Description
+            | Field::MetaDescription => false,
+        })
+        .collect()
+}
+
+/// Puts a comment under the line that opens the front matter.
+fn with_note(source: &str, note: &str) -> String {
+    let Some(end) = source.find('\n') else {
+        return source.to_owned();
+    };
+    let (first, rest) = source.split_at(end + 1);
+    let line_end = if first.ends_with("\r\n") {
+        "\r\n"
+    } else {
+        "\n"
+    };
+    format!("{first}{note}{line_end}{rest}")
+}

@@ -1,0 +1,7 @@
+//! The simulator: worlds made up by the thousand, and what has to hold in each of them.
+//!
+//! Layer L0 is the [`planner`] alone: every small world, against a model. The layers share nothing but the
+//! invariants' names (I1 to I16). `cargo test` runs a bounded part of each; `cargo run --release --example
+//! simulate` runs on.
+
+pub(crate) mod planner;
