@@ -283,20 +283,17 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     Some(guarded(job, request, prefix))
 }
 
-/// What is in motion must not be pushed, and what git removed is held.
+/// What is in motion is left alone, and what git removed is held. A cycle that is limited to paths that came
+/// to rest needs the others to know what was moved.
 fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
-    let unsettled: BTreeSet<&str> = job
-        .unsettled
-        .iter()
-        .filter_map(|path| path.strip_prefix(prefix))
-        .collect();
-    let direction = if !unsettled.is_empty() && job.look == Look::Whole {
-        Direction::Pull
-    } else {
-        request.direction
+    let limited = match job.look {
+        Look::Whole | Look::Mirror => false,
+        Look::Paths(_) | Look::Wish(_) => true,
     };
+    let below = |path: &String| path.strip_prefix(prefix).map(str::to_owned);
+    let unsettled = job.unsettled.iter().filter_map(below);
     Request {
-        direction,
+        unsettled: unsettled.filter(|_| !limited).collect(),
         git_hold: job.git_hold.clone(),
         ..request
     }

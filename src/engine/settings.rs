@@ -77,6 +77,8 @@ pub struct Request {
     pub scope: Vec<String>,
     /// How far to look where that is enough.
     pub look: Look,
+    /// Paths in motion, of files and of folders: they are left alone in a cycle that looks at everything.
+    pub unsettled: BTreeSet<String>,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -98,6 +100,7 @@ impl Request {
             direction,
             scope: Vec::new(),
             look: Look::Whole,
+            unsettled: BTreeSet::new(),
             dry_run: false,
             allow_deletes: false,
             prefer: None,

@@ -4,10 +4,11 @@
 //! only, says nothing about the rest: what was held there is still held.
 
 use super::Engine;
+use super::observe::unsettled::Unsettled;
 use super::report::{Report, Status};
 use super::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Side, Timestamp};
+use crate::model::{ArticleId, Place, Side, Timestamp};
 use crate::reconcile::plan::{HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
@@ -66,13 +67,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
         };
         let policy = self.policy(request);
+        let unsettled = Unsettled::new(&request.unsettled);
         let looked_at = |held: &Held| {
             let (folder, file) = held.path.split_once('/').unwrap_or((&held.path, ""));
+            let place = Place::new(folder, file);
             let in_scope = if file.is_empty() {
                 policy.covers_folder(folder)
             } else {
-                policy.covers(&crate::model::Place::new(folder, file))
-            };
+                policy.covers(&place)
+            } && !unsettled.covers(&place);
             let in_direction = match (request.direction, held.side) {
                 (Direction::Both, _) | (Direction::Pull | Direction::Push, Side::Both) => true,
                 (Direction::Pull, side) => side == Side::Local,

@@ -37,6 +37,7 @@ mod guards;
 mod history;
 mod hostile;
 mod identity;
+mod in_motion;
 mod kb;
 mod listing;
 mod look;

@@ -228,6 +228,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let clean = whole
             && sight.stop.is_none()
             && request.scope.is_empty()
+            && request.unsettled.is_empty()
             && report.problems.is_empty()
             && report
                 .actions

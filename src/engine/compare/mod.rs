@@ -7,6 +7,7 @@ mod asked;
 mod other;
 
 use super::apply::MAX_FILE;
+use super::observe::unsettled::Unsettled;
 use super::observe::{load_base, local};
 use super::settings::Settings;
 use super::spool::Spool;
@@ -63,7 +64,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
     ) -> anyhow::Result<Self> {
         let base = load_base(store)?;
         let mut spool = Spool::new(true, now);
-        let scanned = local::scan(disk, store, &base, &mut spool)?;
+        let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
         let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
         let mut out = Comparison::default();
         for problem in scanned.problems.iter().chain(&paired.problems) {

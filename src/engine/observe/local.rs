@@ -3,6 +3,7 @@
 //! A file that was not touched is what the base says; every other one is read once. What the scan cannot
 //! prove absent is present and unknown.
 
+use super::unsettled::Unsettled;
 use crate::engine::apply::needs_whole;
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
@@ -43,6 +44,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     disk: &D,
     store: &mut Store,
     base: &Base,
+    unsettled: &Unsettled,
     spool: &mut Spool,
 ) -> anyhow::Result<Scanned> {
     let rows: HashMap<&Place, &ArticleRow> = base
@@ -67,7 +69,14 @@ pub(in crate::engine) fn scan<D: Disk>(
         disk,
         &|place| rows.get(place).and_then(|row| row.stamp),
         &|folder| folders.get(folder).copied().flatten(),
-        &mut |file| reader.take(file),
+        &mut |file| {
+            if unsettled.covers(file.place()) {
+                let unknown = Unsettled::unknown(&file, &rows);
+                reader.out.snapshot.unknown.push(unknown);
+            } else {
+                reader.take(file);
+            }
+        },
     )
     .context("failed to look at the mirror")?;
     if let Some(error) = reader.broken {
@@ -75,8 +84,9 @@ pub(in crate::engine) fn scan<D: Disk>(
     }
     let mut out = reader.out;
     reader.spool.flush(reader.store)?;
-    out.strays(disk, base, &scan);
+    out.strays(disk, base, unsettled, &scan);
     out.finish(base, scan);
+    out.keep_in_motion(base, unsettled);
     Ok(out)
 }
 
@@ -309,7 +319,7 @@ impl Scanned {
     }
 
     /// A file that was moved to where no article can be is not gone: its id counts wherever it is.
-    fn strays(&mut self, disk: &impl Disk, base: &Base, scan: &Scan) {
+    fn strays(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled, scan: &Scan) {
         let files = self.snapshot.files.iter();
         let named: BTreeSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
         let lying: BTreeMap<&Place, Option<ArticleId>> =
@@ -319,6 +329,7 @@ impl Scanned {
             .values()
             .filter(|row| {
                 !named.contains(&row.id)
+                    && !unsettled.covers(&row.place)
                     && match lying.get(&row.place) {
                         Some(id) => id.is_some(),
                         None => scan.proves_absent(&row.place),

@@ -10,13 +10,13 @@ pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
 mod unread;
+pub(in crate::engine) mod unsettled;
 
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
 use crate::mirror::disk::Disk;
-use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
 use crate::reconcile::pairing::{self, Paired};
@@ -32,6 +32,7 @@ use remote::{Known, Listing};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
+use unsettled::Unsettled;
 use uuid::Uuid;
 
 /// What one cycle saw.
@@ -71,7 +72,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let scanned = local::scan(&self.disk, &mut self.store, &base, &mut spool)?;
+        let unsettled = Unsettled::new(&request.unsettled);
+        let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
@@ -124,7 +126,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        sight.local.ignored = ignored(&scanned.layout, &base, &sight);
+        let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
+        sight.local.ignored = ignored(&out_of_reach, &base, &sight);
         sight.base = base;
         Ok(sight)
     }
@@ -563,8 +566,13 @@ impl Sight {
     }
 }
 
-/// Articles of which the mirror knows nothing, and which would be written where everything is ignored.
-fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
+/// Articles of which the mirror knows nothing, and which would be written where nothing may be: where
+/// everything is ignored, or to a place in motion, whose file may turn out to be theirs.
+fn ignored(
+    out_of_reach: &dyn Fn(&Place) -> bool,
+    base: &Base,
+    sight: &Sight,
+) -> BTreeSet<ArticleId> {
     let name = |slug: &str, id: Uuid| path::stem_for(slug, id, &|_| false);
     let folder = |id: CategoryId| {
         let row = base.categories.get(&id);
@@ -586,7 +594,7 @@ fn ignored(layout: &Layout, base: &Base, sight: &Sight) -> BTreeSet<ArticleId> {
         .filter(|(id, seen)| {
             let stem = name(&seen.version.slug, id.uuid());
             folder(seen.version.category).is_some_and(|folder| {
-                layout.ignores(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
+                out_of_reach(&Place::new(folder, format!("{stem}{}", path::EXTENSION)))
             })
         })
         .map(|(id, _)| id)

@@ -13,6 +13,7 @@ mod aim;
 mod words;
 
 use super::apply::{keep_whole, needs_whole};
+use super::observe::unsettled::Unsettled;
 use super::observe::{load_base, local};
 use super::report::{Line, Status};
 use super::spool::Spool;
@@ -151,7 +152,7 @@ fn prepared<D: Disk>(
         }));
     };
     let base = load_base(store)?;
-    let scanned = local::scan(disk, store, &base, &mut spool)?;
+    let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
     let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
     let ground = Ground {
         disk,

@@ -7,6 +7,7 @@
 mod changes;
 
 use super::apply::LAST_POLL;
+use super::observe::unsettled::Unsettled;
 use super::observe::{load_base, local};
 use super::report::{BudgetLeft, Line, Report, Status as Became};
 use super::settings::Settings;
@@ -134,7 +135,7 @@ pub fn status<D: Disk>(
 ) -> anyhow::Result<Status> {
     let base = load_base(store)?;
     let mut spool = Spool::new(true, now);
-    let scanned = local::scan(disk, store, &base, &mut spool)?;
+    let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
     let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
     let open = open_conflicts(&base, &scanned.snapshot);
     let changes = changes(&base, &scanned.snapshot, &paired);

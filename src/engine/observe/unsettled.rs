@@ -1,0 +1,121 @@
+//! Paths in motion: what was touched a moment ago, or went so lately that it may come back.
+//!
+//! In a cycle that looks at everything such a place is present and unknown, whatever the scan found there: it
+//! is neither sent nor written nor missed, and takes part again when it has settled (design, sections 3 and
+//! 8). All else goes on as ever.
+
+use super::local::Scanned;
+use crate::mirror::document::Document;
+use crate::mirror::scan::ScannedFile;
+use crate::model::base::ArticleRow;
+use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, fold};
+use crate::model::{ArticleId, Place};
+use crate::reconcile::snapshot::{Base, Unknown};
+use std::collections::{BTreeSet, HashMap};
+
+/// The paths in motion, of files and of folders.
+#[derive(Clone, Debug, Default)]
+pub(in crate::engine) struct Unsettled {
+    places: BTreeSet<Place>,
+    folders: BTreeSet<String>,
+    /// The same as they clash.
+    folded: BTreeSet<String>,
+}
+
+impl Unsettled {
+    pub(in crate::engine) fn new(paths: &BTreeSet<String>) -> Self {
+        let mut unsettled = Self::default();
+        for path in paths {
+            let path = path.trim_end_matches('/');
+            unsettled.folded.insert(fold(path));
+            match path.split_once('/') {
+                Some((folder, file)) => {
+                    unsettled.places.insert(Place::new(folder, file));
+                }
+                None => {
+                    unsettled.folders.insert(path.to_owned());
+                }
+            }
+        }
+        unsettled
+    }
+
+    /// Tells whether a place is in motion, by itself or with its folder.
+    pub(in crate::engine) fn covers(&self, place: &Place) -> bool {
+        !self.folded.is_empty()
+            && (self.folded.contains(&fold(&place.folder))
+                || self.folded.contains(&fold(&place.to_string())))
+    }
+
+    /// Tells whether the category's words in this folder are in motion.
+    fn covers_words(&self, folder: &str) -> bool {
+        self.covers(&Place::new(folder, CATEGORY_FILE))
+    }
+
+    /// What a file in motion is.
+    pub(super) fn unknown(file: &ScannedFile, rows: &HashMap<&Place, &ArticleRow>) -> Unknown {
+        let place = file.place();
+        let id = match file {
+            ScannedFile::Unchanged { .. } => rows.get(place).map(|row| row.id),
+            ScannedFile::Ready { document, .. } => Document::id(document),
+            ScannedFile::NotReady { id, .. } => *id,
+            ScannedFile::Present { .. } => None,
+        };
+        Unknown {
+            place: place.clone(),
+            id,
+        }
+    }
+}
+
+impl Scanned {
+    /// What went a moment ago counts as there.
+    pub(super) fn keep_in_motion(&mut self, base: &Base, unsettled: &Unsettled) {
+        if unsettled.folded.is_empty() {
+            return;
+        }
+        let snapshot = &mut self.snapshot;
+        // Whoever was moved is where it was moved to.
+        let named: BTreeSet<ArticleId> = snapshot.files.iter().filter_map(|file| file.id).collect();
+        let lying: BTreeSet<Place> = snapshot
+            .unknown
+            .iter()
+            .map(|unknown| unknown.place.clone())
+            .collect();
+        let gone = base.articles.values().filter(|row| {
+            unsettled.covers(&row.place) && !named.contains(&row.id) && !lying.contains(&row.place)
+        });
+        snapshot.unknown.extend(gone.map(|row| Unknown {
+            place: row.place.clone(),
+            id: None,
+        }));
+        for place in &unsettled.places {
+            let taken = snapshot.names.entry(place.folder.clone()).or_default();
+            taken.insert(fold(&place.file));
+            if place.file.ends_with(CONFLICT_EXTENSION) {
+                snapshot.copies.insert(place.clone());
+            }
+        }
+        for folder in &unsettled.folders {
+            if base
+                .categories
+                .values()
+                .any(|row| row.folder.as_ref() == Some(folder))
+            {
+                snapshot.unreadable.insert(folder.clone());
+            }
+            snapshot.top.insert(fold(folder));
+        }
+        let words = snapshot
+            .categories
+            .iter()
+            .map(|category| category.folder.clone())
+            .filter(|folder| unsettled.covers_words(folder));
+        snapshot.unready_categories.extend(words);
+        // What is half written is no problem yet.
+        self.problems.retain(|problem| {
+            let path = problem.path.split_once('/');
+            !path.is_some_and(|(folder, file)| unsettled.covers(&Place::new(folder, file)))
+        });
+    }
+}

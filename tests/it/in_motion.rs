@@ -1,0 +1,240 @@
+//! Paths in motion: a cycle that looks at everything leaves them alone, both ways, and does all the rest
+//! (design, sections 3 and 8).
+
+use crate::hostile::{self, Stage};
+use crate::look::{articles, both, problems, requests};
+use crate::world::lines;
+use kbsync::engine::report::Report;
+use kbsync::engine::settings::Request;
+use kbsync::sandbox::{NewSeed, Options};
+use uuid::Uuid;
+
+/// `a/one.html`, `a/two.html` and `b/three.html`, synced.
+async fn world() -> (Stage, [Uuid; 3], [Uuid; 2]) {
+    let world = hostile::world().await;
+    let (a, b) = (world.category("a"), world.category("b"));
+    let ids = [
+        world.article(a, "one", "<p>One.</p>"),
+        world.article(a, "two", "<p>Two.</p>"),
+        world.article(b, "three", "<p>Three.</p>"),
+    ];
+    hostile::sync(&world).await;
+    requests(&world);
+    (world, ids, [a, b])
+}
+
+async fn sync(world: &Stage, in_motion: &[&str]) -> Report {
+    let request = Request {
+        unsettled: in_motion.iter().map(|path| (*path).to_owned()).collect(),
+        ..both()
+    };
+    let mut engine = hostile::engine(world, &hostile::calm());
+    engine.cycle(&request).await.expect("a cycle")
+}
+
+type Prepare = fn(&Stage, [Uuid; 3]);
+
+/// What happens to a place in motion, and what is done when it has settled.
+const SCENES: [(&str, &[&str], Prepare, &[&str]); 13] = [
+    (
+        "saved",
+        &["a/one.html"],
+        |world, _| world.edit("a/one.html", "One.", "Mine."),
+        &["update remote a/one.html done"],
+    ),
+    (
+        "removed",
+        &["a/one.html"],
+        |world, _| world.remove("a/one.html"),
+        &["delete remote a/one.html done"],
+    ),
+    (
+        "half written",
+        &["a/one.html"],
+        |world, _| world.write("a/one.html", "---\ntit"),
+        &[],
+    ),
+    (
+        "new",
+        &["a/new.html"],
+        |world, _| world.write("a/new.html", "---\ntitle: New\n---\n<p>n</p>\n"),
+        &["create remote a/new.html done"],
+    ),
+    (
+        "changed by a colleague",
+        &["a/one.html"],
+        |world, [one, ..]| {
+            world
+                .sandbox()
+                .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+        },
+        &["update local a/one.html done"],
+    ),
+    (
+        "removed, and changed by a colleague",
+        &["a/one.html"],
+        |world, [one, ..]| {
+            world.remove("a/one.html");
+            world
+                .sandbox()
+                .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+        },
+        &["restore local a/one.html done"],
+    ),
+    (
+        "gone on the service",
+        &["a/one.html"],
+        |world, [one, ..]| {
+            world.sandbox().remove(one);
+        },
+        &["delete local a/one.html done"],
+    ),
+    (
+        "renamed on the service",
+        &["a/one.html"],
+        |world, [one, ..]| {
+            world
+                .sandbox()
+                .edit(one, |article| article.slug = "uno".into());
+        },
+        &["move local a/uno.html done"],
+    ),
+    (
+        "new on both sides",
+        &["a/new.html"],
+        |world, _| {
+            world.write("a/new.html", "---\ntitle: New\n---\n<p>n</p>\n");
+            let a = world.sandbox().categories()[0].id;
+            world
+                .sandbox()
+                .add_article(NewSeed::new(a, "New", "new", "<p>n</p>"));
+        },
+        &["adopt both a/new.html done"],
+    ),
+    (
+        "moved, both names in motion",
+        &["a/one.html", "b/one.html"],
+        |world, _| world.rename("a/one.html", "b/one.html"),
+        &["move remote b/one.html done"],
+    ),
+    (
+        "a category's words",
+        &["a/_category.yaml"],
+        |world, _| world.edit("a/_category.yaml", "name: a", "name: A"),
+        &["update-category remote a done"],
+    ),
+    (
+        "a new folder",
+        &["new"],
+        |world, _| {
+            world.write("new/_category.yaml", "name: New\n");
+            world.write("new/first.html", "---\ntitle: First\n---\n<p>n</p>\n");
+        },
+        &[
+            "create-category remote new done",
+            "create remote new/first.html done",
+        ],
+    ),
+    (
+        "a folder that went",
+        &["a", "a/one.html", "a/two.html"],
+        |world, _| {
+            world.rename("a", "b/away");
+            std::fs::remove_dir_all(world.path("b/away")).expect("removed");
+        },
+        &[
+            "forget local a done",
+            "delete remote a/one.html done",
+            "delete remote a/two.html done",
+        ],
+    ),
+];
+
+#[tokio::test]
+async fn what_is_in_motion_is_left_alone_and_all_else_goes_on() {
+    for (name, in_motion, prepare, settled) in SCENES {
+        let (world, ids, _) = world().await;
+        prepare(&world, ids);
+        let before = world.files();
+        let remote = world.sandbox().articles().len();
+        let report = sync(&world, in_motion).await;
+        assert_eq!(lines(&report), [""; 0], "{name}");
+        assert_eq!(problems(&report), [""; 0], "{name}");
+        assert_eq!(world.files(), before, "{name}");
+        assert_eq!(world.sandbox().articles().len(), remote, "{name}");
+        let writes = requests(&world);
+        assert!(
+            writes
+                .iter()
+                .all(|line| line.starts_with("GET") || line.contains("{}")),
+            "{name}: {writes:?}"
+        );
+        // Elsewhere everything is as ever.
+        world.edit("b/three.html", "Three.", "Mine.");
+        let report = sync(&world, in_motion).await;
+        assert_eq!(
+            lines(&report),
+            ["update remote b/three.html done"],
+            "{name}"
+        );
+        let report = hostile::sync(&world).await;
+        let mut done = lines(&report);
+        done.sort_by_key(|line| settled.iter().position(|known| known == line));
+        assert_eq!(done, settled, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_was_moved_is_not_waited_for_at_its_old_name() {
+    let (world, _, [_, b]) = world().await;
+    world.rename("a/one.html", "b/one.html");
+    let report = sync(&world, &["a/one.html"]).await;
+    assert_eq!(lines(&report), ["move remote b/one.html done"]);
+    let moved = world.sandbox().articles();
+    assert_eq!(
+        moved
+            .iter()
+            .filter(|article| article.category_id == b)
+            .count(),
+        2
+    );
+    assert_eq!(
+        articles(&world),
+        ["a/two.html", "b/one.html", "b/three.html"]
+    );
+}
+
+#[tokio::test]
+async fn a_conflict_whose_copy_went_a_moment_ago_is_not_settled() {
+    let (world, [one, ..], _) = world().await;
+    world.edit("a/one.html", "One.", "Mine.");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+    hostile::sync(&world).await;
+    world.remove("a/one.conflict.html");
+    let report = sync(&world, &["a/one.conflict.html"]).await;
+    assert_eq!(lines(&report), ["conflict both a/one.html held"]);
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update remote a/one.html done"]);
+}
+
+#[tokio::test]
+async fn a_listing_is_not_done_with_while_something_is_in_motion() {
+    let world = hostile::world_with(Options {
+        etag: true,
+        ..Options::unlimited()
+    })
+    .await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>One.</p>");
+    hostile::sync(&world).await;
+    hostile::sync(&world).await;
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+    sync(&world, &["a/one.html"]).await;
+    // The same listing once more: what it says was not taken yet.
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["update local a/one.html done"]);
+}
