@@ -9,7 +9,7 @@
 
 use super::{
     control::Wished,
-    git::{Head, Sight},
+    git::{HOLD, Head, Sight},
     job::{CycleWish, Done, Job, Left, Look, Trigger},
     quiet::{Quiet, Taken, Touch},
     reach::{Reach, Turn},
@@ -228,11 +228,7 @@ impl Desk {
             trigger,
             look,
             unsettled,
-            git_hold: held.then(|| {
-                "git moved HEAD before these files went away; `kbsync approve` releases them, and \
-                 `git: {branch: NAME}` in the settings names the branch that counts"
-                    .to_owned()
-            }),
+            git_hold: held.then(|| HOLD.to_owned()),
             head: self.git.head.clone(),
         }
     }

@@ -2,8 +2,11 @@
 //!
 //! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) when it passes its N-th
 //! point, counted from 1. With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point it passes to
-//! that file, so that a sweep knows how many there are. Without the feature `drill` nothing is read and
+//! that file, so that a sweep knows how many there are. With `KBSYNC_DRILL_HURRY` nothing waits before it is
+//! tried again. Without the feature `drill` nothing is read and
 //! nothing happens.
+
+use std::time::Duration;
 
 /// Passes the point of that name: a kill may fall here.
 #[cfg(not(feature = "drill"))]
@@ -17,14 +20,29 @@ pub(crate) fn pass(name: &'static str) {
     switched::pass(name);
 }
 
+/// How long to wait really, where so long was meant.
+#[cfg(not(feature = "drill"))]
+#[inline]
+pub(crate) fn wait(meant: Duration) -> Duration {
+    meant
+}
+
+/// How long to wait really, where so long was meant.
+#[cfg(feature = "drill")]
+pub(crate) fn wait(meant: Duration) -> Duration {
+    switched::wait(meant)
+}
+
 #[cfg(feature = "drill")]
 mod switched {
     use std::io::Write as _;
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
 
     struct Wish {
         kill_at: Option<u64>,
+        hurry: bool,
         trace: Option<std::ffi::OsString>,
     }
 
@@ -35,7 +53,18 @@ mod switched {
                 .ok()
                 .and_then(|number| number.parse().ok()),
             trace: std::env::var_os("KBSYNC_DRILL_TRACE"),
+            hurry: std::env::var_os("KBSYNC_DRILL_HURRY").is_some(),
         })
+    }
+
+    pub(super) fn wait(meant: Duration) -> Duration {
+        // A wait for the clock to move on is meant as it is.
+        const SHORT: Duration = Duration::from_millis(100);
+        if wish().hurry && meant > SHORT {
+            Duration::ZERO
+        } else {
+            meant
+        }
     }
 
     pub(super) fn pass(name: &'static str) {

@@ -7,6 +7,7 @@ use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::Facts;
 use crate::reconcile::plan::{Plan, Step};
+use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
 use std::collections::BTreeSet;
@@ -87,8 +88,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back.
-    pub(super) fn forget_refusals(&mut self, plan: &Plan, facts: &Facts) -> anyhow::Result<()> {
+    /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back; and of
+    /// what is not to be done any more, as a whole look at both sides says.
+    pub(super) fn forget_refusals(
+        &mut self,
+        plan: &Plan,
+        facts: &Facts,
+        sight: &Sight,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let whole = request.direction == Direction::Both
+            && request.scope.is_empty()
+            && sight.stop.is_none()
+            && sight.doubt.is_none()
+            && sight.remote.complete
+            && sight.local.complete;
         let changed: Vec<String> = plan
             .actions
             .iter()
@@ -96,6 +110,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let (refused, _) = facts.refused.get(&action.key())?;
                 (*refused != action.fingerprint()).then(|| action.key())
             })
+            .chain(facts.refused.keys().filter_map(|key| {
+                let moot = whole && plan.actions.iter().all(|action| action.key() != *key);
+                moot.then(|| key.clone())
+            }))
             .collect();
         if changed.is_empty() {
             return Ok(());

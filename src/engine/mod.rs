@@ -20,6 +20,7 @@ mod spool;
 pub mod status;
 mod waiting;
 
+use crate::drill::failpoint;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
@@ -45,7 +46,7 @@ pub trait Clock: Send + Sync {
 
     /// Waits, before something is tried again.
     fn pause(&self, wait: Duration) -> Pause {
-        Box::pin(tokio::time::sleep(wait))
+        Box::pin(tokio::time::sleep(failpoint::wait(wait)))
     }
 }
 
@@ -306,7 +307,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let facts = self.facts(&plan, &sight, request)?;
         reconcile::guard::hold(&mut plan, &facts);
         if !request.dry_run {
-            self.forget_refusals(&plan, &facts)?;
+            self.forget_refusals(&plan, &facts, &sight, request)?;
         }
         plan.problems.append(&mut sight.problems);
         reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);

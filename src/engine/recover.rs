@@ -27,6 +27,8 @@ enum Verdict {
     Deleted(ArticleId, Revision),
     /// It happened: the base says so.
     Article(Box<ArticleRow>),
+    /// The same, and it settled the article's conflict.
+    Settled(Box<ArticleRow>),
     /// It happened: the base says so.
     Category(Box<CategoryRow>),
     /// It cannot be told yet; it stays.
@@ -50,6 +52,10 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
             Verdict::Article(row) => {
                 base.articles.insert(row.id, (**row).clone());
             }
+            Verdict::Settled(row) => {
+                base.conflicts.remove(&row.id);
+                base.articles.insert(row.id, (**row).clone());
+            }
             Verdict::Born(row, instead_of) => {
                 if let Some(old) = instead_of {
                     base.articles.remove(old);
@@ -67,6 +73,9 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
         }
         write(engine, id, &verdict, now)?;
     }
+    if !request.dry_run {
+        engine.clear_copies()?;
+    }
     Ok(())
 }
 
@@ -80,6 +89,11 @@ fn write<S: Service, D: Disk>(
         Verdict::Open => Ok(()),
         Verdict::Void => tx.remove_intent(id),
         Verdict::Article(row) => {
+            tx.put_article(row)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Settled(row) => {
+            tx.remove_conflict(row.id)?;
             tx.put_article(row)?;
             tx.remove_intent(id)
         }
@@ -122,6 +136,7 @@ fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Place> {
             | Intent::CreateCategory { .. }
             | Intent::UpdateCategory { .. }
             | Intent::RemoveFile { .. }
+            | Intent::ClearCopy { .. }
             | Intent::WriteCategory { .. } => None,
         })
         .flatten()
@@ -143,7 +158,11 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
                 .articles
                 .values()
                 .find(|row| row.place == *place && is_gone(base, row));
-            let waits = sight.local.files.iter().any(|file| file.place == *place);
+            // With an id that nobody else has, a person has said which article it is.
+            let told_apart =
+                |file: &LocalFile| file.id.is_some_and(|id| !base.articles.contains_key(&id));
+            let mut files = sight.local.files.iter();
+            let waits = files.any(|file| file.place == *place && !told_apart(file));
             let settled = base.articles.values().any(|row| {
                 let address = (row.remote.category, row.remote.slug.as_str());
                 address == (version.category, &version.slug) && !is_gone(base, row)
@@ -175,6 +194,8 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
                 Verdict::Void
             }
         }
+        // The copy is taken away when all else is settled.
+        Intent::ClearCopy { .. } => Verdict::Open,
         // What became of these is seen on the two sides.
         Intent::RemoveFile { .. } | Intent::UpdateCategory { .. } => Verdict::Void,
     }
@@ -191,7 +212,7 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         remote,
         revision,
         remote_flags,
-        ..
+        settles,
     } = intent
     else {
         return Verdict::Void;
@@ -206,7 +227,7 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     } else {
         Visibility::Published
     };
-    Verdict::Article(Box::new(ArticleRow {
+    let row = Box::new(ArticleRow {
         id: *id,
         place: file.place.clone(),
         local: remote_words(version, old, remote),
@@ -220,7 +241,12 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         replaced: old.and_then(|row| row.replaced.clone()),
         written: old.and_then(|row| row.written.clone()),
         asked: old.and_then(|row| row.asked),
-    }))
+    });
+    if *settles {
+        Verdict::Settled(row)
+    } else {
+        Verdict::Article(row)
+    }
 }
 
 /// Files that were taking each other's names in a circle lie under each other's for a moment: no writer gave

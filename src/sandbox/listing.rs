@@ -17,7 +17,7 @@ use std::{
 use uuid::Uuid;
 
 /// The JSON of articles as listings show them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Cache(HashMap<Uuid, (Weak<Article>, Bytes)>);
 
 impl Cache {

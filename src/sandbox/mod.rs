@@ -19,7 +19,7 @@
 //! | `faults`, `spoil` | what can go wrong on purpose |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
-//! | `seed`, `file` | invented content; a file that keeps the content |
+//! | `seed`, `file`, `snapshot` | invented content; a file that keeps the content; going back in memory |
 
 mod clock;
 mod dashboard;
@@ -37,6 +37,7 @@ mod reply;
 mod routes;
 mod seed;
 mod serve;
+mod snapshot;
 mod spoil;
 mod store;
 mod wire;
@@ -50,6 +51,7 @@ pub use options::{
     Shape, TimeGrain,
 };
 pub use serve::Running;
+pub use snapshot::Snapshot;
 pub use store::{Article, Category, NewSeed, Workspace};
 pub use world::{Counts, RequestRecord};
 

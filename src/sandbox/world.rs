@@ -68,7 +68,7 @@ pub(super) struct Stale {
 }
 
 /// Everything behind the handle.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) options: Options,
     pub(super) store: Store,

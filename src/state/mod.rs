@@ -193,6 +193,9 @@ pub enum Intent {
         revision: Revision,
         /// `enabled` and `draft` of the service.
         remote_flags: Flags,
+        /// Whether this settles a conflict that was shown.
+        #[serde(default)]
+        settles: bool,
     },
     /// A file removed, because the service said that its article is gone.
     RemoveFile {
@@ -200,6 +203,15 @@ pub enum Intent {
         id: ArticleId,
         /// The file.
         place: Place,
+    },
+    /// The copy of a conflict that was settled, to be taken away.
+    ClearCopy {
+        /// The article.
+        id: ArticleId,
+        /// The copy.
+        copy: Place,
+        /// The service's version that it showed.
+        shown: Option<Version>,
     },
     /// A category's folder and `_category.yaml` written or renamed.
     WriteCategory {

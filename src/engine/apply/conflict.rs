@@ -8,7 +8,7 @@ use crate::model::base::ConflictRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Side, TextDigest, Version};
 use crate::reconcile::plan::Conflict;
 use crate::service::Service;
-use crate::state::{Seen as SeenVersion, Subject};
+use crate::state::{Intent, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Puts the copy beside the file, then remembers which two versions were shown. Gives what went wrong.
@@ -38,16 +38,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Some(no_copy(&error, run)));
             }
         }
-        let elsewhere = |row: &ConflictRow| row.place.folder != conflict.place.folder;
-        if run
-            .sight
-            .base
-            .conflicts
-            .get(&conflict.id)
-            .is_some_and(elsewhere)
-        {
-            self.clear_copy(conflict.id, run)?;
-        }
         let now = self.clock.now();
         let row = ConflictRow {
             id: conflict.id,
@@ -65,6 +55,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let detail = conflict.reason.clone();
         self.store.write(now, |tx| {
             tx.put_conflict(&row)?;
+            // Of an article that the base does not know, nothing else remembers what was shown.
+            if let Some(version) = &row.remote {
+                tx.record(&SeenVersion {
+                    subject: Subject::Article(row.id),
+                    place: row.place.clone(),
+                    side: Side::Remote,
+                    cause: "in conflict".to_owned(),
+                    version: version.clone(),
+                    file: None,
+                })?;
+            }
             tx.event(&super::record::deed(
                 "conflict",
                 Side::Both,
@@ -73,10 +74,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 detail,
             ))
         })?;
-        let earlier = run.sight.base.conflicts.get(&conflict.id);
-        if earlier.is_some_and(|earlier| earlier.place.folder != conflict.place.folder) {
-            self.clear_copy(conflict.id, run)?;
-        }
+        self.clear_copies()?;
         Ok(None)
     }
 
@@ -155,38 +153,56 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Takes the copy of a settled conflict away, if it is still there. What it held is in the history.
+    /// Forgets a conflict that was just settled in the state, and takes its copy away.
     pub(super) fn clear_copy(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
-        let Some(row) = run.sight.base.conflicts.remove(&id) else {
-            return Ok(());
-        };
-        let Some(copy) = &row.copy else { return Ok(()) };
-        let folder = &row.place.folder;
-        let at = At::Folder(folder);
-        let removed = match self.earlier_copy(at, copy) {
-            Ok(None) => Ok(()),
-            Ok(Some(found)) => {
-                // The version that was shown is in the history; one that was edited since is not.
-                let shown = Document::parse_with_markers(&found.bytes).is_ok_and(|document| {
-                    row.remote
-                        .as_ref()
-                        .is_some_and(|remote| super::files::says(&document, remote))
-                });
-                if !shown {
-                    self.keep_copy(id, folder, copy, &found.bytes)?;
+        match run.sight.base.conflicts.remove(&id) {
+            Some(row) if row.copy.is_some() => self.clear_copies(),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Takes the copies of settled conflicts away, where they are still there. What they held is in the history.
+    pub(in crate::engine) fn clear_copies(&mut self) -> anyhow::Result<()> {
+        for (intent, about) in self.store.intents()? {
+            let Intent::ClearCopy { id, copy, shown } = about else {
+                continue;
+            };
+            match self.remove_copy(id, &copy, shown.as_ref())? {
+                Ok(()) => {
+                    let now = self.clock.now();
+                    self.store.write(now, |tx| tx.remove_intent(intent))?;
                 }
-                self.disk.remove(at, copy, found.stamp)
-            }
-            Err(error) => Err(error),
-        };
-        match removed {
-            Ok(()) => {}
-            Err(error) if error.kind == DiskErrorKind::NotFound => {}
-            Err(error) => {
-                tracing::warn!(path = %format!("{folder}/{copy}"), %error, "the conflict copy stays");
+                Err(error) => tracing::warn!(path = %copy, %error, "the conflict copy stays"),
             }
         }
         Ok(())
+    }
+
+    fn remove_copy(
+        &mut self,
+        id: ArticleId,
+        copy: &Place,
+        shown: Option<&Version>,
+    ) -> anyhow::Result<Result<(), DiskError>> {
+        let at = At::Folder(&copy.folder);
+        let removed = match self.earlier_copy(at, &copy.file) {
+            Ok(None) => Ok(()),
+            Ok(Some(found)) => {
+                // The version that was shown is in the history; one that was edited since is not.
+                let unchanged = Document::parse_with_markers(&found.bytes).is_ok_and(|document| {
+                    shown.is_some_and(|shown| super::files::says(&document, shown))
+                });
+                if !unchanged {
+                    self.keep_copy(id, &copy.folder, &copy.file, &found.bytes)?;
+                }
+                self.disk.remove(at, &copy.file, found.stamp)
+            }
+            Err(error) => Err(error),
+        };
+        Ok(match removed {
+            Err(error) if error.kind == DiskErrorKind::NotFound => Ok(()),
+            done => done,
+        })
     }
 }
 

@@ -151,6 +151,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | Intent::UpdateCategory { .. }
                 | Intent::WriteFile { .. }
                 | Intent::RemoveFile { .. }
+                | Intent::ClearCopy { .. }
                 | Intent::WriteCategory { .. } => None,
             })
             .collect())

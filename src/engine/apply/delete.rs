@@ -84,6 +84,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 hidden,
             ))
         })?;
+        self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
@@ -188,7 +189,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // The intent stays: the next cycle sees what became of it.
             return Ok(not_written(&error));
         }
-        self.clear_copy(id, run)?;
         let approved = run.request.allow_deletes || self.was_approved(action)?;
         let hidden = hidden(run, id);
         let now = self.clock.now();
@@ -205,6 +205,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 hidden,
             ))
         })?;
+        self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }
@@ -216,13 +217,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .map(|row| row.place.to_string())
             .unwrap_or_default();
         let hidden = hidden(run, id);
-        self.clear_copy(id, run)?;
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
             tx.remove_conflict(id)?;
             tx.event(&deed("forget", Side::Both, &place, Some(id), hidden))
         })?;
+        self.clear_copy(id, run)?;
         run.sight.base.articles.remove(&id);
         Ok(Done::Yes(None))
     }

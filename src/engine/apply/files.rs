@@ -273,6 +273,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     remote: settle.seen.version.clone(),
                     revision: settle.seen.revision.clone(),
                     remote_flags: settle.seen.flags,
+                    settles: settle.settles,
                 })?);
             }
             Ok(())

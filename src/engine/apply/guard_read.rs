@@ -32,12 +32,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Done>> {
         let window = self.settings.guard_window;
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
+        let recalled = run.sight.recalled.contains(&id);
         match run.reseen.get(&id).copied() {
             Some(at) if fresh(at) => {
                 run.served = run.served.map(|served| served + 1);
                 return Ok(changed(id, seen, run));
             }
-            None if fresh(run.sight.seen_at) => return Ok(None),
+            None if !recalled && fresh(run.sight.seen_at) => return Ok(None),
             Some(_) | None => {}
         }
         let listing = run.to_send >= SEVERAL && run.served.is_none_or(|served| served >= SEVERAL);
@@ -52,7 +53,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let article = match self.read_one(id, seen.visibility).await {
             Ok(article) => article,
-            Err(error) => return Ok(Some(failed(error))),
+            Err(error) => {
+                if recalled && !error.stops_all() {
+                    self.ask_next_time(id)?;
+                }
+                return Ok(Some(failed(error)));
+            }
         };
         run.reseen.insert(id, Instant::now());
         let version = version_of(&article, &seen.version);
@@ -60,7 +66,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.keep_seen(row, &version, text)?;
         }
         run.latest.insert(id, (version, article.revision));
-        Ok(changed(id, seen, run))
+        let other = changed(id, seen, run);
+        if recalled && other.is_some() {
+            self.ask_next_time(id)?;
+        }
+        Ok(other)
     }
 
     /// A version that a guard read brought to light is one that we saw: it goes into the history.

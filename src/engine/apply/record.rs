@@ -345,7 +345,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Categories that were read and had nothing new: when they were read counts.
+    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts.
     fn read_categories_again(
         &self,
         sight: &Sight,
@@ -359,7 +359,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let before = sight.base.categories.get(&row.id);
             let read = sight.remote.categories.get(&row.id);
             before.is_some_and(|before| before.read_at == row.read_at)
-                && read.is_some_and(|(version, _)| *version == row.remote)
+                && read.is_some_and(|(version, _)| *version == row.remote || row.folder.is_none())
         });
         for row in &mut rows {
             row.read_at = now;

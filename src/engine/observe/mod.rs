@@ -5,6 +5,7 @@
 //! it clear which absent articles have to be asked for.
 
 mod foreign;
+mod lately;
 pub(in crate::engine) mod local;
 pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
@@ -58,6 +59,9 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) doubt: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
+    /// Articles that were not asked for, and go by what is known of them: whoever changes them on the service
+    /// reads them first.
+    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
 }
@@ -114,16 +118,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             doubt: scanned.doubt,
             stop: None,
+            recalled: BTreeSet::new(),
             listed: true,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        self.ask_absent(&mut base, request, &known, &mut sight)
+        let asked = self
+            .ask_absent(&mut base, request, &known, &mut sight)
             .await?;
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
+        self.keep_strangers(&base, request, &asked, &sight)?;
         // A file may meet an article that only the answers brought to light.
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
@@ -384,30 +391,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+    /// Gives those that it meant to ask for.
     async fn ask_absent(
         &mut self,
         base: &mut Base,
         request: &Request,
         known: &Known<'_>,
         sight: &mut Sight,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<BTreeSet<ArticleId>> {
         if !sight.remote.complete {
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
         let approved = approvals.into_iter().map(|approval| approval.set).collect();
-        let mut absent = questions::sort_absent(
-            base,
-            &sight.paired,
-            &sight.remote.articles,
-            request,
-            limit,
-            &approved,
-            known.now,
-        );
+        let lately = self.lately(request)?;
+        let rules = questions::Rules {
+            limit: if request.allow_deletes {
+                usize::MAX
+            } else {
+                limit
+            },
+            approved: &approved,
+            lately: &lately,
+            now: known.now,
+        };
+        let listed = &sight.remote.articles;
+        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
+        sight.recalled.append(&mut absent.recalled);
+        let listed = &mut sight.remote.articles;
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, known.now);
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
@@ -451,7 +465,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Remote::Unknown("it was not asked for in this cycle".to_owned())
             });
         }
-        Ok(())
+        Ok(absent.ask.iter().map(|question| question.id).collect())
     }
 
     fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {

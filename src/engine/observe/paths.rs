@@ -77,6 +77,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             doubt: None,
             stop: None,
+            recalled: BTreeSet::new(),
             listed: false,
         }))
     }

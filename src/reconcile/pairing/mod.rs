@@ -6,6 +6,7 @@
 
 mod folders;
 
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
@@ -84,14 +85,23 @@ impl<'a> StatePlaces<'a> {
             .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
             .collect();
         let rows = base.articles.values();
+        let mut by_category: BTreeMap<(CategoryId, &str), ArticleId> = rows
+            .clone()
+            .filter_map(|row| {
+                let category = *categories.get(row.place.folder.as_str())?;
+                Some(((category, row.place.file.as_str()), row.id))
+            })
+            .collect();
+        // The folder was renamed since, and the file could not be read then: it is where its folder is.
+        for row in rows.clone() {
+            if !categories.contains_key(row.place.folder.as_str()) {
+                by_category
+                    .entry((row.local.category, row.place.file.as_str()))
+                    .or_insert(row.id);
+            }
+        }
         Self {
-            by_category: rows
-                .clone()
-                .filter_map(|row| {
-                    let category = *categories.get(row.place.folder.as_str())?;
-                    Some(((category, row.place.file.as_str()), row.id))
-                })
-                .collect(),
+            by_category,
             exact: rows.map(|row| (&row.place, row.id)).collect(),
         }
     }
@@ -191,11 +201,10 @@ fn claim_by_id(
         paired.files.insert(id, file);
         for mut copy in claimants {
             // A copy over another article's file: whether that one was meant to go is for a person to say.
-            let over = places
-                .owner_of(&copy)
-                .filter(|other| *other != id && base.articles.contains_key(other));
-            if let Some(other) = over {
-                report_overwritten(id, other, &copy, paired);
+            let over = places.owner_of(&copy).filter(|other| *other != id);
+            let row = over.and_then(|other| base.articles.get(&other));
+            if let Some(ArticleRow { id: other, .. }) = row.filter(|row| !is_newborn(row, &copy)) {
+                report_overwritten(id, *other, &copy, paired);
             } else {
                 copy.id = None;
                 left.push(copy);
@@ -204,6 +213,14 @@ fn claim_by_id(
     }
     left.sort_by(|one, other| one.place.cmp(&other.place));
     left
+}
+
+/// Tells whether a copy became this article, and nobody has written its id into the file yet: the row is of our
+/// own creation, no scan has seen the file since, and the words are the article's.
+fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
+    row.stamp.is_none()
+        && row.written.as_ref() == Some(&row.revision)
+        && row.local.digest() == copy.version.digest()
 }
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {

@@ -1,7 +1,7 @@
 //! The handle: colleagues, clocks, stale reads, invented content, and the file.
 
 use super::Kb;
-use crate::sandbox::{Options, Sandbox, TimeGrain};
+use crate::sandbox::{NewSeed, Options, Sandbox, TimeGrain};
 use serde_json::json;
 use std::collections::HashSet;
 
@@ -34,6 +34,27 @@ fn a_fixed_clock_moves_by_a_microsecond_a_change() {
     kb.sandbox
         .set_options(|options| options.time_grain = TimeGrain::Seconds);
     assert_eq!(revision(), revision());
+}
+
+#[test]
+fn going_back_makes_everything_as_it_was_and_the_next_ids_too() {
+    let sandbox = Sandbox::new(Options {
+        id_seed: Some(4),
+        ..Options::default()
+    });
+    let workspace = sandbox.add_workspace("Help");
+    let category = sandbox.add_category(workspace, "A", "a");
+    let one = sandbox.add_article(NewSeed::new(category, "One", "one", "<p>1</p>"));
+    let then = sandbox.snapshot();
+    let before = sandbox.articles();
+    let next = || sandbox.add_article(NewSeed::new(category, "Two", "two", "<p>2</p>"));
+    let two = next();
+    sandbox.remove(one);
+    sandbox.set_options(|options| options.bodies = false);
+    sandbox.go_back(&then);
+    assert_eq!(sandbox.articles(), before);
+    assert!(sandbox.options().bodies);
+    assert_eq!(next(), two);
 }
 
 #[tokio::test]

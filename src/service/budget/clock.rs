@@ -3,6 +3,7 @@
 //! A [`Moment`] carries the wall clock and the time since the machine started, so that a wall clock
 //! that is set forward does not refill a window (failures row 106). Nothing here decides how long.
 
+use crate::drill::failpoint;
 use futures_util::future::BoxFuture;
 use std::{
     fmt,
@@ -91,7 +92,7 @@ impl Clock for SystemClock {
     }
 
     fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
-        Box::pin(tokio::time::sleep(wait))
+        Box::pin(tokio::time::sleep(failpoint::wait(wait)))
     }
 }
 

@@ -378,6 +378,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                     remote: version(other),
                     revision: Revision::default(),
                     remote_flags: Flags::default(),
+                    settles: false,
                 })
                 .map(drop)
             })

@@ -85,6 +85,7 @@ fn named_by(intent: &Intent) -> Vec<[u8; 32]> {
         | Intent::CreateCategory { .. }
         | Intent::UpdateCategory { .. }
         | Intent::RemoveFile { .. }
+        | Intent::ClearCopy { .. }
         | Intent::WriteCategory { .. } => Vec::new(),
     }
 }

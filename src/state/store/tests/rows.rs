@@ -77,8 +77,17 @@ fn intents() -> Vec<Intent> {
             remote: version("d"),
             revision: Revision("3".to_owned()),
             remote_flags: Flags::default(),
+            settles: true,
         },
-        Intent::RemoveFile { id: id(1), place },
+        Intent::RemoveFile {
+            id: id(1),
+            place: place.clone(),
+        },
+        Intent::ClearCopy {
+            id: id(1),
+            copy: place,
+            shown: Some(version("e")),
+        },
         Intent::WriteCategory {
             id: category,
             from: Some("begin".to_owned()),

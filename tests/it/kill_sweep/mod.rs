@@ -1,0 +1,164 @@
+//! The kill sweep: the real command, killed (SIGKILL) at every file, database and request boundary.
+//!
+//! A scenario is a service, a mirror and a command. It runs once undisturbed. Then, for every point that it
+//! passed, everything is put back and the command is killed there. In that instant every path and article must
+//! hold a whole old or new version, and no text may be lost. The command runs again, and must come to what
+//! the undisturbed run came to, byte for byte and row for row; and a run after that must have nothing to do
+//! (design, section 1, promise 7; failures rows 1 to 8; invariants I1, I2, I7 and I8).
+//!
+//! For scenarios that write to the service, the run after the kill is killed at each of its points as well.
+//! Points right before an effect are left out there: nothing has changed since the point before them.
+
+#![expect(
+    clippy::print_stdout,
+    reason = "a sweep of minutes tells how far it is"
+)]
+
+mod both;
+mod picture;
+mod pulls;
+mod pushes;
+mod stage;
+mod sweep;
+
+use both::BOTH;
+use pulls::PULLS;
+use pushes::PUSHES;
+use stage::Stage;
+use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use sweep::{Choice, Scenario, Swept, sweep};
+
+/// Where the bounded sweep begins in each scenario; any number will do.
+const SEED: usize = 20_260_801;
+
+fn scenarios() -> Vec<&'static Scenario> {
+    PULLS.iter().chain(PUSHES).chain(BOTH).collect()
+}
+
+/// Sweeps over some scenarios, on two stages at once.
+fn sweep_all(
+    scenarios: &[&'static Scenario],
+    choice: impl Fn(usize) -> Choice + Sync,
+) -> Vec<(Swept, Duration)> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(vec![(Swept::default(), Duration::ZERO); scenarios.len()]);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                let stage = Stage::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::SeqCst);
+                    let Some(scenario) = scenarios.get(number) else {
+                        break;
+                    };
+                    let started = Instant::now();
+                    let swept = sweep(&stage, scenario, choice(number));
+                    let took = started.elapsed();
+                    println!(
+                        "{:>4} points {:>6} kills {:>4} failures {:>6.1} s  {}",
+                        swept.points,
+                        swept.kills + swept.pairs,
+                        swept.failures.len(),
+                        took.as_secs_f64(),
+                        scenario.name,
+                    );
+                    done.lock().expect("no panic holds it")[number] = (swept, took);
+                }
+            });
+        }
+    });
+    done.into_inner().expect("no panic holds it")
+}
+
+fn assert_green(swept: &[(Swept, Duration)]) {
+    let failures: Vec<_> = swept
+        .iter()
+        .flat_map(|(swept, _)| swept.failures.iter().map(String::as_str))
+        .collect();
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+}
+
+#[test]
+fn f001_to_f008_a_kill_at_some_points_of_every_scenario_is_recovered_from() {
+    let scenarios = scenarios();
+    assert!(scenarios.len() >= 40);
+    println!("seed {SEED}");
+    let swept = sweep_all(&scenarios, |number| Choice {
+        first: 1 + (SEED + number * 7) % 13,
+        stride: 13,
+        nested: false,
+    });
+    assert_green(&swept);
+}
+
+/// Only the scenarios whose names hold what `KBSYNC_SWEEP` says.
+fn chosen() -> Vec<&'static Scenario> {
+    let wanted = std::env::var("KBSYNC_SWEEP").unwrap_or_default();
+    let mut scenarios = scenarios();
+    scenarios.retain(|scenario| scenario.name.contains(&wanted));
+    scenarios
+}
+
+#[test]
+#[ignore = "takes minutes; the full sweep"]
+fn full_kill_sweep() {
+    let scenarios = chosen();
+    let swept = sweep_all(&scenarios, |_| Choice {
+        first: 1,
+        stride: 1,
+        nested: true,
+    });
+    if scenarios.len() == self::scenarios().len() {
+        let table = table(&scenarios, &swept);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kill_sweep.md");
+        std::fs::write(path, &table).expect("written");
+        println!("{table}");
+    }
+    assert_green(&swept);
+}
+
+/// What is written into `tests/kill_sweep.md`.
+fn table(scenarios: &[&'static Scenario], swept: &[(Swept, Duration)]) -> String {
+    let mut table = String::from(
+        "# The kill sweep\n\n\
+         Made by `cargo test --test it -- --ignored full_kill_sweep --nocapture`, which says in \
+         `tests/it/kill_sweep/mod.rs` what is checked.\n\n\
+         *Points*: file, database and request boundaries that the command passes. *Kills*: runs that were killed, \
+         one at every point. *Pairs*: runs after a kill that were killed as well, at each of their points behind \
+         an effect.\n\n\
+         | scenario | points | kills | pairs | failures |\n|---|--:|--:|--:|--:|\n",
+    );
+    let mut total = Swept::default();
+    let mut failures = 0;
+    for (scenario, (swept, _)) in scenarios.iter().zip(swept) {
+        total.points += swept.points;
+        total.kills += swept.kills;
+        total.pairs += swept.pairs;
+        failures += swept.failures.len();
+        line(&mut table, scenario.name, swept, swept.failures.len());
+    }
+    line(&mut table, "**all**", &total, failures);
+    table
+}
+
+fn line(table: &mut String, name: &str, swept: &Swept, failures: usize) {
+    let Swept {
+        points,
+        kills,
+        pairs,
+        ..
+    } = swept;
+    writeln!(
+        table,
+        "| {name} | {points} | {kills} | {pairs} | {failures} |"
+    )
+    .expect("a text");
+}

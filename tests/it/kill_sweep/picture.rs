@@ -1,0 +1,241 @@
+//! What both sides and the state are, in words that can be compared: ids that the service gave are replaced by
+//! the addresses of what they name.
+
+use super::stage::Stage;
+use kbsync::model::{TextDigest, WorkspaceId};
+use kbsync::sandbox::Category;
+use kbsync::state::{Binding, Store};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Files, articles, categories and base rows, each with what it holds.
+pub(super) type Picture = BTreeMap<String, String>;
+
+/// Everything as it is.
+pub(super) fn picture(stage: &Stage) -> Picture {
+    let addresses = names(stage);
+    let named = |text: String| {
+        addresses.iter().fold(text, |text, (id, name)| {
+            if text.contains(id) {
+                text.replace(id, name)
+            } else {
+                text
+            }
+        })
+    };
+    let mut picture = Picture::new();
+    for (path, content) in files(stage) {
+        picture.insert(format!("file {path}"), named(content));
+    }
+    for category in stage.sandbox.categories() {
+        let Category {
+            name,
+            slug,
+            description,
+            meta_description,
+            ..
+        } = category;
+        let says = format!("{name:?} {description:?} {meta_description:?}");
+        let double = picture.insert(format!("category {slug}"), says);
+        assert_eq!(double, None, "two categories at {slug}");
+    }
+    for article in stage.sandbox.articles() {
+        let address = named(article.id.to_string());
+        let says = format!(
+            "{:?} {:?} {:?} {:?} enabled {} draft {}",
+            article.title,
+            article.text,
+            article.introtext,
+            article.keywords,
+            article.enabled,
+            article.draft
+        );
+        let double = picture.insert(format!("article {address}"), says);
+        assert_eq!(double, None, "two articles at {address}");
+    }
+    let Some(store) = store(stage) else {
+        return picture;
+    };
+    let revisions: BTreeMap<String, String> = stage
+        .sandbox
+        .articles()
+        .iter()
+        .map(|article| (article.id.to_string(), article.revision()))
+        .collect();
+    for row in store.articles().expect("read") {
+        let id = row.id.to_string();
+        let fresh = revisions.get(&id) == Some(&row.revision.0);
+        let says = format!(
+            "at {} local {:?} {:?} remote {:?} {:?} {:?} fresh {fresh}",
+            row.place, row.local, row.file_flags, row.remote, row.remote_flags, row.visibility
+        );
+        picture.insert(named(format!("row {id}")), named(says));
+    }
+    for row in store.categories().expect("read") {
+        let says = format!("at {:?} {:?} {:?}", row.folder, row.local, row.remote);
+        picture.insert(named(format!("category row {}", row.id)), named(says));
+    }
+    for row in store.conflicts().expect("read") {
+        let says = format!("at {} copy {:?}", row.place, row.copy);
+        picture.insert(named(format!("conflict {}", row.id)), says);
+    }
+    for key in store.parked().expect("read").into_keys() {
+        picture.insert(named(format!("parked {key}")), String::new());
+    }
+    for (_, intent) in store.intents().expect("read") {
+        picture.insert(named(format!("open intent {intent:?}")), String::new());
+    }
+    picture
+}
+
+/// Where two pictures differ.
+pub(super) fn difference(found: &Picture, wanted: &Picture) -> String {
+    let mut lines = Vec::new();
+    let keys: BTreeSet<_> = found.keys().chain(wanted.keys()).collect();
+    for key in keys {
+        let (found, wanted) = (found.get(key), wanted.get(key));
+        if found != wanted {
+            lines.push(format!(
+                "{key}\n    is      {found:?}\n    but was {wanted:?}"
+            ));
+        }
+    }
+    lines.join("\n")
+}
+
+/// The service's ids, and the addresses of what they name.
+fn names(stage: &Stage) -> Vec<(String, String)> {
+    let categories = stage.sandbox.categories();
+    let mut names = Vec::new();
+    for article in stage.sandbox.articles() {
+        let category = categories.iter().find(|c| c.id == article.category_id);
+        let category = category.map(|category| category.slug.clone());
+        names.push((
+            article.id.to_string(),
+            format!("<{}/{}>", category.unwrap_or_default(), article.slug),
+        ));
+    }
+    for category in categories {
+        names.push((category.id.to_string(), format!("<{}>", category.slug)));
+    }
+    names
+}
+
+/// The state, if there is one. Opening it for reading changes nothing.
+fn store(stage: &Stage) -> Option<Store> {
+    let binding = Binding {
+        service: stage.url.clone(),
+        workspace: WorkspaceId::new(stage.workspace()),
+    };
+    let folder = stage.mirror().join(".kbsync");
+    Store::open_read_only(&folder, Some(&binding)).expect("a usable state")
+}
+
+/// The mirror's files with what they hold; of the private ones only names that do not belong there.
+pub(super) fn files(stage: &Stage) -> BTreeMap<String, String> {
+    let mut files = BTreeMap::new();
+    collect(&stage.mirror(), &stage.mirror(), &mut files);
+    files
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in std::fs::read_dir(folder).expect("listed") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            files.insert(format!("{}/", below(root, &path)), String::new());
+            collect(root, &path, files);
+            continue;
+        }
+        let name = below(root, &path);
+        if let Some(private) = name.strip_prefix(".kbsync/")
+            && ["state.db", "state.db-wal", "state.db-shm", "lock"].contains(&private)
+        {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("bytes");
+        files.insert(name, String::from_utf8_lossy(&bytes).into_owned());
+    }
+}
+
+fn below(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).expect("below");
+    below.to_string_lossy().into_owned()
+}
+
+/// Tells whether a file is one that kbsync was writing or removing when it died.
+pub(super) fn is_temporary(path: &str) -> bool {
+    path.contains(".kbsync-tmp-")
+}
+
+/// The article's text in a file; `None` where the front matter does not even end.
+fn body(content: &str) -> Option<&str> {
+    let (_, rest) = content.split_once("---")?;
+    let (_, body) = rest.split_once("\n---")?;
+    let body = body.strip_prefix('\r').unwrap_or(body).strip_prefix('\n')?;
+    Some(body.strip_suffix('\n').unwrap_or(body))
+}
+
+/// A file as it is read: the first line tells its line ends.
+fn lines_ended(content: String) -> String {
+    if content.starts_with("---\r\n") {
+        content.replace("\r\n", "\n")
+    } else {
+        content
+    }
+}
+
+/// Every text that somebody wrote, in a file or on the service.
+pub(super) fn texts(stage: &Stage) -> BTreeSet<String> {
+    let in_files = files(stage)
+        .into_iter()
+        .filter(|(path, _)| ending(path) == Some("html"))
+        .filter_map(|(_, content)| body(&lines_ended(content)).map(str::to_owned))
+        .collect::<Vec<_>>();
+    let on_service = stage.sandbox.articles().into_iter().map(|one| one.text);
+    in_files.into_iter().chain(on_service).collect()
+}
+
+/// The texts that are nowhere any more: neither on a side nor in the history.
+pub(super) fn lost(stage: &Stage, texts: &BTreeSet<String>) -> Vec<String> {
+    let there = self::texts(stage);
+    let mut missing: Vec<_> = texts.difference(&there).cloned().collect();
+    if !missing.is_empty() {
+        let leftovers = files(stage);
+        missing.retain(|text| {
+            let in_leftover = leftovers
+                .iter()
+                .any(|(path, content)| is_temporary(path) && content.contains(text.as_str()));
+            let has = |store: Store| store.has_body(TextDigest::of(text)).expect("read");
+            !in_leftover && !store(stage).is_some_and(has)
+        });
+    }
+    missing
+}
+
+/// The paths and articles that hold neither an old nor a new version as a whole.
+pub(super) fn torn(stage: &Stage, known: &BTreeSet<String>) -> Vec<String> {
+    let mut torn = Vec::new();
+    for (path, content) in files(stage) {
+        let whole = match ending(&path) {
+            _ if is_temporary(&path) => true,
+            Some("html") => {
+                body(&lines_ended(content.clone())).is_some_and(|body| known.contains(body))
+            }
+            Some("yaml") => content.contains("name:") || content.contains("service:"),
+            _ => true,
+        };
+        if !whole {
+            torn.push(format!("{path}: {content:?}"));
+        }
+    }
+    for article in stage.sandbox.articles() {
+        if !known.contains(&article.text) {
+            torn.push(format!("article {}: {:?}", article.slug, article.text));
+        }
+    }
+    torn
+}
+
+fn ending(path: &str) -> Option<&str> {
+    path.rsplit_once('.').map(|(_, ending)| ending)
+}

@@ -1,0 +1,296 @@
+//! A service and a mirror that can be put back in a few milliseconds, and the real command that is killed there.
+
+use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, SystemTime};
+use uuid::Uuid;
+
+const TOKEN: &str = "CANARY-token";
+
+/// The service, the mirror with its state, and a folder for the user.
+pub(super) struct Stage {
+    pub(super) sandbox: Sandbox,
+    pub(super) url: String,
+    empty: Snapshot,
+    dir: tempfile::TempDir,
+    _running: Running,
+    _runtime: tokio::runtime::Runtime,
+}
+
+/// Everything as it was at one moment.
+pub(super) struct Moment {
+    service: Snapshot,
+    folder: tempfile::TempDir,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// `None`: it was killed.
+    pub(super) code: Option<i32>,
+    pub(super) stdout: String,
+    pub(super) stderr: String,
+}
+
+impl Stage {
+    pub(super) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let sandbox = Sandbox::new(Options {
+            token: TOKEN.to_owned(),
+            id_seed: Some(7),
+            ..Options::unlimited()
+        });
+        sandbox.set_clock(chrono::DateTime::from_timestamp(1_800_000_000, 0).expect("a moment"));
+        let running = runtime.block_on(sandbox.run()).expect("it runs");
+        Self {
+            empty: sandbox.snapshot(),
+            url: running.url.clone(),
+            sandbox,
+            dir: folder(),
+            _running: running,
+            _runtime: runtime,
+        }
+    }
+
+    /// Begins anew: an empty workspace `Help`, and a mirror with these settings and nothing else.
+    pub(super) fn renew(&self, options: fn(&mut Options), settings: &str) {
+        self.sandbox.go_back(&self.empty);
+        self.sandbox.set_options(options);
+        let workspace = self.sandbox.add_workspace("Help");
+        empty(&self.run_dir());
+        for name in ["home", "user", "mirror"] {
+            std::fs::create_dir_all(self.run_dir().join(name)).expect("a folder");
+        }
+        let text = format!("service: {}\nworkspace: {workspace}\n{settings}", self.url);
+        self.write("kbsync.yaml", &text);
+    }
+
+    /// Keeps everything as it is now.
+    pub(super) fn keep(&self) -> Moment {
+        let folder = folder();
+        copy(&self.run_dir(), folder.path());
+        Moment {
+            service: self.sandbox.snapshot(),
+            folder,
+        }
+    }
+
+    /// Puts everything back, as another process would find it long after the last write.
+    pub(super) fn put_back(&self, moment: &Moment) {
+        self.sandbox.go_back(&moment.service);
+        empty(&self.run_dir());
+        copy(moment.folder.path(), &self.run_dir());
+        // The requests of earlier runs did not happen.
+        empty(&self.run_dir().join("user"));
+    }
+
+    fn run_dir(&self) -> PathBuf {
+        self.dir.path().join("run")
+    }
+
+    pub(super) fn mirror(&self) -> PathBuf {
+        self.run_dir().join("mirror")
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
+        command
+            .args(arguments)
+            .current_dir(self.mirror())
+            .env_clear()
+            .env("HOME", self.run_dir().join("home"))
+            .env("KBSYNC_USER_STATE_DIR", self.run_dir().join("user"))
+            .env("KBSYNC_TOKEN", TOKEN)
+            .env("KBSYNC_DRILL_HURRY", "1")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(super) fn run(&self, arguments: &[&str]) -> Ran {
+        run(&mut self.command(arguments))
+    }
+
+    /// Runs a command to its end. Gives the names of the points that it passed, too.
+    pub(super) fn trace(&self, arguments: &[&str]) -> (Ran, Vec<String>) {
+        let trace = self.dir.path().join("trace");
+        let mut command = self.command(arguments);
+        let ran = run(command.env("KBSYNC_DRILL_TRACE", &trace));
+        let points = std::fs::read_to_string(&trace).unwrap_or_default();
+        if trace.exists() {
+            std::fs::remove_file(&trace).expect("removed");
+        }
+        (ran, points.lines().map(str::to_owned).collect())
+    }
+
+    /// Runs a command that is killed at its `number`-th point, counted from 1.
+    pub(super) fn run_killed_at(&self, arguments: &[&str], number: usize) -> Ran {
+        let mut command = self.command(arguments);
+        run(command.env("KBSYNC_DRILL_KILL_AT", number.to_string()))
+    }
+
+    /// Syncs, as a part of what was before.
+    #[track_caller]
+    pub(super) fn sync(&self) {
+        let ran = self.run(&["sync"]);
+        assert!(matches!(ran.code, Some(0 | 3)), "{ran:#?}");
+    }
+
+    pub(super) fn workspace(&self) -> Uuid {
+        self.sandbox.workspaces()[0].id
+    }
+
+    pub(super) fn category(&self, slug: &str) -> Uuid {
+        self.sandbox.add_category(self.workspace(), slug, slug)
+    }
+
+    /// An article with three paragraphs that no other has.
+    pub(super) fn article(&self, category: Uuid, slug: &str) -> Uuid {
+        let text = text(slug);
+        self.sandbox
+            .add_article(NewSeed::new(category, slug, slug, &text))
+    }
+
+    /// A category with articles, synced.
+    pub(super) fn synced(&self, category: &str, slugs: &[&str]) -> Uuid {
+        let id = self.category(category);
+        for slug in slugs {
+            self.article(id, slug);
+        }
+        self.sync();
+        id
+    }
+
+    #[track_caller]
+    pub(super) fn id(&self, slug: &str) -> Uuid {
+        let found = self.sandbox.articles().into_iter().find(|a| a.slug == slug);
+        found.unwrap_or_else(|| panic!("no article {slug}")).id
+    }
+
+    /// What a colleague does to an article.
+    #[track_caller]
+    pub(super) fn web(&self, slug: &str, change: impl FnOnce(&mut Article)) {
+        self.sandbox.edit(self.id(slug), change).expect("there");
+    }
+
+    /// A colleague edits a part of an article's text.
+    #[track_caller]
+    pub(super) fn web_text(&self, slug: &str, from: &str, to: &str) {
+        self.web(slug, |article| {
+            assert!(article.text.contains(from), "{}", article.text);
+            article.text = article.text.replace(from, to);
+        });
+    }
+
+    /// What a colleague does to a category.
+    #[track_caller]
+    pub(super) fn web_category(&self, slug: &str, change: impl FnOnce(&mut Category)) {
+        let found = self
+            .sandbox
+            .categories()
+            .into_iter()
+            .find(|c| c.slug == slug);
+        let id = found.unwrap_or_else(|| panic!("no category {slug}")).id;
+        self.sandbox.edit_category(id, change).expect("there");
+    }
+
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let path = self.mirror().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
+        std::fs::write(path, text).expect("written");
+    }
+
+    #[track_caller]
+    pub(super) fn read(&self, path: &str) -> String {
+        std::fs::read_to_string(self.mirror().join(path)).expect(path)
+    }
+
+    #[track_caller]
+    pub(super) fn remove(&self, path: &str) {
+        let path = self.mirror().join(path);
+        if path.is_dir() {
+            std::fs::remove_dir_all(path).expect("removed");
+        } else {
+            std::fs::remove_file(path).expect("removed");
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn rename(&self, from: &str, to: &str) {
+        let to = self.mirror().join(to);
+        std::fs::create_dir_all(to.parent().expect("a parent")).expect("folders");
+        std::fs::rename(self.mirror().join(from), to).expect(from);
+    }
+
+    /// Replaces a part of a file, as an editor would save it.
+    #[track_caller]
+    pub(super) fn edit(&self, path: &str, from: &str, to: &str) {
+        let before = self.read(path);
+        assert!(before.contains(from), "{path} has no {from:?}:\n{before}");
+        self.write(path, &before.replacen(from, to, 1));
+    }
+
+    /// A new file with a text that no other has.
+    pub(super) fn new_file(&self, path: &str, keys: &str) {
+        self.write(path, &format!("---\n{keys}---\n{}\n", text(path)));
+    }
+
+    /// Throws the state away, as a fresh clone has none.
+    pub(super) fn lose_state(&self) {
+        self.remove(".kbsync");
+    }
+}
+
+/// Three paragraphs that tell whose they are.
+pub(super) fn text(of: &str) -> String {
+    format!("<p>First of {of}.</p>\n<p>Middle of {of}.</p>\n<p>Last of {of}.</p>")
+}
+
+fn run(command: &mut Command) -> Ran {
+    let output = command.output().expect("it runs");
+    let killed = output.status.signal();
+    assert!(matches!(killed, None | Some(9)), "{output:?}");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    Ran {
+        code: output.status.code(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+/// A temporary folder, in memory where that is to be had: a killed process needs no disk.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/dev/shm")
+        .or_else(|_| tempfile::tempdir())
+        .expect("a temporary folder")
+}
+
+fn empty(folder: &Path) {
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).expect("removed");
+    }
+    std::fs::create_dir_all(folder).expect("a folder");
+}
+
+/// Copies a folder. The files are older than any run, so that no stamp is doubted for being too young.
+fn copy(from: &Path, to: &Path) {
+    let old = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    std::fs::create_dir_all(to).expect("a folder");
+    for entry in std::fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.path().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), &target).expect("copied");
+            let file = std::fs::File::options().write(true).open(&target);
+            file.and_then(|file| file.set_modified(old)).expect("set");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The sweep over one scenario: kill at every point, restart, compare with the run that nobody disturbed.
+
+use super::picture::{self, Picture, difference};
+use super::stage::{Moment, Ran, Stage};
+use kbsync::sandbox::Options;
+use std::collections::BTreeSet;
+
+/// What is there before a command, and the command that is killed.
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    /// The service's habits.
+    pub(super) options: fn(&mut Options),
+    /// Lines of settings beyond service and workspace.
+    pub(super) settings: &'static str,
+    /// Makes both sides what they are before the command.
+    pub(super) prepare: fn(&Stage),
+    pub(super) command: &'static [&'static str],
+    /// What is run in the end, to see that nothing is left to do.
+    pub(super) then: &'static [&'static str],
+    /// The requests of a run that has nothing to do.
+    pub(super) quiet: usize,
+    /// Whether the run after a kill is killed at every point as well.
+    pub(super) nested: bool,
+}
+
+/// Nothing on either side, and `kbsync sync`.
+pub(super) const SYNC: Scenario = Scenario {
+    name: "",
+    options: |_| (),
+    settings: "",
+    prepare: |_| (),
+    command: &["sync"],
+    then: &["sync"],
+    quiet: 1,
+    nested: false,
+};
+
+/// Which points are killed at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub(super) first: usize,
+    pub(super) stride: usize,
+    pub(super) nested: bool,
+}
+
+/// What was swept.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Swept {
+    /// The points that the command passes.
+    pub(super) points: usize,
+    /// The kills.
+    pub(super) kills: usize,
+    /// The pairs of kills.
+    pub(super) pairs: usize,
+    /// What went wrong.
+    pub(super) failures: Vec<String>,
+}
+
+/// A scenario on its stage, and what it comes to when nobody disturbs it.
+struct Sweep<'a> {
+    stage: &'a Stage,
+    scenario: &'a Scenario,
+    /// Before the command.
+    start: Moment,
+    /// After it, and after the run that has nothing left to do.
+    end: Picture,
+    /// The exit codes of both.
+    codes: [Option<i32>; 2],
+    /// What people wrote.
+    written: BTreeSet<String>,
+    /// The same, with what the command makes of it.
+    known: BTreeSet<String>,
+}
+
+/// Sweeps over a scenario.
+pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept {
+    let mut swept = Swept::default();
+    let (sweep, points) = match Sweep::undisturbed(stage, scenario) {
+        Ok(ready) => ready,
+        Err(failure) => {
+            swept.failures.push(failure);
+            return swept;
+        }
+    };
+    swept.points = points.len();
+    for number in (choice.first..=points.len()).step_by(choice.stride) {
+        let point = &points[number - 1];
+        if let Err(failure) = sweep.kill_once(number, point, choice.nested, &mut swept) {
+            swept.failures.push(format!(
+                "{}: killed at {number} of {} ({point}): {failure}",
+                scenario.name,
+                points.len()
+            ));
+        }
+    }
+    swept
+}
+
+impl<'a> Sweep<'a> {
+    /// Runs the scenario as it is meant.
+    fn undisturbed(
+        stage: &'a Stage,
+        scenario: &'a Scenario,
+    ) -> Result<(Self, Vec<String>), String> {
+        stage.renew(scenario.options, scenario.settings);
+        (scenario.prepare)(stage);
+        let written = picture::texts(stage);
+        let start = stage.keep();
+        stage.put_back(&start);
+        let (ran, points) = stage.trace(scenario.command);
+        let fail = |why: String| Err(format!("{}: undisturbed: {why}", scenario.name));
+        if ran.code.is_none() || points.is_empty() {
+            return fail(format!("{ran:#?}"));
+        }
+        let end = picture::picture(stage);
+        let mut known = written.clone();
+        known.extend(picture::texts(stage));
+        let mut sweep = Self {
+            stage,
+            scenario,
+            start,
+            end,
+            codes: [ran.code; 2],
+            written,
+            known,
+        };
+        match sweep.rest() {
+            Ok(last) => sweep.codes[1] = last.code,
+            Err(why) => return fail(why),
+        }
+        let lost = picture::lost(stage, &sweep.written);
+        if lost.is_empty() {
+            Ok((sweep, points))
+        } else {
+            fail(format!("lost {lost:?}"))
+        }
+    }
+
+    fn kill_once(
+        &self,
+        number: usize,
+        point: &str,
+        nested: bool,
+        swept: &mut Swept,
+    ) -> Result<(), String> {
+        self.stage.put_back(&self.start);
+        self.kill(number)?;
+        swept.kills += 1;
+        // A point before an effect is no other state than the last one after an effect.
+        let after =
+            (nested && self.scenario.nested && !is_before(point)).then(|| self.stage.keep());
+        let points = self.recover()?;
+        self.check_codes(&self.rest()?)?;
+        let Some(after) = after else { return Ok(()) };
+        for (second, point) in points.iter().enumerate() {
+            if is_before(point) {
+                continue;
+            }
+            let second = second + 1;
+            self.stage.put_back(&after);
+            let told = |why| format!("then at {second} of {} ({point}): {why}", points.len());
+            self.kill(second).map_err(told)?;
+            swept.pairs += 1;
+            self.recover().map_err(told)?;
+        }
+        Ok(())
+    }
+
+    /// Runs the command until it is killed, and looks at what is there in that instant.
+    fn kill(&self, number: usize) -> Result<(), String> {
+        let ran = self.stage.run_killed_at(self.scenario.command, number);
+        if ran.code.is_some() {
+            return Err(format!("it was not killed: {ran:#?}"));
+        }
+        let torn = picture::torn(self.stage, &self.known);
+        if !torn.is_empty() {
+            return Err(format!("torn: {torn:#?}"));
+        }
+        self.nothing_lost()
+    }
+
+    /// Runs the command again, to its end, and compares. Gives the points that it passed.
+    fn recover(&self) -> Result<Vec<String>, String> {
+        let (mut ran, points) = self.stage.trace(self.scenario.command);
+        if self.do_as_told(&ran) {
+            ran = self.stage.run(self.scenario.command);
+        }
+        let mut found = picture::picture(self.stage);
+        if found != self.end && self.scenario.then != self.scenario.command {
+            // What such a command began is finished by any other.
+            ran = self.stage.run(self.scenario.then);
+            found = picture::picture(self.stage);
+        }
+        if found != self.end {
+            let difference = difference(&found, &self.end);
+            return Err(format!("another end:\n{difference}\nafter {ran:#?}"));
+        }
+        self.nothing_lost()?;
+        if self.scenario.then == self.scenario.command {
+            self.check_codes(&ran)?;
+        }
+        Ok(points)
+    }
+
+    /// A run that has nothing to do: it says so, and changes nothing.
+    fn rest(&self) -> Result<Ran, String> {
+        let stage = self.stage;
+        stage.sandbox.clear_requests();
+        let stamps = stamps(stage);
+        let ran = stage.run(self.scenario.then);
+        let (found, counts) = (picture::picture(stage), stage.sandbox.counts());
+        if found != self.end {
+            let difference = difference(&found, &self.end);
+            return Err(format!("no rest:\n{difference}\nafter {ran:#?}"));
+        }
+        let quiet = u64::try_from(self.scenario.quiet).expect("few");
+        if counts.total != quiet || counts.writes() > 0 || stamps != self::stamps(stage) {
+            let asked: Vec<_> = stage.sandbox.requests();
+            return Err(format!("not quiet: {asked:#?} {ran:#?}"));
+        }
+        Ok(ran)
+    }
+
+    fn check_codes(&self, ran: &Ran) -> Result<(), String> {
+        if self.codes.contains(&ran.code) {
+            return Ok(());
+        }
+        Err(format!("exit code not of {:?}: {ran:#?}", self.codes))
+    }
+
+    fn nothing_lost(&self) -> Result<(), String> {
+        let lost = picture::lost(self.stage, &self.written);
+        if lost.is_empty() {
+            Ok(())
+        } else {
+            Err(format!("lost: {lost:?}"))
+        }
+    }
+
+    /// A category whose creation was not answered cannot be found through the API: a person does what the
+    /// report says.
+    fn do_as_told(&self, ran: &Ran) -> bool {
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        if said.contains("put its id into the file") {
+            return self.give_id(&said);
+        }
+        let Some((_, rest)) = said.split_once("put its id into ") else {
+            return false;
+        };
+        let Some((folder, _)) = rest.split_once("/_category.yaml") else {
+            return false;
+        };
+        let categories = self.stage.sandbox.categories();
+        let Some(category) = categories.iter().find(|one| one.slug == folder) else {
+            return false;
+        };
+        let path = format!("{folder}/_category.yaml");
+        let rest = if self.stage.mirror().join(&path).exists() {
+            self.stage.read(&path)
+        } else {
+            format!("name: {}\n", category.name)
+        };
+        self.stage
+            .write(&path, &format!("id: {}\n{rest}", category.id));
+        true
+    }
+
+    /// Nor can an article that is a draft: the person has its id from the dashboard.
+    fn give_id(&self, said: &str) -> bool {
+        let articles = self.stage.sandbox.articles();
+        let named = articles.iter().find_map(|one| {
+            let file = format!("{}.html", one.slug);
+            let path = said.split_whitespace().find(|word| word.ends_with(&file))?;
+            Some((path, one.id))
+        });
+        let Some((path, id)) = named else {
+            return false;
+        };
+        self.stage.edit(path, "---\n", &format!("---\nid: {id}\n"));
+        true
+    }
+}
+
+/// Tells whether nothing has changed since the point before.
+fn is_before(point: &str) -> bool {
+    point.contains(": before ") || point.starts_with("budget:")
+}
+
+/// When the mirror's files were last written.
+fn stamps(stage: &Stage) -> Vec<(String, std::time::SystemTime)> {
+    let mirror = stage.mirror();
+    picture::files(stage)
+        .into_keys()
+        .filter(|path| !path.starts_with(".kbsync/"))
+        .map(|path| {
+            let found = std::fs::metadata(mirror.join(&path)).expect("a file");
+            (path, found.modified().expect("a moment"))
+        })
+        .collect()
+}
