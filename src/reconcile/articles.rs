@@ -67,7 +67,7 @@ impl<'a> Planner<'a> {
     }
 
     fn article(&mut self, id: ArticleId) -> Outcome {
-        let (base, paired, remote) = (self.base, self.paired, self.remote);
+        let (base, paired) = (self.base, self.paired);
         let row = base.articles.get(&id);
         let everything = defect::is(Defect::ScopeIgnored);
         let local = match (paired.unknown.get(&id), paired.files.get(&id)) {

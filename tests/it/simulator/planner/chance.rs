@@ -1,8 +1,9 @@
 //! Random worlds of three to eight articles, and how a failing one is made smaller.
 
 use super::check::check;
-use super::domain::{Around, Layout, State, piece, states};
+use super::layout::{Around, Layout, piece};
 use super::scene::Scene;
+use super::states::{State, states};
 use super::texts::MOST;
 use super::words::{Address, Rules};
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
@@ -100,7 +101,14 @@ fn home(numbers: &mut Numbers, slot: u8) -> Address {
     if slot % 2 == 1 && numbers.below(3) == 0 {
         return (1, slot - 1);
     }
-    (if slot % 2 == 0 { 0 } else { numbers.slot(2) }, slot)
+    (
+        if slot.is_multiple_of(2) {
+            0
+        } else {
+            numbers.slot(2)
+        },
+        slot,
+    )
 }
 
 /// Leaves articles out of a failing world as long as it fails.

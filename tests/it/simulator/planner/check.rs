@@ -4,9 +4,11 @@
 //! witness (I5, in the executor); the model's answers; nothing done that the plan did not say (I14); a fixed
 //! point after at most three rounds (I3); every word that a person wrote still somewhere (I1).
 
-use super::domain::Layout;
-use super::reference::{Act, After, Answer, judge};
-use super::scene::{Scene, Wrong, ensure};
+use super::answers::{Act, After, Answer};
+use super::carry::{Wrong, ensure};
+use super::layout::Layout;
+use super::reference::judge;
+use super::scene::Scene;
 use super::texts;
 use super::words::Words;
 use kbsync::model::{ArticleId, Flags, Place, Side, Version};
@@ -165,7 +167,7 @@ type Said = Option<Words>;
 
 fn subjects(layout: &Layout) -> Vec<Subject> {
     let place =
-        |file: Option<super::domain::File>| file.map(|file| texts::place(file.folder, file.name));
+        |file: Option<super::layout::File>| file.map(|file| texts::place(file.folder, file.name));
     let pieces = layout.pieces.iter().enumerate();
     let articles = pieces.map(|(slot, piece)| Subject {
         id: Some(texts::article(slot)),

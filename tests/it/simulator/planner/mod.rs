@@ -4,13 +4,17 @@
 //! has to hold besides, and [`zoo`] whether all that would be noticed. Nothing here has files, requests or
 //! clocks.
 
+mod answers;
+mod carry;
 mod chance;
 mod check;
 mod domain;
 
+mod layout;
 mod reference;
 mod run;
 mod scene;
+mod states;
 mod texts;
 mod words;
 mod zoo;

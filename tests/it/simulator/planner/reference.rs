@@ -1,74 +1,22 @@
 //! The reference model: what may happen to each article of a small world, by sections 3, 4 and 6 of the design.
 //!
-//! It was written from the design's text and shares no code with the planner. Each article is judged alone
-//! by the table; then the guard and the addresses on the service are judged over all of them. Where two
-//! answers are right by the design, both are allowed and the reason stands beside them.
-//!
-//! It says nothing about names in the mirror, the order of actions and the wording of reasons.
+//! It was written from the design's text and shares no code with the planner. Each article is judged alone by
+//! the table, then all of them by guard and addresses. Where two answers are right by the design, both are allowed
+//! and the reason stands beside them. It says nothing of names in the mirror, order and wording.
 
-use super::words::{Address, Agreed, Article, Local, Remote, Rules, Scope, Words};
-use kbsync::reconcile::plan::Kind;
+use super::answers::{After, Answer, KEPT, QUIET, STILL, WAITS, changed, comes, does};
+use super::words::{Agreed, Article, Local, Remote, Rules, Scope, Words};
+use After::{Removed, Says};
+use kbsync::reconcile::plan::Kind::{
+    self, Adopt, Conflict, Create, Delete, Forget, Merge, Move, Restore, Update,
+};
 use kbsync::reconcile::snapshot::OnConflict;
 
-/// What is in the plan about an article.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Act {
-    /// Whatever, as long as nothing is done.
-    Whatever,
-    /// Nothing.
-    Quiet,
-    /// Something that waits and is shown.
-    Waits,
-    /// An action of one of these kinds.
-    Does(&'static [Kind]),
-}
-
-/// What becomes of one side of an article.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum After {
-    /// It is as it was.
-    Kept,
-    /// It says this.
-    Says(Words),
-    /// It is no longer there.
-    Removed,
-}
-
-/// One right answer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Answer {
-    /// What the plan says.
-    pub(super) act: Act,
-    /// The file afterwards.
-    pub(super) file: After,
-    /// The article on the service afterwards.
-    pub(super) service: After,
-}
-
-fn answer(act: Act, file: After, service: After) -> Answer {
-    let service = match service {
-        After::Says(words) => After::Says(words.answered()),
-        KEPT | After::Removed => service,
-    };
-    Answer { act, file, service }
-}
-const KEPT: After = After::Kept;
-const fn nothing(act: Act) -> Answer {
-    Answer {
-        act,
-        file: KEPT,
-        service: KEPT,
-    }
-}
-const QUIET: Answer = nothing(Act::Quiet);
-const WAITS: Answer = nothing(Act::Waits);
-/// Nothing is done; whether that is shown is left open.
-const STILL: Answer = nothing(Act::Whatever);
-const SETTLES: &[Kind] = &[Kind::Update, Kind::Move];
+const SETTLES: &[Kind] = &[Update, Move, Merge, Conflict, Adopt];
 
 /// Gives the right answers for every article.
 pub(super) fn judge(articles: &[Article], rules: &Rules) -> Vec<Vec<Answer>> {
-    let mut all: Vec<Vec<Answer>> = articles.iter().map(|one| scoped(one, rules)).collect();
+    let mut all: Vec<_> = articles.iter().map(|one| scoped(one, rules)).collect();
     guard(articles, &mut all, rules);
     // Who may not leave an address holds up who wants it, and so on: no longer than there are articles.
     for _ in articles {
@@ -84,85 +32,42 @@ fn scoped(article: &Article, rules: &Rules) -> Vec<Answer> {
         Scope::In => alone(article, rules),
         Scope::Out => vec![STILL],
         // Which of an article's places a path names is the command's matter.
-        Scope::Partly => {
-            let mut answers = alone(article, rules);
-            answers.push(STILL);
-            answers
-        }
+        Scope::Partly => [alone(article, rules), vec![STILL]].concat(),
     }
 }
 
 /// The table of section 4.
+#[expect(clippy::match_same_arms, reason = "a row of the table each")]
 fn alone(article: &Article, rules: &Rules) -> Vec<Answer> {
-    let (pulls, pushes) = (rules.direction.pulls(), rules.direction.pushes());
     let base = article.base;
     match (article.local, article.remote) {
         // Present and unknown: never a removal, never pushed.
         (Local::Unready, _) => vec![STILL],
         // Two files with one id, none at its place: a problem naming both, nothing is done to either.
         (Local::Twice, _) => vec![WAITS],
+        (Local::New(words), _) => created(words, rules),
         // An incomplete scan proves no absence.
         (Local::Absent, _) if base.is_some() && !rules.scanned => vec![STILL],
-        // No deletion from absence. What is not visible and was removed here waits.
-        (Local::Absent, Remote::NotVisible) if base.is_some() && pushes => vec![WAITS],
+        // What is not visible and was removed here waits; absence deletes nothing.
+        (Local::Absent, Remote::NotVisible) if base.is_some() && rules.pushes() => vec![WAITS],
         (Local::Absent, Remote::Missing | Remote::Unknown | Remote::NotVisible) => vec![STILL],
-        (Local::New(words), _) => created(words, rules),
-        // "Edits are pushed by PUT as ever", but nobody is overwritten unseen: the promise is the stronger one.
-        // An id that the base does not know is never posted as new.
+        (Local::Absent, Remote::Gone) if base.is_some() => vec![does(&[Forget], KEPT, KEPT)],
+        (Local::Absent, Remote::Gone) => vec![STILL],
+        (Local::Absent, Remote::Seen(now)) => removed(base, now, rules),
+        // "Edits are pushed as ever", but nobody is overwritten unseen; an unknown id is never posted as new.
         (Local::File { .. }, Remote::Missing | Remote::Unknown | Remote::NotVisible) => {
-            match base {
-                Some(_) => vec![STILL],
-                None => vec![WAITS],
-            }
+            vec![if base.is_some() { STILL } else { WAITS }]
         }
-        (Local::Absent, Remote::Gone) => match base {
-            Some(_) => vec![answer(Act::Does(&[Kind::Forget]), KEPT, KEPT)],
-            None => vec![STILL],
-        },
-        (Local::File { words, .. }, Remote::Gone) => match base {
-            Some(base) if words == base.file && pulls => {
-                vec![answer(Act::Does(&[Kind::Delete]), After::Removed, KEPT)]
-            }
-            Some(base) if words == base.file => vec![STILL],
-            Some(_) | None => gone_but_edited(words, rules),
-        },
-        (Local::Absent, Remote::Seen(now)) => match base {
-            Some(base) if same_text(now, base.service) => {
-                let mut answers = match pushes {
-                    true => vec![answer(Act::Does(&[Kind::Delete]), KEPT, After::Removed)],
-                    false => vec![STILL],
-                };
-                // No edit by the table; but who published a draft meanwhile did not mean it to go.
-                if base.service.hidden & !now.hidden != 0 {
-                    answers.push(match pulls {
-                        true => answer(Act::Does(&[Kind::Restore]), After::Says(now), KEPT),
-                        false => STILL,
-                    });
-                }
-                answers
-            }
-            // The edit wins. What the service made of unchanged fields may stand in the file, or what stood there.
-            Some(base) if pulls => [now, three_way(base, base.file, now).file]
-                .map(|file| answer(Act::Does(&[Kind::Restore]), After::Says(file), KEPT))
-                .to_vec(),
-            None if pulls => {
-                let created = answer(Act::Does(&[Kind::Create]), After::Says(now), KEPT);
-                // Where the scan could not look, there may be a file: waiting is as good.
-                if rules.scanned {
-                    vec![created]
-                } else {
-                    vec![created, STILL]
-                }
-            }
-            Some(_) | None => vec![STILL],
-        },
+        (Local::File { words, .. }, Remote::Gone) if base.is_some_and(|old| words == old.file) => {
+            let goes = does(&[Delete], Removed, KEPT);
+            vec![if rules.pulls() { goes } else { STILL }]
+        }
+        (Local::File { words, .. }, Remote::Gone) => gone_but_edited(words, rules),
         (Local::File { words, line }, Remote::Seen(now)) => {
-            let mut answers = both_there(base, words, now, rules);
+            let answers = both_there(base, words, now, rules);
             // Where its `id:` line is missing, it is written: an action of its own where nothing else is done.
-            if !line && answers == [QUIET] {
-                answers = vec![STILL];
-            }
-            answers
+            let told = line || answers != [QUIET];
+            if told { answers } else { vec![STILL] }
         }
     }
 }
@@ -170,203 +75,145 @@ fn alone(article: &Article, rules: &Rules) -> Vec<Answer> {
 /// A file that nobody knows. The slug is the key against doubles, so posting is safe without a whole listing;
 /// to wait for one is right, too.
 fn created(words: Words, rules: &Rules) -> Vec<Answer> {
-    let created = answer(Act::Does(&[Kind::Create]), KEPT, After::Says(words));
-    match (rules.direction.pushes(), rules.listed) {
-        (false, _) => vec![STILL],
-        (true, true) => vec![created],
-        (true, false) => vec![created, STILL],
+    let created = rules.pushes().then(|| does(&[Create], KEPT, Says(words)));
+    let waits = (!rules.pushes() || !rules.listed).then_some(STILL);
+    created.into_iter().chain(waits).collect()
+}
+
+/// No file, and the article is there.
+fn removed(base: Option<Agreed>, now: Words, rules: &Rules) -> Vec<Answer> {
+    let arrives = |kinds, words| {
+        let arrived = does(kinds, Says(words), KEPT);
+        if rules.pulls() { arrived } else { STILL }
+    };
+    match base {
+        // Where the scan could not look, there may be a file: waiting is as good.
+        None if !rules.scanned => vec![arrives(&[Create], now), STILL],
+        None => vec![arrives(&[Create], now)],
+        Some(base) if now.same_text(base.service) => {
+            let deleted = does(&[Delete], KEPT, Removed);
+            let deleted = if rules.pushes() { deleted } else { STILL };
+            // No edit by the table; but who published a draft meanwhile did not mean it to go.
+            let published = base.service.hidden & !now.hidden != 0;
+            let back = published.then(|| arrives(&[Restore], now));
+            [deleted].into_iter().chain(back).collect()
+        }
+        // The edit wins. What the service made of unchanged fields may stand in the file, or what stood there.
+        Some(base) => {
+            let merged = three_way(base, base.file, now).file;
+            vec![arrives(&[Restore], now), arrives(&[Restore], merged)]
+        }
     }
 }
 
-/// "Modified, gone": a person decides, or the setting; a file with an unknown id that is gone is like it.
+/// "Modified, gone": a person decides; a file with an unknown id that is gone is like it. The setting settles
+/// conflicts at once; a gone article may also wait for `resolve`, which the table names.
 fn gone_but_edited(words: Words, rules: &Rules) -> Vec<Answer> {
-    let anew = answer(Act::Does(&[Kind::Create]), KEPT, After::Says(words));
-    let removed = answer(Act::Does(&[Kind::Delete]), After::Removed, KEPT);
     match rules.on_conflict {
         OnConflict::Hold => vec![WAITS],
-        // The setting settles conflicts at once; a gone article may also wait for `resolve`, which the table names.
-        OnConflict::Local if rules.direction.pushes() => vec![anew, WAITS],
-        OnConflict::Remote if rules.direction.pulls() => vec![removed, WAITS],
+        OnConflict::Local if rules.pushes() => vec![does(&[Create], KEPT, Says(words)), WAITS],
+        OnConflict::Remote if rules.pulls() => vec![does(&[Delete], Removed, KEPT), WAITS],
         OnConflict::Local | OnConflict::Remote => vec![STILL],
     }
 }
 
 fn both_there(base: Option<Agreed>, file: Words, now: Words, rules: &Rules) -> Vec<Answer> {
-    let (pulls, pushes) = (rules.direction.pulls(), rules.direction.pushes());
     let merged = match base {
         Some(base) => three_way(base, file, now),
         None => no_ancestor(file, now),
     };
-    let (reads, writes) = (merged.file != file, merged.service != now);
-    // Equal texts: only the books, and perhaps what the service says of its being shown.
-    if merged.clash {
+    if merged.clashes.contains(&true) {
         return conflict(file, now, &merged, rules);
     }
-    let says = |file, service| answer(Act::Does(SETTLES), file, service);
-    match (merged.local, merged.remote) {
-        (false, false) if !reads => vec![QUIET],
-        // A word of visibility goes into the file; it is no edit of anybody's.
-        (false, false) if !pulls => vec![STILL],
-        (false, false) | (false, true) if pulls => {
-            vec![says(After::Says(merged.file), KEPT)]
-        }
-        (false, _) => vec![STILL],
-        (true, false) if !pushes => match (reads, pulls) {
-            (true, true) => vec![answer(Act::Whatever, After::Says(merged.file), KEPT)],
-            (false, _) | (_, false) => vec![STILL],
-        },
-        (true, false) => {
-            let file = match reads && pulls {
-                true => After::Says(merged.file),
-                false => KEPT,
-            };
-            let pushed = answer(
-                Act::Does(&[Kind::Update, Kind::Move, Kind::Merge]),
-                file,
-                After::Says(merged.service),
-            );
-            // A `push` that cannot note what the service says of its being shown may hold it as a merge.
-            if reads && !pulls {
-                vec![pushed, WAITS]
-            } else {
-                vec![pushed]
-            }
-        }
-        (true, true) if !reads && !writes => {
-            vec![answer(Act::Does(&[Kind::Adopt]), KEPT, KEPT)]
-        }
-        // Only what one side does not have yet goes there.
-        (true, true) => match (pulls, pushes) {
-            (true, true) => vec![answer(
-                Act::Does(&[Kind::Merge, Kind::Update, Kind::Move, Kind::Adopt]),
-                changed(file, merged.file),
-                changed(now, merged.service.answered()),
-            )],
-            (true, false) => vec![answer(Act::Whatever, changed(file, merged.file), KEPT)],
-            // Nothing is left to be pushed.
-            (false, _) if !writes => vec![STILL],
-            (false, _) => vec![WAITS],
-        },
+    let (to_file, to_service) = (changed(file, merged.file), changed(now, merged.service));
+    let (reads, writes) = (to_file != KEPT, to_service != KEPT);
+    match (merged.local, merged.remote, rules.pulls(), rules.pushes()) {
+        (false, false, ..) if !reads => vec![QUIET],
+        // Only what the service says comes, be it an edit or a word of visibility.
+        (false, _, true, _) => vec![does(&[Update, Move], to_file, KEPT)],
+        (false, _, false, _) => vec![STILL],
+        (true, true, ..) if !reads && !writes => vec![does(&[Adopt], KEPT, KEPT)],
+        (true, _, true, true) => vec![does(SETTLES, to_file, to_service)],
+        // The merge goes into the file; the push is left to a later cycle.
+        (true, _, true, false) => vec![comes(to_file)],
+        // `push` holds what both sides modified, where anything is left to be pushed.
+        (true, true, false, _) => vec![if writes { WAITS } else { STILL }],
+        // It may hold it as a merge, too, where it cannot note what the service says of its being shown.
+        (true, false, false, _) if reads => vec![does(&[Update, Move], KEPT, to_service), WAITS],
+        (true, false, false, _) => vec![does(&[Update, Move], KEPT, to_service)],
     }
 }
 
+/// A setting settles the clashing fields, or all that the winner says: "at once" leaves that open.
 fn conflict(file: Words, now: Words, merged: &Merged, rules: &Rules) -> Vec<Answer> {
-    let (pulls, pushes) = (rules.direction.pulls(), rules.direction.pushes());
-    // The clashing fields, or all that the winner says: "settles it at once" leaves that open.
-    let kinds = Act::Does(&[
-        Kind::Update,
-        Kind::Move,
-        Kind::Merge,
-        Kind::Conflict,
-        Kind::Adopt,
-    ]);
-    let [mine, to_service] = merged.won_by(file);
-    let [theirs, rest] = merged.won_by(now);
-    let shown = |words: Words| Words {
-        hidden: merged.file.hidden,
-        ..words
+    let winner = match rules.on_conflict {
+        OnConflict::Hold => return vec![WAITS],
+        OnConflict::Local => file,
+        OnConflict::Remote => now,
     };
-    match (rules.on_conflict, pulls, pushes) {
-        (OnConflict::Hold, _, _) => vec![WAITS],
-        (OnConflict::Local, true, true) => vec![
-            answer(
-                kinds,
-                changed(file, mine),
-                changed(now, to_service.answered()),
-            ),
-            answer(
-                kinds,
-                changed(file, shown(file)),
-                changed(now, file.answered()),
-            ),
-        ],
-        (OnConflict::Local, true, false) => vec![
-            STILL,
-            answer(Act::Whatever, changed(file, mine), KEPT),
-            answer(Act::Whatever, changed(file, shown(file)), KEPT),
-        ],
+    let [to_file, to_service] = merged.won_by(winner);
+    let whole = Words {
+        hidden: merged.file.hidden,
+        ..winner
+    };
+    let ways = [(to_file, to_service), (whole, winner)];
+    let ways = ways.map(|(here, there)| (changed(file, here), changed(now, there.answered())));
+    let mut answers = Vec::new();
+    match (rules.on_conflict, rules.pulls(), rules.pushes()) {
+        (_, true, true) => answers.extend(ways.map(|(here, there)| does(SETTLES, here, there))),
+        (OnConflict::Remote, true, _) => {
+            answers.extend(ways.map(|(here, _)| does(SETTLES, here, KEPT)));
+        }
+        (OnConflict::Local, true, _) => answers.extend(ways.map(|(here, _)| comes(here))),
         // `push` holds what both sides modified; the setting would settle it.
-        (OnConflict::Local, false, _) => vec![
-            STILL,
-            answer(kinds, KEPT, changed(now, to_service.answered())),
-            answer(kinds, KEPT, changed(now, file.answered())),
-        ],
-        (OnConflict::Remote, true, true) => vec![
-            answer(kinds, changed(file, theirs), changed(now, rest.answered())),
-            answer(kinds, changed(file, shown(now)), KEPT),
-        ],
-        (OnConflict::Remote, true, false) => vec![
-            answer(kinds, changed(file, theirs), KEPT),
-            answer(kinds, changed(file, shown(now)), KEPT),
-        ],
-        (OnConflict::Remote, false, _) => vec![STILL],
+        (OnConflict::Local, false, _) => {
+            answers.extend(ways.map(|(_, there)| does(SETTLES, KEPT, there)));
+        }
+        (OnConflict::Hold | OnConflict::Remote, ..) => {}
     }
-}
-
-fn changed(before: Words, after: Words) -> After {
-    if before == after {
-        KEPT
-    } else {
-        After::Says(after)
+    // The winner's side may not be changed: that may be shown, or left to another command.
+    if rules.pulls() != rules.pushes()
+        && (rules.on_conflict, rules.pulls()) != (OnConflict::Remote, true)
+    {
+        answers.push(STILL);
     }
+    answers
 }
 
-fn same_text(one: Words, other: Words) -> bool {
-    Words { hidden: 0, ..one } == Words { hidden: 0, ..other }
-}
-
-/// Field by field.
+/// A merge, field by field; where they clash, each side is as it was.
 struct Merged {
     file: Words,
     service: Words,
-    /// The merge with every clash open, as (field, what the winner is asked for).
     clashes: [bool; 6],
-    clash: bool,
+    /// Which sides are modified.
     local: bool,
     remote: bool,
-}
-
-fn fields(words: Words) -> [u8; 6] {
-    let [one, two, three] = words.body;
-    [words.title, words.at.0, words.at.1, one, two, three]
-}
-
-fn from_fields(fields: [u8; 6], hidden: u8) -> Words {
-    let [title, category, slug, one, two, three] = fields;
-    Words {
-        title,
-        at: (category, slug),
-        body: [one, two, three],
-        hidden,
-    }
 }
 
 impl Merged {
     /// Both sides merged, with the clashing fields as `winner` has them.
     fn won_by(&self, winner: Words) -> [Words; 2] {
         [self.file, self.service].map(|side| {
-            let (mut wins, winner) = (fields(side), fields(winner));
+            let (mut wins, winner) = (side.fields(), winner.fields());
             for field in (0..6).filter(|field| self.clashes[*field]) {
                 wins[field] = winner[field];
             }
-            from_fields(wins, side.hidden)
+            Words::from_fields(wins, side.hidden)
         })
     }
 }
 
 /// Three-way, each side against its own half of the base.
 fn three_way(base: Agreed, file: Words, now: Words) -> Merged {
-    let (old, answered) = (fields(base.file), fields(base.service));
-    let (l, r) = (fields(file), fields(now));
+    let (old, answered) = (base.file.fields(), base.service.fields());
+    let (l, r) = (file.fields(), now.fields());
     let (mut to_file, mut to_service, mut clashes) = (l, r, [false; 6]);
     for field in 0..6 {
-        let (mine, theirs) = (l[field] != old[field], r[field] != answered[field]);
-        clashes[field] = mine && theirs && l[field] != r[field];
-        if theirs && !mine {
-            to_file[field] = r[field];
-        }
-        if mine && !theirs {
-            to_service[field] = l[field];
+        match (l[field] != old[field], r[field] != answered[field]) {
+            (true, true) => clashes[field] = l[field] != r[field],
+            (true, false) => to_service[field] = l[field],
+            (false, true) => to_file[field] = r[field],
+            (false, false) => {}
         }
     }
     // `enabled` and `draft` are no part of the text: a wish of the file goes, the service's word comes.
@@ -374,10 +221,9 @@ fn three_way(base: Agreed, file: Words, now: Words) -> Merged {
     let told = now.hidden & !base.service.hidden;
     let taken_back = base.service.hidden & !now.hidden;
     Merged {
-        file: from_fields(to_file, (file.hidden | told) & !taken_back),
-        service: from_fields(to_service, now.hidden | wished),
+        file: Words::from_fields(to_file, (file.hidden | told) & !taken_back),
+        service: Words::from_fields(to_service, now.hidden | wished),
         clashes,
-        clash: clashes.contains(&true),
         local: l != old || wished != 0,
         remote: r != answered,
     }
@@ -385,18 +231,12 @@ fn three_way(base: Agreed, file: Words, now: Words) -> Merged {
 
 /// Created on both sides: equal, or a conflict.
 fn no_ancestor(file: Words, now: Words) -> Merged {
-    let mut clashes = [false; 6];
-    for field in 0..6 {
-        clashes[field] = fields(file)[field] != fields(now)[field];
-    }
+    let (l, r) = (file.fields(), now.fields());
+    let hidden = file.hidden | now.hidden;
     Merged {
-        file: Words {
-            hidden: file.hidden | now.hidden,
-            ..file
-        },
+        file: Words { hidden, ..file },
         service: now,
-        clashes,
-        clash: clashes.contains(&true),
+        clashes: std::array::from_fn(|field| l[field] != r[field]),
         local: true,
         remote: true,
     }
@@ -404,106 +244,57 @@ fn no_ancestor(file: Words, now: Words) -> Merged {
 
 /// Mass deletion, and the doubt that voids every deletion, are section 6's.
 fn guard(articles: &[Article], all: &mut [Vec<Answer>], rules: &Rules) {
-    let sides: [fn(&Answer) -> bool; 2] = [
-        |a| a.file == After::Removed,
-        |a| a.service == After::Removed,
-    ];
+    let sides: [fn(&Answer) -> bool; 2] = [|a| a.file == Removed, |a| a.service == Removed];
+    // What vanished and was not asked for yet counts as well, as it may be gone.
+    let vanished = |one: &&Article| one.remote == Remote::NotVisible && one.file().is_some();
+    let vanished = articles.iter().filter(vanished).count();
+    let doubt = !rules.listed || !rules.scanned;
     for removes in sides {
-        let sure = all
-            .iter()
-            .filter(|answers| answers.iter().all(removes))
-            .count();
-        let perhaps = all
-            .iter()
-            .filter(|answers| answers.iter().any(removes))
-            .count();
-        // What vanished and was not asked for yet counts as well, as it may be gone.
-        let vanished = articles.iter().filter(|article| {
-            article.remote == Remote::NotVisible && matches!(article.local, Local::File { .. })
-        });
-        let perhaps = perhaps + vanished.count();
-        let doubt = !rules.listed || !rules.scanned;
+        let sure = all.iter().filter(|answers| answers.iter().all(removes));
+        let held = doubt || sure.count() > rules.max_deletes;
+        let maybe = all.iter().filter(|answers| answers.iter().any(removes));
+        let may_be_held = held || maybe.count() + vanished > rules.max_deletes;
         for answers in all.iter_mut().filter(|answers| answers.iter().any(removes)) {
-            if doubt || perhaps > rules.max_deletes {
-                answers.push(WAITS);
-            }
-            if doubt || sure > rules.max_deletes {
-                answers.retain(|answer| !removes(answer));
-            }
+            answers.retain(|answer| !held || !removes(answer));
+            answers.extend(may_be_held.then_some(WAITS));
         }
     }
 }
 
 /// A slug is unique in its category: nobody gets one that somebody keeps.
 fn addresses(articles: &[Article], all: &mut [Vec<Answer>], one: usize) {
-    let now = |article: &Article| match article.remote {
-        Remote::Seen(words) => Some(words.at),
-        Remote::Missing | Remote::Gone | Remote::NotVisible | Remote::Unknown => None,
-    };
-    let wants = |answer: &Answer, article: &Article| match answer.service {
-        After::Says(words) if Some(words.at) != now(article) => Some(words.at),
-        After::Says(_) | KEPT | After::Removed => None,
-    };
-    let leaves = |answer: &Answer, at: Address| match answer.service {
-        After::Says(words) => words.at != at,
-        After::Removed => true,
-        KEPT => false,
-    };
-    let comes = |answer: &Answer| match answer.file {
-        After::Says(words) => Some(words.at),
-        After::Kept | After::Removed => None,
-    };
-    let mut kept = Vec::with_capacity(all[one].len() + 1);
     let mut waits = false;
+    let mut kept = Vec::with_capacity(all[one].len() + 1);
     for mine in &all[one] {
-        // A name in a folder that a held removal does not free: to wait for it is as right as another name.
-        let folder = comes(mine).map(|at| at.0);
-        waits |= articles
-            .iter()
-            .zip(all.iter())
-            .enumerate()
-            .any(|(other, (article, answers))| {
-                let stays = answers.iter().any(|answer| answer.file != After::Removed);
-                match article.local {
-                    Local::File { words, .. } if other != one && article.remote == Remote::Gone => {
-                        stays && folder == Some(words.at.0)
-                    }
-                    Local::File { .. }
-                    | Local::New(_)
-                    | Local::Absent
-                    | Local::Unready
-                    | Local::Twice => false,
-                }
-            });
-        let Some(at) = wants(mine, &articles[one]) else {
-            kept.push(*mine);
-            continue;
-        };
         let mut free = true;
         for (other, answers) in all.iter().enumerate().filter(|(other, _)| *other != one) {
-            if now(&articles[other]) == Some(at) {
-                free &= answers.iter().any(|answer| leaves(answer, at));
-                waits |= !answers.iter().all(|answer| leaves(answer, at));
+            let article = &articles[other];
+            // A name in a folder that perhaps nobody leaves: to wait for it is as right as another name.
+            if let (Says(comes), Some(there)) = (mine.file, article.file())
+                && comes.at.0 == there.at.0
+            {
+                let stays = |answer: &Answer| !answer.frees(there.at);
+                let gone = article.remote == Remote::Gone;
+                waits |= answers.iter().any(stays) && (gone || !answers.iter().all(stays));
+            }
+            let Some(at) = mine.takes(&articles[one]) else {
+                continue;
+            };
+            if article.address() == Some(at) {
+                free &= answers.iter().any(|answer| answer.leaves(at));
+                waits |= !answers.iter().all(|answer| answer.leaves(at));
             }
             // Two that want one address: which one gets it is open. So it is while an unseen one may have it.
-            waits |= match articles[other].local {
-                Local::File { words, .. } | Local::New(words) => words.at == at,
-                Local::Absent | Local::Unready | Local::Twice => false,
-            };
-            waits |= answers
-                .iter()
-                .any(|answer| wants(answer, &articles[other]) == Some(at));
-            waits |= now(&articles[other]).is_none()
-                && articles[other]
-                    .base
-                    .is_some_and(|base| base.service.at == at);
+            waits |= article.file().is_some_and(|words| words.at == at)
+                || answers
+                    .iter()
+                    .any(|answer| answer.takes(article) == Some(at))
+                || article.address().is_none()
+                    && article.base.is_some_and(|base| base.service.at == at);
         }
-        if free {
-            kept.push(*mine);
-        }
+        kept.extend(free.then_some(*mine));
+        waits |= !free;
     }
-    if waits && !kept.contains(&WAITS) {
-        kept.push(WAITS);
-    }
+    kept.extend((waits && !kept.contains(&WAITS)).then_some(WAITS));
     all[one] = kept;
 }

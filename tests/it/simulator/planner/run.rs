@@ -2,8 +2,10 @@
 
 use super::chance;
 use super::check::check;
-use super::domain::{Domain, Layout, State};
+use super::domain::Domain;
+use super::layout::Layout;
 use super::scene::Scene;
+use super::states::State;
 use super::texts;
 use super::words::Rules;
 use kbsync::reconcile::snapshot::{Direction, OnConflict};
@@ -163,7 +165,7 @@ impl Slice {
         while stride > 1
             && [2, 3, 5, 7, 11, 13, 37]
                 .iter()
-                .any(|prime| stride % prime == 0)
+                .any(|prime| stride.is_multiple_of(*prime))
         {
             stride += 1;
         }

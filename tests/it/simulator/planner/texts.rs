@@ -78,7 +78,7 @@ pub(super) fn place(category: u8, name: u8) -> Place {
     Place::new(folder(category), format!("s{name}.html"))
 }
 
-pub(super) fn version(slot: usize, words: &Words) -> Version {
+pub(super) fn version(slot: usize, words: Words) -> Version {
     let mut title = String::with_capacity(4);
     title.push(letter(slot));
     title.push(char::from(

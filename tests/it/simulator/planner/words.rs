@@ -31,6 +31,28 @@ pub(crate) struct Words {
 pub(crate) const UNTRIMMED: u8 = 3;
 
 impl Words {
+    /// Title, category, slug and the paragraphs.
+    pub(crate) fn fields(self) -> [u8; 6] {
+        let [one, two, three] = self.body;
+        [self.title, self.at.0, self.at.1, one, two, three]
+    }
+
+    /// The way back.
+    pub(crate) fn from_fields(fields: [u8; 6], hidden: u8) -> Self {
+        let [title, category, slug, one, two, three] = fields;
+        Self {
+            title,
+            at: (category, slug),
+            body: [one, two, three],
+            hidden,
+        }
+    }
+
+    /// Whether they differ in what readers are shown, and not in whether they are.
+    pub(crate) fn same_text(self, other: Self) -> bool {
+        self.fields() == other.fields()
+    }
+
     /// What the service makes of them.
     pub(crate) const fn answered(mut self) -> Self {
         if self.title == UNTRIMMED {
@@ -97,6 +119,24 @@ pub(crate) struct Article {
     pub(crate) scope: Scope,
 }
 
+impl Article {
+    /// The address that it is seen to have on the service.
+    pub(crate) fn address(&self) -> Option<Address> {
+        match self.remote {
+            Remote::Seen(words) => Some(words.at),
+            Remote::Missing | Remote::Gone | Remote::NotVisible | Remote::Unknown => None,
+        }
+    }
+
+    /// What its file says.
+    pub(crate) fn file(&self) -> Option<Words> {
+        match self.local {
+            Local::File { words, .. } | Local::New(words) => Some(words),
+            Local::Absent | Local::Unready | Local::Twice => None,
+        }
+    }
+}
+
 /// Whether an article is meant by the command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scope {
@@ -124,6 +164,14 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
+    pub(crate) fn pulls(&self) -> bool {
+        self.direction.pulls()
+    }
+
+    pub(crate) fn pushes(&self) -> bool {
+        self.direction.pushes()
+    }
+
     /// Tells whether everything may be done that is not in conflict.
     pub(crate) fn settles_all(&self) -> bool {
         self.direction == Direction::Both && self.on_conflict == OnConflict::Hold
