@@ -16,14 +16,14 @@ COPY Cargo.toml Cargo.lock ./
 RUN mkdir -p src tests/it benches \
  && touch src/lib.rs tests/it/main.rs benches/cycle.rs benches/idle.rs benches/latency.rs \
  && echo 'fn main() {}' > src/main.rs \
- && cargo build --locked --release \
+ && cargo build --locked --release --features jemalloc \
  && rm -rf src
 
 COPY src src
 COPY README.md ./
 # Cargo goes by times, and ours may be older than those of the empty files.
 RUN touch src/main.rs src/lib.rs \
- && cargo build --locked --release \
+ && cargo build --locked --release --features jemalloc \
  && mkdir -p /out/mirror /out/state
 
 FROM scratch

@@ -2,14 +2,15 @@
 
 use clap::Parser as _;
 use kbsync::cli::{self, Cli, failure::Failure};
-use tikv_jemalloc_ctl::{Access as _, AsName as _};
 
-/// Gives memory back at once when it is told to, which the system's allocator does not: a daemon is idle for
-/// nearly all of its life, and one cycle in a few minutes must not decide how large it is.
+/// Gives memory back as soon as it is free, which the system's allocator does not: a daemon is idle for nearly
+/// all of its life, and one cycle in a few minutes must not decide how large it is.
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
+    #[cfg(feature = "jemalloc")]
     keep_nothing();
     let cli = Cli::parse();
     let out = cli.output();
@@ -17,7 +18,9 @@ fn main() -> std::process::ExitCode {
 }
 
 /// Pages that are free go back to the system without delay.
+#[cfg(feature = "jemalloc")]
 fn keep_nothing() {
+    use tikv_jemalloc_ctl::{Access as _, AsName as _};
     let keys: [&[u8]; 4] = [
         b"arenas.dirty_decay_ms\0",
         b"arenas.muzzy_decay_ms\0",

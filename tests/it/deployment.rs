@@ -412,9 +412,10 @@ fn the_image_is_one_program_for_a_user_without_rights() {
         .find(|(word, rest)| word == "RUN" && rest.contains("cargo build"))
         .expect("a layer of dependencies");
     for (_, rest) in build.iter().filter(|(_, rest)| rest.contains("cargo ")) {
-        for word in ["--features", "--all-features", "--tests", "--all-targets"] {
+        for word in ["drill", "--all-features", "--tests", "--all-targets"] {
             assert!(!rest.contains(word), "{rest}");
         }
+        assert!(rest.contains("--features jemalloc"), "{rest}");
     }
     // Cargo wants every target that the manifest names to be there.
     let manifest = read("Cargo.toml");
