@@ -205,6 +205,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.delete_article(&action, *id, place, seen, run).await?
             }
             Step::RemoveFile { id, place, version } => {
+                self.let_settle(std::iter::once(place), run).await;
                 self.remove_file(&action, *id, place, version, run)?
             }
             Step::Forget { id } => self.forget(*id, run)?,

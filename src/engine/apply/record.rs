@@ -361,7 +361,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let before = sight.base.categories.get(&row.id);
             let read = sight.remote.categories.get(&row.id);
             before.is_some_and(|before| before.read_at == row.read_at)
-                && read.is_some_and(|(version, _)| *version == row.remote || row.folder.is_none())
+                && read.is_some_and(|(version, _)| {
+                    *version == row.remote || !sight.paired.categories.contains_key(&row.id)
+                })
         });
         for row in &mut rows {
             row.read_at = now;
