@@ -58,7 +58,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if waiting.is_empty() {
         if context.out.json {
             let mut report = Report::new(false);
-            report.budget = budget_left(context, &config);
+            report.budget = budget_left(context, &config).unwrap_or_default();
             context.out.json(&report)?;
         }
         context

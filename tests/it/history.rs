@@ -111,9 +111,11 @@ impl Witness {
         let versions = state
             .versions(&Subject::category(CategoryId::new(id)))
             .expect("read");
-        let known = versions
-            .iter()
-            .any(|kept| kept.seen.version.title == category.name);
+        let description = category.description.clone().unwrap_or_default();
+        let known = versions.iter().any(|kept| {
+            let words = &kept.seen.version;
+            words.title == category.name && words.introtext == description
+        });
         assert!(known, "{moment:?}, and nobody keeps {category:?}");
         self.seen.fetch_add(1, Ordering::SeqCst);
     }
@@ -356,6 +358,21 @@ async fn a_category_is_kept_before_either_side_changes_it() {
         lines(&report)
     );
     assert!(stage.read(yaml).contains("description: New."));
+    // Both changed the same words, and the writer wins.
+    stage.edit(yaml, "description: New.", "description: Mine.");
+    stage
+        .sandbox()
+        .edit_category(id, |category| category.description = Some("Theirs.".into()));
+    stage.clock.advance(Duration::from_hours(25));
+    let (report, asked) = witnessed(&stage, &preferring(OnConflict::Local)).await;
+    assert_eq!(
+        (report.outcome.exit_code(), asked),
+        (0, 1),
+        "{:?}",
+        lines(&report)
+    );
+    let category = stage.sandbox().category(id).expect("there");
+    assert_eq!(category.description.as_deref(), Some("Mine."));
     stage.rename("start", "beginning");
     let (report, _) = witnessed(&stage, &both_ways()).await;
     assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));

@@ -231,13 +231,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
-        let rows = run.sight.base.articles.clone();
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let known = Known {
-            rows: &rows,
+            rows: &run.sight.base.articles,
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let request = ListRequest {
             workspace: self.settings.workspace,

@@ -505,24 +505,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let mut rows = Vec::with_capacity(jobs.len());
+        let mut done = Vec::with_capacity(jobs.len());
         for job in jobs.iter() {
             let stamp = match &job.outcome {
                 Some(Ok(stamp)) => Some(*stamp),
                 Some(Err(_)) => continue,
                 None => run.sight.stamps.get(&job.settle.to).copied(),
             };
-            let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
-            let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
-            rows.push((row, job));
+            done.push((
+                stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight)),
+                job,
+            ));
         }
         self.store.write(now, |tx| {
-            for (row, job) in &rows {
-                tx.put_article(row)?;
+            for &(stamp, job) in &done {
+                // A failure ends the cycle, and the base in memory with it.
+                let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                tx.put_article(&row)?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
                 }
                 if !whole {
+                    run.sight.base.articles.insert(row.id, row);
                     continue;
                 }
                 let cause = job.action.kind.word();
@@ -536,17 +540,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     Some(row.id),
                     fields.join(", "),
                 ))?;
+                run.sight.base.articles.insert(row.id, row);
             }
             jobs.iter()
                 .filter(|job| !job.unclear)
                 .filter_map(|job| job.intent)
                 .try_for_each(|intent| tx.remove_intent(intent))
         })?;
-        for (row, job) in rows {
-            if job.settle.settles {
-                self.clear_copy(row.id, run)?;
-            }
-            run.sight.base.articles.insert(row.id, row);
+        for (_, job) in done.iter().filter(|(_, job)| job.settle.settles) {
+            self.clear_copy(job.settle.id, run)?;
         }
         Ok(())
     }

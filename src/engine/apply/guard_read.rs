@@ -115,13 +115,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Lists once more, for all that still waits to be sent.
     async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
         let now = self.clock.now();
-        let rows = run.sight.base.articles.clone();
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let known = Known {
-            rows: &rows,
+            rows: &run.sight.base.articles,
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let request = ListRequest {
             workspace: self.settings.workspace,

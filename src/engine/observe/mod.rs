@@ -30,7 +30,7 @@ use crate::service::{
 use crate::state::StateError;
 use crate::state::store::Store;
 use anyhow::Context as _;
-use remote::{Known, Listing};
+use remote::{Known, Listing, Marks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -86,13 +86,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tombstones.clear();
         }
         let changed = scanned.changed.clone();
-        let rows = base.articles.clone();
-        let known = Known {
-            rows: &rows,
+        let marks = Marks {
             tombstones: &tombstones,
             changed: &changed,
             now,
         };
+        let known = marks.with(&base.articles);
         let list = ListRequest {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
@@ -130,12 +129,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let asked = self
-            .ask_absent(&mut base, request, &known, &mut sight)
+            .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
+        let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
         self.keep_strangers(&base, request, &asked, &sight)?;
-        // A file may meet an article that only the answers brought to light.
+        // A file may meet an article that only the answers brought to light. With many articles there is no
+        // room for both.
+        sight.paired = Paired::default();
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
         sight.local.ignored = ignored(&out_of_reach, &base, &sight);
@@ -400,7 +402,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         base: &mut Base,
         request: &Request,
-        known: &Known<'_>,
+        marks: Marks<'_>,
         sight: &mut Sight,
     ) -> anyhow::Result<BTreeSet<ArticleId>> {
         if !sight.remote.complete {
@@ -423,14 +425,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             },
             approved: &approved,
             lately: &lately,
-            now: known.now,
+            now: marks.now,
         };
         let listed = &sight.remote.articles;
         let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
         sight.remote.articles.append(&mut absent.known);
         sight.recalled.append(&mut absent.recalled);
         let listed = &mut sight.remote.articles;
-        let doubtful = questions::listed_but_disabled(base, listed, &lately, known.now);
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, marks.now);
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
@@ -449,10 +451,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             );
         }
         for (done, question) in absent.ask.iter().enumerate() {
-            match self
-                .ask(*question, request, known, &mut sight.spool)
-                .await?
-            {
+            let known = marks.with(&base.articles);
+            let asked = self
+                .ask(*question, request, &known, &mut sight.spool)
+                .await?;
+            match asked {
                 Ok(answer) => {
                     let listed_before = question.get && base.articles.contains_key(&question.id);
                     if listed_before && shows_a_gap(&answer) {

@@ -32,7 +32,25 @@ pub(in crate::engine) struct Known<'a> {
     pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
     /// Articles whose file changed: their bodies may have to be merged.
     pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
+}
+
+/// [`Known`] without the rows, which may change between two questions.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct Marks<'a> {
+    pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
+    pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
     pub(in crate::engine) now: Timestamp,
+}
+
+impl<'a> Marks<'a> {
+    /// What entries are compared with now.
+    pub(in crate::engine) fn with(self, rows: &'a BTreeMap<ArticleId, ArticleRow>) -> Known<'a> {
+        Known {
+            rows,
+            tombstones: self.tombstones,
+            changed: self.changed,
+        }
+    }
 }
 
 /// Lists a workspace.

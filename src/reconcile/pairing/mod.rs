@@ -6,11 +6,12 @@
 
 mod folders;
 
+use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
-    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot,
+    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,7 +65,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(&places, left, &mut paired);
-    claim_by_slug(remote, left, &mut paired);
+    claim_by_slug(base, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -185,6 +186,8 @@ fn claim_by_id(
         }
     }
     for (id, mut claimants) in by_id {
+        // However the mirror was walked, the same is said of it.
+        claimants.sort_by(|one, other| one.place.cmp(&other.place));
         let at_home = claimants
             .iter()
             .position(|file| places.owner_of(file) == Some(id));
@@ -193,7 +196,13 @@ fn claim_by_id(
             paired.unknown.insert(id, NOT_READY.to_owned());
             continue;
         }
-        let keeper = at_home.or_else(|| (claimants.len() == 1).then_some(0));
+        let keeper = if defect::is(Defect::CopyTakesOver) {
+            Some(claimants.len() - 1)
+        } else if defect::is(Defect::RenameIsDeletion) {
+            at_home
+        } else {
+            at_home.or_else(|| (claimants.len() == 1).then_some(0))
+        };
         let Some(keeper) = keeper else {
             report_double(id, &claimants, paired);
             continue;
@@ -278,11 +287,20 @@ fn claim_by_place(
 }
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
-fn claim_by_slug(remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
+///
+/// An article that came to the address only since both sides last agreed is not what such a file was written
+/// for: the file would count as an edit of it, and replace a text that its writer never saw.
+fn claim_by_slug(base: &Base, remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
+    let came = |id: &ArticleId, seen: &Seen| {
+        base.articles.get(id).is_some_and(|row| {
+            row.remote.category != seen.version.category || row.remote.slug != seen.version.slug
+        })
+    };
     let mut by_slug: BTreeMap<(CategoryId, &str), ArticleId> = BTreeMap::new();
     for (id, entry) in &remote.articles {
         if let Remote::Present(seen) = entry
             && paired.is_free(*id)
+            && !came(id, seen)
         {
             by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
         }
@@ -321,7 +339,7 @@ fn mark_unproven(
         .filter(|folder| !folders.contains_key(folder))
         .collect();
     for row in base.articles.values() {
-        let why = if !local.complete {
+        let why = if !local.complete && !defect::is(Defect::ScanTrusted) {
             "the mirror was not read whole"
         } else if local.unreadable.contains(row.place.folder.as_str()) {
             "its folder cannot be read"
