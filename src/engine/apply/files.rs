@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (design, section 13).
 
-use super::record::{agreed, deed, row_after};
+use super::record::{agreed, asked_for, deed, row_after};
 use super::{Done, Run, not_written, wall};
 use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
@@ -471,6 +471,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
             let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+            let row = asked_for(row, now);
             rows.push((row, job));
         }
         self.store.write(now, |tx| {
