@@ -34,6 +34,7 @@ mod first;
 mod fuzz_corpus;
 mod guards;
 mod hostile;
+mod hostile_service;
 mod identity;
 mod in_motion;
 mod kb;
