@@ -99,7 +99,7 @@ pub(crate) fn exhaust(threads: usize, limit: u64, progress: &mut dyn FnMut(u64))
             scope.spawn(move || {
                 loop {
                     let from = next.fetch_add(CHUNK, Ordering::Relaxed);
-                    if from >= slice.count || send.send(part(domain, slice, from, false)).is_err() {
+                    if from >= slice.count || send.send(part(domain, slice, from)).is_err() {
                         return;
                     }
                 }
@@ -128,26 +128,52 @@ pub(crate) fn alone() -> Outcome {
     };
     let mut from = 0;
     while from < slice.count {
-        all.add(part(&domain, slice, from, false));
+        all.add(part(&domain, slice, from));
         from += CHUNK;
     }
     all.took = start.elapsed();
     all
 }
 
-/// Tries an even slice on this thread, until something does not hold.
+/// Tries so many worlds on this thread, spread over all of them, until something does not hold.
 pub(crate) fn until_failure(limit: u64) -> Outcome {
     let start = Instant::now();
     let domain = Domain::new();
-    let slice = Slice::new(domain.numbers(), limit);
+    let numbers = domain.numbers();
+    // Steps of the golden section soon come everywhere.
+    let step = coprime(numbers / 1_000 * 618);
     let mut all = Outcome::new("worlds of two articles");
-    let mut from = 0;
-    while from < slice.count && all.failed == 0 {
-        all.add(part(&domain, slice, from, true));
-        from += CHUNK;
+    let mut bench = Bench::new(&nothing());
+    let mut layout = nothing();
+    for index in 0..limit {
+        let number = index * step % numbers;
+        if domain.layout(number, &mut layout) {
+            all.count(tried(&mut bench, &domain, number, &layout));
+        }
+        if all.failed > 0 {
+            break;
+        }
     }
     all.took = start.elapsed();
     all
+}
+
+/// The next number that goes through all dimensions of the domain: it shares no factor with any.
+fn coprime(mut number: u64) -> u64 {
+    while number > 1
+        && [2, 3, 5, 7, 11, 13, 37, 73]
+            .iter()
+            .any(|prime| number.is_multiple_of(*prime))
+    {
+        number += 1;
+    }
+    number.max(1)
+}
+
+fn tried(bench: &mut Bench, domain: &Domain, number: u64, layout: &Layout) -> Option<Failure> {
+    let wrong = bench.check(layout).err()?;
+    let told = format!("{}{wrong}", Told(&domain.states_of(number), layout));
+    Some(Failure { number, told })
 }
 
 /// Numbers at an even distance.
@@ -159,15 +185,7 @@ struct Slice {
 
 impl Slice {
     fn new(numbers: u64, limit: u64) -> Self {
-        // An odd number that shares no factor with the dimensions goes through all of them.
-        let mut stride = (numbers / limit.max(1)).max(1);
-        while stride > 1
-            && [2, 3, 5, 7, 11, 13, 37]
-                .iter()
-                .any(|prime| stride.is_multiple_of(*prime))
-        {
-            stride += 1;
-        }
+        let stride = coprime(numbers / limit.max(1));
         Self {
             count: numbers.div_ceil(stride),
             stride,
@@ -175,7 +193,7 @@ impl Slice {
     }
 }
 
-fn part(domain: &Domain, slice: Slice, from: u64, stop: bool) -> Outcome {
+fn part(domain: &Domain, slice: Slice, from: u64) -> Outcome {
     let mut outcome = Outcome::default();
     let mut layout = nothing();
     let mut bench = Bench::new(&layout);
@@ -184,16 +202,7 @@ fn part(domain: &Domain, slice: Slice, from: u64, stop: bool) -> Outcome {
         if !domain.layout(number, &mut layout) {
             continue;
         }
-        let failure = bench.check(&layout).err();
-        let failure = failure.map(|wrong| Failure {
-            number,
-            told: format!("{}{wrong}", Told(&domain.states_of(number), &layout)),
-        });
-        let stops = stop && failure.is_some();
-        outcome.count(failure);
-        if stops {
-            break;
-        }
+        outcome.count(tried(&mut bench, domain, number, &layout));
     }
     outcome
 }

@@ -31,7 +31,7 @@ pub(crate) const DEFECTS: [Defect; 23] = [
     Defect::WholeFileWins,
 ];
 
-/// How many worlds are tried for each, at most: an even slice of all.
+/// How many worlds are tried for each, at most.
 const SLICE: u64 = 100_000;
 
 /// A defect, and the world that found it.
