@@ -68,6 +68,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     let mut out = reader.finish()?;
     out.strays(disk, base, unsettled, &scan);
     out.finish(base, scan);
+    out.keep_just_gone(disk, base, unsettled);
     out.keep_in_motion(base, unsettled);
     Ok(out)
 }
