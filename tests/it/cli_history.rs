@@ -462,6 +462,21 @@ fn a_place_that_is_taken_is_not_written_over() {
 }
 
 #[test]
+fn a_place_that_is_ignored_is_refused() {
+    let (service, kb, one) = with_a_past();
+    kb.remove("start/one.html");
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    kb.write(".kbsyncignore", "start/one.html\n");
+    kb.run(&["restore", "start/one.html"])
+        .exits(2)
+        .complains("is ignored", ".kbsyncignore");
+    assert!(!kb.exists("start/one.html"));
+    kb.run(&["restore", &one.to_string(), "--to", "start/uno.html"])
+        .exits(0);
+    assert_eq!(service.sandbox.articles().len(), 2);
+}
+
+#[test]
 fn several_deleted_articles_of_one_path_are_told_apart_by_id() {
     let (service, kb, one) = with_a_past();
     kb.remove("start/one.html");

@@ -163,6 +163,9 @@ fn prepared<D: Disk>(
         Ok(aim) => aim,
         Err(refused) => return Ok(Err(refused)),
     };
+    if let Some(place) = aim.ignored_by(&scanned.layout) {
+        return Ok(Err(aim::ignored(place)));
+    }
     ground.words(&past, wish, &aim)
 }
 
