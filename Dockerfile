@@ -6,24 +6,25 @@
 #     -e KBSYNC_SERVICE=https://kb.example.com -e KBSYNC_WORKSPACE=… -e KBSYNC_TOKEN=… kbsync
 
 FROM rust:1.95-alpine AS build
-# SQLite and zstd are built from source.
+# SQLite and zstd are built from source. The base image's tag decides which compiler that is.
+# hadolint ignore=DL3018
 RUN apk add --no-cache musl-dev gcc make
 WORKDIR /build
 
 # The dependencies alone, so that a change of ours builds only what is ours.
 COPY Cargo.toml Cargo.lock ./
 RUN mkdir -p src tests/it benches \
- && echo 'fn main() {}' | tee src/main.rs tests/it/main.rs > benches/cycle.rs \
- && touch src/lib.rs \
- && cargo build --locked --release \
+ && touch src/lib.rs tests/it/main.rs benches/cycle.rs benches/idle.rs benches/latency.rs \
+ && echo 'fn main() {}' > src/main.rs \
+ && cargo build --locked --release --features jemalloc \
  && rm -rf src
 
 COPY src src
 COPY README.md ./
 # Cargo goes by times, and ours may be older than those of the empty files.
 RUN touch src/main.rs src/lib.rs \
- && cargo build --locked --release \
- && mkdir -p /out/mirror /out/state /out/tmp
+ && cargo build --locked --release --features jemalloc \
+ && mkdir -p /out/mirror /out/state
 
 FROM scratch
 ARG VERSION=0.1.0

@@ -1,28 +1,177 @@
-//! The simulator: `cargo run --release --example simulate -- --layer planner`.
+//! The simulator: `cargo run --release --example simulate -- --layer memory --seconds 60 --seed 1`.
 //!
-//! Prints what was tried, how fast, and every world in which something did not hold.
+//! Prints what was tried, how fast, and every world in which something did not hold, made short and ready to
+//! be a test. Exits with 1 when there is one.
 
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
 
+use simulator::engine::run::Bench;
+use simulator::engine::{self, Tally, zoo};
 use simulator::planner;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
-#[expect(clippy::print_stdout, reason = "it is what a program is for")]
-fn main() -> anyhow::Result<()> {
+/// What is asked for.
+struct Wish {
+    layer: String,
+    limit: u64,
+    seed: u64,
+    seconds: u64,
+    threads: u64,
+    show: Option<u64>,
+}
+
+fn wish() -> anyhow::Result<Wish> {
+    let mut wish = Wish {
+        layer: "memory".to_owned(),
+        limit: u64::MAX,
+        seed: 1,
+        seconds: 10,
+        threads: 1,
+        show: None,
+    };
     let mut words = std::env::args().skip(1);
-    let (mut layer, mut limit, mut seed) = ("planner".to_owned(), u64::MAX, 1);
     while let Some(word) = words.next() {
+        if word == "--zoo" {
+            "zoo".clone_into(&mut wish.layer);
+            continue;
+        }
         let value = words.next().unwrap_or_default();
         match word.as_str() {
-            "--layer" => layer = value,
-            "--limit" => limit = value.parse()?,
-            "--seed" => seed = value.parse()?,
+            "--layer" => wish.layer = value,
+            "--limit" => wish.limit = value.parse()?,
+            "--seed" => wish.seed = value.parse()?,
+            "--seconds" => wish.seconds = value.parse()?,
+            "--threads" => wish.threads = value.parse()?,
+            "--show" => wish.show = Some(value.parse()?),
             _ => anyhow::bail!("unknown: {word}"),
         }
     }
-    anyhow::ensure!(layer == "planner", "there is no layer {layer:?}");
-    let threads = std::thread::available_parallelism()?.get();
-    println!("{}", planner::exhaust(threads, limit, &mut |_| ()));
-    println!("{}", planner::random(seed, 100_000));
-    Ok(())
+    Ok(wish)
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn main() -> anyhow::Result<ExitCode> {
+    let wish = wish()?;
+    if let Some(seed) = wish.show {
+        let mut bench = Bench::new();
+        bench.talk = true;
+        let outcome = engine::seed(&mut bench, seed);
+        println!("{}", outcome.log.join("\n"));
+        println!("{:?}", outcome.violation);
+        return Ok(ExitCode::SUCCESS);
+    }
+    match wish.layer.as_str() {
+        "planner" => {
+            let green = planner::show(wish.limit, wish.seed, &mut |line| println!("{line}"));
+            Ok(if green {
+                ExitCode::SUCCESS
+            } else {
+                ExitCode::from(1)
+            })
+        }
+        "memory" => Ok(memory(&wish)),
+        "disk" => Ok(disk(&wish)),
+        "zoo" => zoo(&wish),
+        layer => anyhow::bail!("there is no layer {layer:?}"),
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn memory(wish: &Wish) -> ExitCode {
+    let begin = Instant::now();
+    let end = begin + Duration::from_secs(wish.seconds);
+    let tallies: Vec<Tally> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..wish.threads)
+            .map(|thread| {
+                scope.spawn(move || {
+                    let step = usize::try_from(wish.threads).unwrap_or(1);
+                    let seeds = (wish.seed + thread..).step_by(step);
+                    let limit = wish.limit / wish.threads.max(1);
+                    engine::in_memory(&mut Bench::new(), seeds, &mut |tally| {
+                        Instant::now() >= end || tally.runs >= limit || tally.failures.len() >= 10
+                    })
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .filter_map(|thread| thread.join().ok())
+            .collect()
+    });
+    let took = begin.elapsed().as_secs_f64();
+    let mut sum = Tally::default();
+    for tally in tallies {
+        sum.runs += tally.runs;
+        sum.cycles += tally.cycles;
+        sum.steps += tally.steps;
+        sum.failures.extend(tally.failures);
+    }
+    for failure in &sum.failures {
+        println!("{failure}\n");
+    }
+    println!(
+        "{} runs from seed {}, {} steps, {} cycles in {took:.1} s: {:.0} runs a second; {} failed",
+        sum.runs,
+        wish.seed,
+        sum.steps,
+        sum.cycles,
+        rate(sum.runs, took),
+        sum.failures.len()
+    );
+    if sum.failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(1)
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn disk(wish: &Wish) -> ExitCode {
+    let begin = Instant::now();
+    let mut bench = Bench::new();
+    let (mut runs, mut failed) = (0_u64, 0);
+    for seed in wish.seed.. {
+        if let Some(violation) = engine::on_disk(&mut bench, seed) {
+            println!(
+                "seed {seed}: {} does not hold: {}",
+                violation.invariant, violation.message
+            );
+            failed += 1;
+        }
+        runs += 1;
+        if begin.elapsed().as_secs() >= wish.seconds || failed >= 10 {
+            break;
+        }
+    }
+    let took = begin.elapsed().as_secs_f64();
+    let rate = rate(runs, took);
+    println!(
+        "{runs} runs from seed {}, on disk, in {took:.1} s: {rate:.0} runs a second; {failed} failed",
+        wish.seed
+    );
+    ExitCode::from(u8::from(failed > 0))
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
+    let limit = wish.limit.min(100_000);
+    let catches = zoo::hunt_all(limit, &mut |found| {
+        println!("{:?}: {:?} runs", found.defect, found.runs);
+        if let Some((trace, violation)) = &found.trace {
+            println!("{}: {}", violation.invariant, violation.message);
+            println!("{}\n", trace.code(&format!("{:?}", found.defect)));
+        }
+    });
+    let table = zoo::table(&catches);
+    print!("{table}");
+    std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;
+    let all = catches.iter().all(|found| found.runs.is_some());
+    Ok(ExitCode::from(u8::from(!all)))
+}
+
+/// Runs a second.
+fn rate(runs: u64, took: f64) -> f64 {
+    f64::from(u32::try_from(runs).unwrap_or(u32::MAX)) / took
 }

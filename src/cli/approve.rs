@@ -58,7 +58,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if waiting.is_empty() {
         if context.out.json {
             let mut report = Report::new(false);
-            report.budget = budget_left(context, &config);
+            report.budget = budget_left(context, &config).unwrap_or_default();
             context.out.json(&report)?;
         }
         context
@@ -80,6 +80,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for waiting in waiting {
             release(&mut session, waiting, &mut worked).await?;
         }
+        let request = Request::new(Direction::Both);
+        session.agree(&scope::all(&config), &request, &worked)?;
         session.finish();
         worked
     };
@@ -95,8 +97,9 @@ async fn look(
 ) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     for part in scope::all(config) {
+        let request = session.guarded(&Request::new(Direction::Both));
         let mut engine = session.engine(&part, read_only)?;
-        let plan = engine.plan(&Request::new(Direction::Both)).await;
+        let plan = engine.plan(&request).await;
         session.give_back(engine);
         let actions: Vec<Action> = plan
             .map_err(Failure::of)?
@@ -230,6 +233,7 @@ async fn release(
     worked: &mut Worked,
 ) -> Result<(), Failure> {
     let Waiting { part, actions } = waiting;
+    let request = session.guarded(&Request::new(Direction::Both));
     let mut engine = session.engine(&part, false)?;
     let now = SystemClock.now();
     let marks: Vec<_> = actions
@@ -241,7 +245,7 @@ async fn release(
             .iter()
             .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
     })?;
-    let outcome = engine.cycle(&Request::new(Direction::Both)).await;
+    let outcome = engine.cycle(&request).await;
     let cut_off = outcome
         .as_ref()
         .map_or(true, |report| report.stopped.is_some());

@@ -30,23 +30,18 @@ pub(super) fn connect_telling(
     client(context, account(config), notify)
 }
 
-/// What is left of the budget, without a request. Without a token nothing can have been spent.
-pub(super) fn budget_left(context: &Context, config: &Config) -> BudgetLeft {
+/// What is left of the budget, without a request. `None`: it is counted by token, and there is none.
+pub(super) fn budget_left(context: &Context, config: &Config) -> Option<BudgetLeft> {
     let limits = limits(config.options.budget);
-    let open = || {
-        let secret = config.token.as_ref()?.read(&*context.env).ok()?;
-        let token = Token::new(secret.expose_secret()).ok()?;
-        let origin = Origin::of(&config.service).ok()?;
-        Budget::open(&config.user_state_dir, &origin, &token, limits).ok()
-    };
-    let (minute_left, day_left) = match open() {
-        Some(budget) => budget.left(),
-        None => (limits.per_minute, limits.per_day),
-    };
-    BudgetLeft {
+    let secret = config.token.as_ref()?.read(&*context.env).ok()?;
+    let token = Token::new(secret.expose_secret()).ok()?;
+    let origin = Origin::of(&config.service).ok()?;
+    let budget = Budget::open(&config.user_state_dir, &origin, &token, limits).ok()?;
+    let (minute_left, day_left) = budget.left();
+    Some(BudgetLeft {
         minute_left,
         day_left,
-    }
+    })
 }
 
 fn account(config: &Config) -> Account<'_> {

@@ -19,6 +19,7 @@ mod demo;
 mod diff;
 mod doctor;
 mod handed;
+mod heads;
 mod init;
 mod log;
 mod logging;

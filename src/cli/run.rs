@@ -73,7 +73,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     };
     let daemon = Daemon {
         cycle: Engines::new(seats, gate, reload(context, &config)),
-        watch: watched(&config, &private, settings.rescan),
+        watch: watched(&config, &private, &settings),
         settings,
         mirror: config.mirror.clone(),
         signals,
@@ -121,7 +121,7 @@ fn locks(config: &Config) -> Result<Vec<Lock>, Failure> {
     Ok(locks)
 }
 
-fn watched(config: &Config, private: &Path, rescan: Duration) -> watch::Options {
+fn watched(config: &Config, private: &Path, settings: &Settings) -> watch::Options {
     let roots = config
         .roots()
         .into_iter()
@@ -130,7 +130,11 @@ fn watched(config: &Config, private: &Path, rescan: Duration) -> watch::Options 
             path: root.path,
         })
         .collect();
-    watch::Options::new(roots, private.to_owned(), rescan)
+    watch::Options::new(
+        roots,
+        private.to_owned(),
+        watch::Rescan::new(settings.rescan),
+    )
 }
 
 fn with_slash(prefix: String) -> String {

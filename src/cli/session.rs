@@ -5,11 +5,13 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    heads::Heads,
     progress::{Pace, Progress, Step},
     scope::Part,
 };
 use crate::{
     config::Config,
+    daemon::git,
     engine::{
         self, Engine, Teller, open,
         report::{Ending, Report},
@@ -34,6 +36,7 @@ pub(super) struct Session<'c> {
     config: &'c Config,
     client: Option<Client>,
     bar: Arc<Mutex<Bar>>,
+    heads: Heads,
     /// Held until the command is done.
     locks: Vec<lock::Lock>,
 }
@@ -61,8 +64,10 @@ impl<'c> Session<'c> {
             config,
             client: None,
             bar,
+            heads: Heads::default(),
             locks: Vec::new(),
         };
+        session.heads = Heads::look(config);
         let client = session.connect()?;
         session.client = Some(client);
         Ok(session)
@@ -81,6 +86,8 @@ impl<'c> Session<'c> {
             }
             session.locks.push(lock::Lock::acquire(&root.path, doing)?);
         }
+        // Whoever had the lock before may have remembered another.
+        session.heads = Heads::look(config);
         Ok(session)
     }
 
@@ -94,6 +101,7 @@ impl<'c> Session<'c> {
             report: Report::new(request.dry_run),
             failures: Vec::new(),
         };
+        let request = &self.guarded(request);
         for part in parts {
             let request = Request {
                 scope: part.scope.clone(),
@@ -114,8 +122,32 @@ impl<'c> Session<'c> {
                 Err(failure) => worked.take(failure, part),
             }
         }
+        self.agree(parts, request, &worked)?;
         self.finish();
         Ok(worked)
+    }
+
+    /// The request, with the removals held that came with a moved HEAD.
+    pub(super) fn guarded(&self, request: &Request) -> Request {
+        self.heads.guard(request)
+    }
+
+    /// Remembers where git's HEAD was, once both sides agree on what is removed.
+    pub(super) fn agree(
+        &mut self,
+        parts: &[Part],
+        request: &Request,
+        worked: &Worked,
+    ) -> Result<(), Failure> {
+        let head = self.heads.agreed(self.config, parts, request, worked);
+        let (Some(head), Some(part)) = (head.cloned(), parts.first()) else {
+            return Ok(());
+        };
+        let mut engine = self.engine(part, false)?;
+        let now = engine::Clock::now(&engine::SystemClock);
+        let outcome = git::remember(engine.store_mut(), &head, now);
+        self.give_back(engine);
+        outcome.map_err(Failure::of)
     }
 
     async fn cycle(&mut self, part: &Part, request: &Request) -> Result<Report, Failure> {

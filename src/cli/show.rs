@@ -49,9 +49,9 @@ struct Report<'a> {
     draft: Option<bool>,
     updated_at: Option<String>,
     views: Option<i64>,
-    rating_happy: Option<i64>,
-    rating_neutral: Option<i64>,
-    rating_sad: Option<i64>,
+    happy: Option<i64>,
+    neutral: Option<i64>,
+    sad: Option<i64>,
     full_url: Option<String>,
 }
 
@@ -125,9 +125,9 @@ fn as_json(
         draft: row.as_ref().and_then(|row| row.remote_flags.draft),
         updated_at: row.as_ref().map(|row| row.revision.0.clone()),
         views: of(|row| row.views),
-        rating_happy: of(|row| row.happy),
-        rating_neutral: of(|row| row.neutral),
-        rating_sad: of(|row| row.sad),
+        happy: of(|row| row.happy),
+        neutral: of(|row| row.neutral),
+        sad: of(|row| row.sad),
         full_url: figures.and_then(|row| row.full_url),
     })?)
 }

@@ -139,10 +139,10 @@ fn shown(lines: &[Line], by: Sort) -> String {
         Column::numbers("neutral"),
         Column::numbers("sad"),
         Column::words(match by {
-            Sort::Views | Sort::Title => "views",
-            Sort::Happy => "happy",
-            Sort::Neutral => "neutral",
-            Sort::Sad => "sad",
+            Sort::Views | Sort::Title => "by views",
+            Sort::Happy => "by happy",
+            Sort::Neutral => "by neutral",
+            Sort::Sad => "by sad",
         }),
     ];
     let rows = lines.iter().map(|line| {
@@ -223,5 +223,12 @@ mod tests {
         );
         assert!(shown.contains(&"█".repeat(20)), "{shown}");
         assert_eq!(shown.lines().count(), 3);
+        let head = shown.lines().next().expect("a head");
+        let mut names: Vec<&str> = head.split("  ").map(str::trim).collect();
+        names.retain(|name| !name.is_empty());
+        assert_eq!(names.len(), 7, "{names:?}");
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), 7, "no name twice: {names:?}");
     }
 }

@@ -247,11 +247,11 @@ fn ending(status: &Status, now: Timestamp) -> String {
         Some(then) => format!("last sync {}", ago(now.millis_since(then))),
         None => "never synced".to_owned(),
     };
-    format!(
-        "{DIM}{when}; {} requests left this minute, {} today{DIM:#}",
-        grouped(status.budget.minute_left),
-        grouped(status.budget.day_left)
-    )
+    let left = status.budget.map_or_else(String::new, |budget| {
+        let (minute, day) = (grouped(budget.minute_left), grouped(budget.day_left));
+        format!("; {minute} requests left this minute, {day} today")
+    });
+    format!("{DIM}{when}{left}{DIM:#}")
 }
 
 fn moment(written: &str) -> Option<Timestamp> {

@@ -2,14 +2,15 @@
 //!
 //! It is told the time, and reads neither clock nor file. Its rules:
 //! - What came in is kept until a cycle dealt with it; what a cycle could not deal with comes back.
-//! - Commands go first: a person waits. Then pushes, then doubts, then polls.
+//! - Commands go first: a person waits. Then pushes, then doubts, then polls; but a storm of saves does not
+//!   put off a doubt or a poll for ever: one that waited long enough has its turn.
 //! - While git works, or the wrong branch is checked out, or the service is out of reach, everything waits
 //!   but plans and a person's commands.
 //! - The start is a look at everything, and waits until the watch is set up: nothing falls between.
 
 use super::{
     control::Wished,
-    git::{Head, Sight},
+    git::{HOLD, Head, Sight},
     job::{CycleWish, Done, Job, Left, Look, Trigger},
     quiet::{Quiet, Taken, Touch},
     reach::{Reach, Turn},
@@ -26,8 +27,11 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// A doubt waits so long for files in motion to settle, at most.
+/// A doubt waits so long for files in motion to settle and for pushes, at most.
 const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Pushes go before polls for so long, at most.
+const TURN: Duration = Duration::from_mins(1);
 
 /// How often it is asked what is left of the budget.
 const BUDGET_LOOK: Duration = Duration::from_secs(30);
@@ -49,7 +53,11 @@ pub struct Desk {
     schedule: Schedule,
     reach: Reach,
     taken: Taken,
+    /// What the look at everything that runs now deals with, too.
+    covered: Taken,
     whole: Option<Trigger>,
+    /// Since when it could have been done.
+    whole_since: Option<Instant>,
     doubts: BTreeSet<Cause>,
     doubtful_since: Option<Instant>,
     wishes: VecDeque<Wished>,
@@ -70,7 +78,9 @@ impl Desk {
             reach,
             settings,
             taken: Taken::default(),
+            covered: Taken::default(),
             whole: Some(Trigger::Startup),
+            whole_since: None,
             doubts: BTreeSet::new(),
             doubtful_since: None,
             wishes: VecDeque::new(),
@@ -178,18 +188,31 @@ impl Desk {
             return None;
         }
         let unsettled = self.quiet.unsettled(now.steady);
-        let job = if self.whole == Some(Trigger::Startup) {
+        if self.whole.is_some() {
+            self.whole_since.get_or_insert(now.steady);
+        }
+        let waited = |since: Option<Instant>, long| {
+            since.is_some_and(|since| now.steady.saturating_duration_since(since) >= long)
+        };
+        let first = self.whole == Some(Trigger::Startup) || waited(self.whole_since, TURN);
+        let job = if first {
             self.whole_job(now, unsettled)
+        } else if waited(self.doubtful_since, PATIENCE) {
+            Some(self.doubt_job(unsettled))
         } else if let Some(job) = self.paths_job(&unsettled, news) {
             Some(job)
-        } else if self.is_ripe(now.steady, &unsettled) {
-            self.doubts.clear();
-            self.doubtful_since = None;
-            Some(self.job(Trigger::Rescan, Look::Mirror, unsettled))
+        } else if self.doubtful_since.is_some() && unsettled.is_empty() {
+            Some(self.doubt_job(unsettled))
         } else {
             self.whole_job(now, unsettled)
         };
         job.map(|job| Next { job, wished: None })
+    }
+
+    fn doubt_job(&mut self, unsettled: BTreeSet<String>) -> Job {
+        self.doubts.clear();
+        self.doubtful_since = None;
+        self.job(Trigger::Rescan, Look::Mirror, unsettled)
     }
 
     fn paths_job(
@@ -204,18 +227,13 @@ impl Desk {
         (!taken.is_empty()).then(|| self.job(Trigger::Watch, Look::Paths(taken), unsettled.clone()))
     }
 
-    fn is_ripe(&self, now: Instant, unsettled: &BTreeSet<String>) -> bool {
-        self.doubtful_since.is_some_and(|since| {
-            unsettled.is_empty() || now.saturating_duration_since(since) >= PATIENCE
-        })
-    }
-
     fn whole_job(&mut self, now: Moment, unsettled: BTreeSet<String>) -> Option<Job> {
         let trigger = self.whole.take()?;
+        self.whole_since = None;
         self.schedule.polled(now);
         if unsettled.is_empty() {
             // It looks at all of that.
-            self.taken = Taken::default();
+            self.covered = std::mem::take(&mut self.taken);
             self.doubts.clear();
             self.doubtful_since = None;
         }
@@ -228,11 +246,7 @@ impl Desk {
             trigger,
             look,
             unsettled,
-            git_hold: held.then(|| {
-                "git moved HEAD before these files went away; `kbsync approve` releases them, and \
-                 `git: {branch: NAME}` in the settings names the branch that counts"
-                    .to_owned()
-            }),
+            git_hold: held.then(|| HOLD.to_owned()),
             head: self.git.head.clone(),
         }
     }
@@ -252,10 +266,13 @@ impl Desk {
                 self.quiet.pushed(&line.path, now.steady);
             }
         }
+        let covered = std::mem::take(&mut self.covered);
         if done.wall.is_some() {
             match job.look {
                 Look::Whole => {
                     self.whole.get_or_insert(job.trigger);
+                    let newer = std::mem::replace(&mut self.taken, covered);
+                    merge(&mut self.taken, newer);
                 }
                 Look::Mirror => {
                     self.doubt(Cause::Unfinished, now.steady);
@@ -266,6 +283,10 @@ impl Desk {
                 }
                 Look::Wish(_) => {}
             }
+        }
+        if done.wall.is_some() {
+            // Nothing had its turn: pushes go first again.
+            self.whole_since = None;
         }
         self.reach.met(done.wall, now.steady)
     }

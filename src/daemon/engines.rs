@@ -1,7 +1,7 @@
 //! The real cycles: an engine per workspace, asked one after the other, with one report of all.
 
 use super::{
-    git::Head,
+    git::{self, Head},
     job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
     reach::Wall,
@@ -23,9 +23,6 @@ use crate::{
     service::{Purpose, Service},
 };
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Where HEAD was, in the state of the first workspace.
-const HEAD: &str = "git_head";
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
 pub type Reload<'r> =
@@ -167,21 +164,17 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
     }
 
     fn remember_head(&mut self, head: &Head) {
-        if self.remembered_head().as_ref() == Some(head) {
-            return;
-        }
         let Some(seat) = self.seats.first_mut() else {
             return;
         };
-        if let Err(error) = seat.remember(head) {
+        let now = engine::Clock::now(&engine::SystemClock);
+        if let Err(error) = git::remember(seat.engine.store_mut(), head, now) {
             tracing::warn!(%error, "where git's HEAD was could not be remembered");
         }
     }
 
     fn remembered_head(&self) -> Option<Head> {
-        let store = self.seats.first()?.engine.store();
-        let text = store.meta(HEAD).ok()??;
-        serde_json::from_str(&text).ok()
+        git::remembered(self.seats.first()?.engine.store())
     }
 
     fn reload(&mut self) -> Result<Settings, String> {
@@ -252,15 +245,6 @@ impl<S: Service, D: Disk> Seat<S, D> {
         })?;
         Ok(())
     }
-
-    fn remember(&mut self, head: &Head) -> anyhow::Result<()> {
-        let text = serde_json::to_string(head)?;
-        let now = engine::Clock::now(&engine::SystemClock);
-        self.engine
-            .store_mut()
-            .write(now, |tx| tx.set_meta(HEAD, &text))?;
-        Ok(())
-    }
 }
 
 /// What a job asks of one workspace; `None`: nothing.
@@ -278,7 +262,12 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
             }),
             ..Request::new(Direction::Both)
         },
-        Look::Wish(wish) => return wished(wish, prefix),
+        Look::Wish(wish) => {
+            return wished(wish, prefix).map(|request| Request {
+                git_hold: job.git_hold.clone(),
+                ..request
+            });
+        }
     };
     Some(guarded(job, request, prefix))
 }
@@ -294,6 +283,7 @@ fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
     let unsettled = job.unsettled.iter().filter_map(below);
     Request {
         unsettled: unsettled.filter(|_| !limited).collect(),
+        patient: true,
         git_hold: job.git_hold.clone(),
         ..request
     }

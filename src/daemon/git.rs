@@ -2,9 +2,10 @@
 //!
 //! Three questions are answered: is an operation under way (then nothing is pushed or written), which branch
 //! is checked out, and did HEAD move other than by commits (then removals are git's doing until a person
-//! says otherwise). Nothing is written. What cannot be read counts as not there: without git all of this is
+//! says otherwise). In git's folder nothing is written; where HEAD was is remembered in the state. What cannot be read counts as not there: without git all of this is
 //! silent.
 
+use crate::{model::Timestamp, state::Store};
 use std::{
     fs,
     io::{Read as _, Seek as _, SeekFrom},
@@ -24,6 +25,29 @@ const UNDER_WAY: [(&str, &str); 7] = [
 
 /// A head file or a line of the reflog is short; more is not read.
 const LIMIT: u64 = 1024 * 1024;
+
+/// The key under which the state of the first workspace remembers where HEAD was.
+const HEAD: &str = "git_head";
+
+/// Why removals are held that came with a moved HEAD.
+pub const HOLD: &str = "git moved HEAD before these files went away; `kbsync approve` releases them, and \
+                        `git: {branch: NAME}` in the settings names the branch that counts";
+
+/// Where HEAD was when both sides last agreed on what is removed.
+pub fn remembered(store: &Store) -> Option<Head> {
+    let text = store.meta(HEAD).ok()??;
+    serde_json::from_str(&text).ok()
+}
+
+/// Remembers where HEAD is, now that both sides agree on what is removed.
+pub fn remember(store: &mut Store, head: &Head, now: Timestamp) -> anyhow::Result<()> {
+    if remembered(store).as_ref() == Some(head) {
+        return Ok(());
+    }
+    let text = serde_json::to_string(head)?;
+    store.write(now, |tx| tx.set_meta(HEAD, &text))?;
+    Ok(())
+}
 
 /// Where HEAD is.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]

@@ -65,6 +65,7 @@ pub async fn run<C: Cycle>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
     let sources = TaskTracker::new();
     // Sources go on while the last request is in flight: a second signal must be heard.
     let over = CancellationToken::new();
+    let rescan = daemon.watch.rescan.clone();
     let watch = watch_or_say(daemon.watch, &to);
     sources.spawn(daemon.signals.run(to.clone(), over.clone()));
     {
@@ -102,6 +103,7 @@ pub async fn run<C: Cycle>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
         board: daemon.board,
         ear: daemon.ear,
         git: Git::find(&daemon.mirror),
+        rescan,
         wall: Box::new(Utc::now),
         stop: daemon.stop,
     })

@@ -14,6 +14,7 @@ use super::{
     schedule::{Moment, Schedule},
     settings::Settings,
     supervisor::Supervisor,
+    watch::Rescan,
 };
 use crate::{engine::report::Ending, web::board::Board};
 use chrono::{DateTime, Utc};
@@ -56,6 +57,7 @@ struct Front {
     board: Arc<Board>,
     ear: Ear,
     git: Option<Git>,
+    rescan: Rescan,
     supervisor: Supervisor,
     wall: WallClock,
     /// Closes the valve.
@@ -78,6 +80,8 @@ pub struct Parts<C> {
     pub ear: Ear,
     /// The work tree's git folder, if the mirror is in one.
     pub git: Option<Git>,
+    /// How often the watch looks through the files where no events come.
+    pub rescan: Rescan,
     /// The time of day.
     pub wall: WallClock,
     /// Cancelled when no further request may begin.
@@ -95,6 +99,7 @@ impl<C: Cycle> Loop<C> {
                 board: parts.board,
                 ear: parts.ear,
                 git: parts.git,
+                rescan: parts.rescan,
                 supervisor: Supervisor::find(),
                 wall: parts.wall,
                 stop: parts.stop,
@@ -117,6 +122,8 @@ impl<C: Cycle> Loop<C> {
             self.look_at_git();
             self.front.refuse();
             let now = self.front.now();
+            // Ticks that come while a cycle runs only keep it awake: what is due is found out between two.
+            self.front.desk.tick(now, || self.cycle.left());
             if let Some(next) = self.front.desk.next(now, |taken| self.cycle.news(taken)) {
                 match self.work(next, &mut events).await {
                     Some(ended) => break ended,
@@ -136,23 +143,14 @@ impl<C: Cycle> Loop<C> {
             let Some(event) = event else {
                 break Ended::Alone;
             };
-            self.take(event);
+            self.front.take(event);
             // What came along with it is taken in the same turn.
             while let Ok(event) = events.try_recv() {
-                self.take(event);
+                self.front.take(event);
             }
         };
         self.front.supervisor.stopping();
         ended
-    }
-
-    fn take(&mut self, event: Event) {
-        let is_tick = matches!(event, Event::Tick);
-        self.front.take(event);
-        if is_tick {
-            let now = self.front.now();
-            self.front.desk.tick(now, || self.cycle.left());
-        }
     }
 
     /// Runs one cycle, and takes events meanwhile. `Some`: the loop is over.
@@ -236,6 +234,7 @@ impl<C: Cycle> Loop<C> {
         match fresh {
             Ok((settings, schedule)) => {
                 tracing::warn!("the settings were read again");
+                self.front.rescan.set(settings.rescan);
                 self.front.desk.resettle(settings.clone(), schedule);
                 self.front.settings = settings;
             }

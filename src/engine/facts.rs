@@ -3,6 +3,7 @@
 use super::Engine;
 use super::observe::Sight;
 use super::settings::Request;
+use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::Facts;
@@ -73,7 +74,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 })
                 .map(|approval| approval.set)
                 .collect(),
-            doubt: sight.doubt.clone(),
+            doubt: sight
+                .doubt
+                .clone()
+                .filter(|_| !defect::is(Defect::DoubtIgnored)),
             older_local,
             older_remote,
             duels,

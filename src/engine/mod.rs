@@ -269,6 +269,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let stop = self.apply(plan, &mut sight, request, report).await?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
+        // Kept until the next cycle they would hold on to the pages of all that was made beside them.
+        self.figures = BTreeMap::new();
         Ok(stop.or(sight.stop))
     }
 

@@ -89,6 +89,8 @@ pub struct Request {
     pub resolve: BTreeMap<ArticleId, Keep>,
     /// Why nothing may be deleted on the service because of git, if so.
     pub git_hold: Option<String>,
+    /// Whether nobody waits for it: then what was asked for lately is not asked for again.
+    pub patient: bool,
     /// Who pays.
     pub purpose: Purpose,
 }
@@ -106,6 +108,7 @@ impl Request {
             prefer: None,
             resolve: BTreeMap::new(),
             git_hold: None,
+            patient: false,
             purpose: Purpose::Push,
         }
     }

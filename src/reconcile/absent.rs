@@ -4,6 +4,7 @@ use super::articles::{Planner, wait};
 use super::creation::arrive;
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Keep, Seen};
+use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Side};
 
@@ -25,7 +26,7 @@ impl Planner<'_> {
             );
             return self.push(action);
         }
-        if !edited {
+        if !edited || defect::is(Defect::DeletionBeatsEdit) {
             if !self.policy.direction.pushes() {
                 return Outcome::Excluded;
             }

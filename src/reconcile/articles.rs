@@ -6,6 +6,7 @@ use super::plan::{Action, HoldRule, Key, Kind, Outcome, Plan, Problem, Step};
 use super::snapshot::{
     Base, Bodies, LocalFile, LocalSnapshot, Policy, Remote, RemoteSnapshot, Seen,
 };
+use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Side};
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,7 +41,7 @@ enum Local<'a> {
     Unknown,
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
     /// Decides on every article that has an id, then on the new files.
     pub(super) fn articles(&mut self) {
         let (base, paired, remote) = (self.base, self.paired, self.remote);
@@ -66,8 +67,9 @@ impl Planner<'_> {
     }
 
     fn article(&mut self, id: ArticleId) -> Outcome {
-        let (base, paired, remote) = (self.base, self.paired, self.remote);
+        let (base, paired) = (self.base, self.paired);
         let row = base.articles.get(&id);
+        let everything = defect::is(Defect::ScopeIgnored);
         let local = match (paired.unknown.get(&id), paired.files.get(&id)) {
             (Some(_), _) => Local::Unknown,
             (None, Some(file)) => Local::File(file),
@@ -75,14 +77,19 @@ impl Planner<'_> {
         };
         if let Local::File(LocalFile { place, .. }) = local {
             let was = row.is_some_and(|row| self.policy.covers(&row.place));
-            if !was && !self.policy.covers(place) {
+            if !was && !self.policy.covers(place) && !everything {
                 return Outcome::Excluded;
             }
         } else if row.is_some_and(|row| !self.policy.covers(&row.place)) {
             return Outcome::Excluded;
         }
         let unlisted = Remote::Unknown("it was not listed".to_owned());
-        let entry = remote.articles.get(&id).unwrap_or(&unlisted);
+        let absent = if defect::is(Defect::AbsenceIsDeletion) {
+            &Remote::Gone
+        } else {
+            &unlisted
+        };
+        let entry = self.entry(id).unwrap_or(absent);
         match (row, local, entry) {
             (_, Local::Unknown, _) => Outcome::Unknown,
             (None, Local::Absent, Remote::Present(seen)) => self.create_local(id, seen),
@@ -114,6 +121,19 @@ impl Planner<'_> {
                 self.unmet(id, file, why)
             }
         }
+    }
+
+    /// What the service said of an article.
+    fn entry(&self, id: ArticleId) -> Option<&'a Remote> {
+        let articles = &self.remote.articles;
+        if defect::is(Defect::SlugIsKey)
+            && let Some(row) = self.base.articles.get(&id)
+        {
+            return articles.values().find(|entry| {
+                matches!(entry, Remote::Present(seen) if seen.version.slug == row.remote.slug)
+            });
+        }
+        articles.get(&id)
     }
 
     pub(super) fn push(&mut self, action: Action) -> Outcome {

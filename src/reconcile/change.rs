@@ -5,6 +5,7 @@
 
 use super::merge::{self, TextMerge};
 use super::snapshot::Bodies;
+use crate::drill::defect::{self, Defect};
 use crate::model::{CategoryVersion, Field, TextDigest, Version};
 use std::sync::Arc;
 
@@ -46,10 +47,19 @@ pub fn three_way(
     };
     for field in Version::FIELDS {
         let here = !local.agrees(base_local, field);
-        let there = !remote.agrees(base_remote, field);
+        // What the service made of the last write is no edit of anybody's.
+        let answered = if defect::is(Defect::EchoIsEdit) {
+            base_local
+        } else {
+            base_remote
+        };
+        let there = !remote.agrees(answered, field);
         match (here, there) {
             (false, false) => {}
             (true, false) => out.pushed.push(field),
+            (false, true) if local != base_local && defect::is(Defect::WholeFileWins) => {
+                out.pushed.push(field);
+            }
             (false, true) => {
                 out.merged.take(field, remote);
                 out.unsent.take(field, remote);
@@ -58,7 +68,7 @@ pub fn three_way(
                     keep_formatting(base_remote, local, remote, bodies, &mut out);
                 }
             }
-            (true, true) if local.agrees(remote, field) => {
+            (true, true) if local.agrees(remote, field) && !defect::is(Defect::FalseConflict) => {
                 out.unsent.take(field, remote);
                 out.agreed.push(field);
             }
@@ -140,6 +150,7 @@ fn merge_body(
             }
             out.body = Some((digest, merged.into()));
         }
+        TextMerge::Clash(_) if defect::is(Defect::MergePicksOurs) => out.pushed.push(Field::Text),
         TextMerge::Clash(reason) => out.clashes.push((Field::Text, reason.to_string())),
     }
 }

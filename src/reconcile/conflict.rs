@@ -9,6 +9,7 @@ use super::change::{self, ThreeWay};
 use super::merge;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
+use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow};
 use crate::model::path::CONFLICT_EXTENSION;
 use crate::model::{ArticleId, Field, Place, TextDigest, Version};
@@ -79,7 +80,7 @@ impl Planner<'_> {
 
     pub(super) fn choice(&self, keep: Option<Keep>) -> Option<Keep> {
         keep.or(match self.policy.on_conflict {
-            OnConflict::Hold => None,
+            OnConflict::Hold => defect::is(Defect::LastWriterWins).then_some(Keep::Local),
             OnConflict::Local => Some(Keep::Local),
             OnConflict::Remote => Some(Keep::Remote),
         })
@@ -171,7 +172,7 @@ impl Planner<'_> {
             local: file.version.clone(),
             flags: file.flags,
             seen: Some(seen.clone()),
-            fresh: outrun || !known || lies.is_none(),
+            fresh: outrun || !known || lies.is_none() || defect::is(Defect::CopyAfterCopy),
             copy: Some(copy),
             reason,
         }));

@@ -3,6 +3,7 @@
 
 use super::articles::Planner;
 use super::snapshot::{LocalFile, Seen};
+use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Flags};
 
@@ -37,7 +38,9 @@ impl Planner<'_> {
             unsent: file.flags,
         };
         let wish = file.flags.enabled.unwrap_or(self.policy.new_enabled);
-        let wished = row.is_some() && file.flags.enabled != was.enabled;
+        let wished = row.is_some()
+            && file.flags.enabled != was.enabled
+            && !defect::is(Defect::WishOverwritten);
         if wished && Some(wish) != shown.enabled {
             change.send = Some(wish);
             change.unsent.enabled = was.enabled;

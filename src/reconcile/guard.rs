@@ -4,6 +4,7 @@
 //! read no clock: what counts as lately is counted by the caller.
 
 use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
+use crate::drill::defect::{self, Defect};
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -191,7 +192,9 @@ fn against_deleting(
         Side::Remote => (facts.deleted_remote, "on the service"),
         Side::Local | Side::Both => (facts.deleted_local, "in the mirror"),
     };
-    if let Some(doubt) = &facts.doubt {
+    if let Some(doubt) = &facts.doubt
+        && !defect::is(Defect::DoubtIgnored)
+    {
         let reason = format!("nothing is deleted in a cycle in which {doubt}");
         return Some((HoldRule::Doubt, reason));
     }
@@ -200,7 +203,7 @@ fn against_deleting(
     }
     let reason = if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
         git.clone()
-    } else if count + waiting > limit {
+    } else if count + waiting > limit && !defect::is(Defect::GuardWithoutLimit) {
         format!(
             "{} deletions {place} at once are more than {limit}; `kbsync approve` shows and releases them",
             count + waiting

@@ -6,6 +6,7 @@ use super::articles::{Planner, untouched};
 use super::pairing::Paired;
 use super::plan::Step;
 use super::snapshot::{LocalSnapshot, Remote};
+use crate::drill::defect::{self, Defect};
 use crate::model::path::{self, EXTENSION};
 use crate::model::{ArticleId, CategoryId, Field, Place};
 use std::collections::{BTreeMap, BTreeSet};
@@ -99,6 +100,7 @@ impl Names {
         let names = self.files.entry(folder.to_owned()).or_default();
         let stem = path::stem_for(slug, id.uuid(), &|folded| {
             names.contains(&path::fold(&format!("{folded}{EXTENSION}")))
+                && !defect::is(Defect::NameTaken)
         });
         let file = format!("{stem}{EXTENSION}");
         names.insert(path::fold(&file));

@@ -10,6 +10,7 @@ use super::addresses::{Holder, frees, holders, waits_for};
 use super::plan::{Action, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, RemoteSnapshot};
 use super::waiting::{wait_for_addresses, wait_for_categories, wait_for_names};
+use crate::drill::defect::{self, Defect};
 use crate::model::{Digest, Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -146,6 +147,7 @@ fn by_address(mut actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> 
     }
     let steps: BTreeMap<usize, Action> = parked
         .iter()
+        .filter(|_| !defect::is(Defect::SwapWithoutParking))
         .filter_map(|(aside, slot)| Some((*slot, step_aside(&mut actions[*aside])?)))
         .collect();
     let mut actions: Vec<Option<Action>> = actions.into_iter().map(Some).collect();

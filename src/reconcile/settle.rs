@@ -5,6 +5,7 @@ use super::change::ThreeWay;
 use super::names;
 use super::plan::{Action, HoldRule, Kind, Outcome, Settle};
 use super::snapshot::{Direction, LocalFile, Seen};
+use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Place, Side};
 
@@ -33,7 +34,7 @@ impl Planner<'_> {
         let Some(to) = self.place_after(id, file, &way) else {
             return self.homeless(id, Some(&file.place), seen);
         };
-        let send = if direction.pushes() {
+        let send = if direction.pushes() || defect::is(Defect::PullSends) {
             std::mem::take(&mut way.pushed)
         } else {
             Vec::new()

@@ -4,6 +4,7 @@ use super::articles::{Planner, untouched, wait};
 use super::conflict::OUTRUN;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Keep, LocalFile};
+use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Side};
 
@@ -15,7 +16,9 @@ impl Planner<'_> {
         row: Option<&ArticleRow>,
         file: &LocalFile,
     ) -> Outcome {
-        let unedited = row.is_some_and(|row| untouched(row, file));
+        let unedited = row.is_some_and(|row| untouched(row, file))
+            || defect::is(Defect::GoneBeatsEdit)
+            || row.is_none() && defect::is(Defect::DeletionWithoutBase);
         let wish = self.wish(id, &file.version, None);
         let outrun = wish.is_none() && self.policy.resolve.contains_key(&id);
         // Without a base nothing is deleted, and nothing is posted anew, unless a person says so.
@@ -117,6 +120,9 @@ impl Planner<'_> {
         }
         if !self.policy.direction.pushes() {
             return Outcome::Excluded;
+        }
+        if defect::is(Defect::UnseenIsPostedAnew) {
+            return self.create_remote(file, Some(id));
         }
         let mut action = wait(Kind::Update, id, &file.place);
         action.side = Side::Remote;

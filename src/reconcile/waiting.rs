@@ -3,6 +3,7 @@
 use super::addresses::{Address, Holder, frees, takes, waits_for};
 use super::order::{Name, leaves_name, takes_name};
 use super::plan::{HoldRule, Plan, Step};
+use crate::drill::defect::{self, Defect};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Holds what takes the name of a file that was to leave it and is held itself. Tells whether it did.
@@ -124,7 +125,8 @@ pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Ho
             continue;
         };
         let slug = address.1.clone();
-        let holder = waits_for(action, holders).filter(|holder| !leaving.contains(holder));
+        let holder = waits_for(action, holders)
+            .filter(|holder| !leaving.contains(holder) && !defect::is(Defect::HolderForgotten));
         let verdict = match holder {
             Some(holder) => Some(held.get(&holder).map_or_else(
                 || {

@@ -17,11 +17,14 @@ use super::{
 use crate::drill::failpoint;
 use reqwest::{
     Method, Response, Url,
-    header::{CONTENT_TYPE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH},
+    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH},
 };
 use std::{
     fmt,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -37,6 +40,8 @@ pub struct Client {
     sent: Sent,
     /// The listing endpoint was asked for once and does not exist.
     pub(super) no_listing: AtomicBool,
+    /// Seconds by which this machine's clock was ahead of the last answer's `Date`.
+    ahead: Mutex<Option<i64>>,
 }
 
 #[derive(Default)]
@@ -78,6 +83,7 @@ impl Client {
             origin,
             sent: Sent::default(),
             no_listing: AtomicBool::new(false),
+            ahead: Mutex::default(),
             options,
         })
     }
@@ -90,6 +96,12 @@ impl Client {
     /// The budget that the requests are paid from.
     pub fn budget(&self) -> &Budget {
         &self.options.budget
+    }
+
+    /// Seconds by which this machine's clock is ahead of the service's, by the `Date` of its last answer.
+    /// No decision goes by it: it is for telling people (failures row 104).
+    pub fn clock_ahead(&self) -> Option<i64> {
+        *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks, and reads the whole of a success. Tries again by the rule.
@@ -138,6 +150,10 @@ impl Client {
         failpoint::pass("service: answer arrived");
         let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
         self.note_limits(number(&LIMIT), number(&REMAINING)).await;
+        if let Some(date) = header(&response, &DATE).and_then(retry::http_date) {
+            let ahead = (chrono::Utc::now() - date).num_seconds();
+            *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
+        }
         let status = response.status().as_u16();
         tracing::debug!(
             method = call.verb.as_str(),

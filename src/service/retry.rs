@@ -137,7 +137,8 @@ pub fn retry_after(
     Some(wait.clamp(SHORTEST, LONGEST))
 }
 
-fn http_date(text: &str) -> Option<DateTime<Utc>> {
+/// Reads the form in which HTTP writes a moment.
+pub(super) fn http_date(text: &str) -> Option<DateTime<Utc>> {
     DateTime::parse_from_rfc2822(text.trim())
         .ok()
         .map(|moment| moment.to_utc())

@@ -71,7 +71,7 @@ fn doctor_finds_a_healthy_mirror_healthy() {
         .filter_map(|check| check["name"].as_str())
         .collect();
     for name in [
-        "settings", "token", "service", "budget", "state", "lock", "mirror",
+        "settings", "token", "service", "clock", "budget", "state", "lock", "mirror",
     ] {
         assert!(names.contains(&name), "{names:?}");
     }
@@ -108,6 +108,25 @@ fn doctor_names_every_fault_with_its_remedy() {
     ));
     let ran = kb.run(&["doctor"]).exits(2);
     assert!(ran.stdout.contains("there is no token"), "{}", ran.stdout);
+}
+
+#[test]
+fn doctor_waits_for_no_budget() {
+    let service = Service::start();
+    let kb = service.mirror();
+    let settings = kb.read("kbsync.yaml") + "budget: {per_minute: 1, per_day: 1440}\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.run(&["doctor"]).exits(0);
+    let begun = std::time::Instant::now();
+    let ran = kb.run(&["doctor"]).exits(5);
+    assert!(begun.elapsed().as_secs() < 30, "it waited");
+    assert!(
+        ran.stdout
+            .contains("not asked: the requests of this minute are spent"),
+        "{ran:#?}"
+    );
+    assert!(ran.stdout.contains("ask again in "), "{ran:#?}");
+    assert_eq!(service.sandbox.counts().total, 1, "one request in all");
 }
 
 #[test]

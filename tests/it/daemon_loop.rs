@@ -14,7 +14,7 @@ use kbsync::{
         schedule::{Moment, Schedule},
         settings::Settings,
         turn::{Ended, GRACE, Loop, Parts},
-        watch::{Cause, Mode},
+        watch::{Cause, Mode, Rescan},
     },
     engine::{
         Progress,
@@ -259,6 +259,7 @@ struct Bench {
     script: Arc<Mutex<Script>>,
     board: Arc<Board>,
     start: Instant,
+    rescan: Rescan,
 }
 
 impl Bench {
@@ -343,6 +344,7 @@ impl Stage {
         };
         let schedule = Schedule::new(&self.settings.poll, "UTC", now).expect("a schedule");
         let board = Arc::new(Board::new(epoch));
+        let rescan = Rescan::new(self.settings.rescan);
         let turn = Loop::new(Parts {
             cycle: fake,
             desk: Desk::new(self.settings.clone(), schedule, Reach::new(0)),
@@ -350,6 +352,7 @@ impl Stage {
             board: Arc::clone(&board),
             ear,
             git: self.git,
+            rescan: rescan.clone(),
             wall: Box::new(move || epoch + start.elapsed()),
             stop,
         });
@@ -358,6 +361,7 @@ impl Stage {
             script,
             board,
             start,
+            rescan,
         });
         let tick = {
             let to = to.clone();
@@ -447,6 +451,35 @@ async fn what_comes_in_while_a_cycle_runs_is_one_cycle_afterwards() {
                 ],
                 "pushes go first, triggers fold"
             );
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            // There is always something to push: each cycle lasts longer than the next save is away.
+            bench.script.lock().expect("script").takes = Duration::from_secs(3);
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            for save in 0..1000 {
+                bench.touch(&format!("a/{save:04}.html")).await;
+                seconds(1).await;
+            }
+            let jobs = bench.script.lock().expect("script").jobs.clone();
+            let when = |trigger| {
+                let of = jobs.iter().filter(move |(_, why, _)| *why == trigger);
+                of.map(|(at, _, _)| at.as_secs()).collect::<Vec<_>>()
+            };
+            let rescans = when(Trigger::Rescan);
+            assert!(matches!(rescans[..], [90..=100]), "{rescans:?}");
+            let polls = when(Trigger::Poll);
+            // Due after five minutes each; pushes go before them for one.
+            assert_eq!(polls.len(), 2, "{polls:?}");
+            assert!((360..370).contains(&polls[0]), "{polls:?}");
+            assert!(when(Trigger::Watch).len() > 200, "and pushes go on");
         })
         .await;
 }
@@ -686,9 +719,12 @@ async fn settings_that_cannot_be_used_change_nothing() {
             seconds(310).await;
             assert_eq!(bench.jobs().len(), 1, "still every five minutes");
             fresh.poll = Poll::Every(Duration::from_secs(20));
+            fresh.rescan = Duration::from_secs(7);
+            assert_eq!(bench.rescan.every(), Duration::from_mins(1));
             bench.script.lock().expect("script").reload = Some(Ok(fresh));
             bench.event(Event::Reload).await;
             seconds(1).await;
+            assert_eq!(bench.rescan.every(), Duration::from_secs(7));
             bench.clear();
             seconds(300).await;
             // Twenty seconds do not fit into the budget; 75 do.

@@ -6,7 +6,7 @@
 use kbsync::daemon::{
     Event,
     quiet::{Pace, Quiet, Taken},
-    watch::{Cause, Mode, Options, Root, Watch, start},
+    watch::{Cause, Mode, Options, Rescan, Root, Watch, start},
 };
 use std::{
     collections::BTreeSet,
@@ -55,7 +55,11 @@ impl Scene {
             prefix: String::new(),
             path: root.clone(),
         }];
-        let mut options = Options::new(roots, root.join(".kbsync"), Duration::from_millis(20));
+        let mut options = Options::new(
+            roots,
+            root.join(".kbsync"),
+            Rescan::new(Duration::from_millis(20)),
+        );
         options.patience = BOUND;
         change(&mut options);
         let watch = start(options, to).expect("a thread");
@@ -427,6 +431,31 @@ async fn f078_where_no_events_come_the_files_are_looked_through() {
                 let name = entry.expect("an entry").file_name();
                 name.to_string_lossy().starts_with("cookie")
             })
+    );
+}
+
+#[tokio::test]
+async fn f078_settings_that_were_read_again_say_how_often_it_looks() {
+    let rescan = Rescan::new(Duration::from_hours(1));
+    let mut scene = Scene::with(
+        |_| (),
+        |options| {
+            options.patience = Duration::ZERO;
+            options.rescan = rescan.clone();
+        },
+    )
+    .await;
+    scene.write("a/b.html", "longer than before");
+    rescan.set(Duration::from_millis(10));
+    while scene.next().await.as_deref() != Some("a/b.html") {}
+    let shown: Vec<String> = scene.modes.iter().map(ToString::to_string).collect();
+    let why = "the file system tells of no changes";
+    assert_eq!(
+        shown,
+        [
+            format!("looking every 1h: {why}"),
+            format!("looking every 10ms: {why}")
+        ]
     );
 }
 

@@ -17,11 +17,11 @@ use super::{
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
     mirror::lock::Lock,
-    service::{Service as _, ServiceRead as _, client::Client},
+    service::{Purpose, Service as _, ServiceRead as _, budget::Refusal, client::Client},
     state::{Binding, Store},
 };
 use serde::Serialize;
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 /// How one look ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -84,6 +84,9 @@ impl Check {
         }
     }
 }
+
+/// Seconds by which two clocks may differ: one for the grain of HTTP's dates, the rest for a slow answer.
+const CLOCK_SLACK: u64 = 30;
 
 /// Finds out what is wrong.
 #[derive(clap::Args, Debug)]
@@ -179,9 +182,14 @@ fn source_of(config: &Config) -> String {
     }
 }
 
-/// Asks for each workspace: that shows address, token and rights at once.
+/// Asks for each workspace: that shows address, token and rights at once. It waits for nothing: whoever
+/// looks for a fault wants to know now.
 async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
     for entry in &config.workspaces {
+        if let Err(refusal) = client.budget().check(Purpose::Push).await {
+            checks.push(unasked(&refusal));
+            break;
+        }
         match client.workspace(entry.id).await {
             Ok(workspace) => checks.push(Check::good(
                 "service",
@@ -196,7 +204,44 @@ async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
             }
         }
     }
+    checks.extend(client.clock_ahead().map(clock));
     checks.push(budget(config, client));
+}
+
+/// Why the service was not asked.
+fn unasked(refusal: &Refusal) -> Check {
+    let (why, free_in) = match refusal {
+        Refusal::Minute { free_in } => ("the requests of this minute are spent", free_in),
+        Refusal::Day { free_in } => ("the requests of this day are spent", free_in),
+        Refusal::Blocked { free_in } => ("the service asked to be left alone", free_in),
+        Refusal::Broken { path, source } => {
+            let message = format!("requests cannot be counted in {}: {source}", path.display());
+            return Check::new("service", Verdict::Bad, message)
+                .help("make that file writable, or name another folder in KBSYNC_USER_STATE_DIR");
+        }
+    };
+    let wait = humantime::format_duration(Duration::from_secs(free_in.as_secs().max(1)));
+    Check {
+        code: ExitCode::Retry,
+        ..Check::new("service", Verdict::Unknown, format!("not asked: {why}"))
+            .help(format!("ask again in {wait}"))
+    }
+}
+
+/// This machine's clock against the service's. Nothing is decided by it, but people go by the times that
+/// `log` and `status` show.
+fn clock(ahead: i64) -> Check {
+    if ahead.unsigned_abs() <= CLOCK_SLACK {
+        return Check::good("clock", "agrees with the service's");
+    }
+    let by = humantime::format_duration(Duration::from_secs(ahead.unsigned_abs()));
+    let word = if ahead > 0 { "ahead of" } else { "behind" };
+    Check::new(
+        "clock",
+        Verdict::Warning,
+        format!("this machine's is {by} {word} the service's"),
+    )
+    .help("set it by the network (NTP); syncing does not depend on it, but the times shown do")
 }
 
 fn budget(config: &Config, client: &Client) -> Check {
@@ -271,5 +316,42 @@ fn writable(mirror: &Path) -> Check {
             format!("{} cannot be written to: {error}", mirror.display()),
         )
         .help("give this user the right to write there; with a read-only mount only `check`, `status` and `diff` work"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f104_a_clock_that_is_off_is_told_with_the_direction() {
+        for (ahead, result, words) in [
+            (0, Verdict::Good, "agrees"),
+            (30, Verdict::Good, "agrees"),
+            (-30, Verdict::Good, "agrees"),
+            (31, Verdict::Warning, "31s ahead of the service's"),
+            (-7200, Verdict::Warning, "2h behind the service's"),
+            (i64::MIN, Verdict::Warning, "behind"),
+        ] {
+            let check = clock(ahead);
+            assert_eq!(check.result, result, "{ahead}");
+            assert!(check.message.contains(words), "{ahead}: {}", check.message);
+            assert_eq!(check.code, ExitCode::Done, "nothing depends on it");
+        }
+    }
+
+    #[test]
+    fn f112_a_request_that_is_not_made_says_when_it_could_be() {
+        let free_in = Duration::from_secs(42);
+        for refusal in [
+            Refusal::Minute { free_in },
+            Refusal::Day { free_in },
+            Refusal::Blocked { free_in },
+        ] {
+            let check = unasked(&refusal);
+            assert_eq!(check.result, Verdict::Unknown);
+            assert_eq!(check.code, ExitCode::Retry);
+            assert_eq!(check.help.as_deref(), Some("ask again in 42s"));
+        }
     }
 }

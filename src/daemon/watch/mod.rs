@@ -18,7 +18,15 @@ mod thread;
 
 pub use thread::{Watch, start};
 
-use std::{fmt, path::PathBuf, time::Duration};
+use std::{
+    fmt,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 /// Why it is not known what was touched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -92,22 +100,47 @@ pub struct Root {
     pub path: PathBuf,
 }
 
+/// How often the files are looked through: said by the settings, which may be read again. Clones share it.
+#[derive(Clone, Debug)]
+pub struct Rescan(Arc<AtomicU64>);
+
+impl Rescan {
+    /// Says how often.
+    pub fn new(every: Duration) -> Self {
+        let rescan = Self(Arc::default());
+        rescan.set(every);
+        rescan
+    }
+
+    /// Says it anew. Who is waiting goes by it from now on.
+    pub fn set(&self, every: Duration) {
+        let millis = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
+        // Never without a pause.
+        self.0.store(millis.max(10), Ordering::Relaxed);
+    }
+
+    /// How often.
+    pub fn every(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+}
+
 /// How to watch.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// What is watched.
     pub roots: Vec<Root>,
     /// The private folder, for the file that shows whether events come.
     pub private: PathBuf,
     /// How often the files are looked through where no events come.
-    pub rescan: Duration,
+    pub rescan: Rescan,
     /// How long the file's event may take. Zero: events are not trusted, the files are looked through.
     pub patience: Duration,
 }
 
 impl Options {
     /// The usual ones.
-    pub fn new(roots: Vec<Root>, private: PathBuf, rescan: Duration) -> Self {
+    pub fn new(roots: Vec<Root>, private: PathBuf, rescan: Rescan) -> Self {
         Self {
             roots,
             private,

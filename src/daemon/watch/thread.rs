@@ -25,7 +25,7 @@ use tokio::sync::mpsc::Sender;
 /// an overflow: whoever hands them over must never wait, since it also carries out our own wishes.
 const IN_FLIGHT: usize = 4096;
 
-/// How long an overflow may stay untold when nothing else happens.
+/// How long an overflow, or another wish of the settings, may stay unnoticed when nothing else happens.
 const WAKE: Duration = Duration::from_secs(1);
 
 /// What comes to the thread.
@@ -237,25 +237,22 @@ impl Thread {
 
     /// Looks through the files now and then; comes back when events may be tried again.
     fn look(&self, given_up: &GivenUp) -> Step {
-        let every = self.options.rescan.max(Duration::from_millis(10));
         let mut before = Stamps::take(&self.options.roots);
-        self.send(Event::Watching(Mode::Looking {
-            every,
-            why: given_up.why.clone(),
-        }))?;
+        let mut every = self.options.rescan.every();
+        let looking = |every| {
+            Event::Watching(Mode::Looking {
+                every,
+                why: given_up.why.clone(),
+            })
+        };
+        self.send(looking(every))?;
         self.send(Event::Doubt(Cause::Fallback))?;
         loop {
-            let until = Instant::now() + every;
-            loop {
-                let wait = until.saturating_duration_since(Instant::now());
-                match self.events.recv_timeout(wait) {
-                    Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                        return ControlFlow::Break(Over);
-                    }
-                    // A watcher that was given up may have left some.
-                    Ok(Raw::Event(_)) => {}
-                    Err(RecvTimeoutError::Timeout) => break,
-                }
+            self.wait_to_look()?;
+            let wanted = self.options.rescan.every();
+            if wanted != every {
+                every = wanted;
+                self.send(looking(every))?;
             }
             if self.to.is_closed() {
                 return ControlFlow::Break(Over);
@@ -268,6 +265,24 @@ impl Thread {
             before = now;
             if given_up.for_now && self.options.roots.iter().all(|root| is_folder(&root.path)) {
                 return ControlFlow::Continue(());
+            }
+        }
+    }
+
+    /// Waits until it is time to look again, by what the settings say meanwhile.
+    fn wait_to_look(&self) -> Step {
+        let since = Instant::now();
+        loop {
+            let left = self.options.rescan.every().checked_sub(since.elapsed());
+            let Some(left) = left.filter(|left| !left.is_zero()) else {
+                return ControlFlow::Continue(());
+            };
+            match self.events.recv_timeout(left.min(WAKE)) {
+                Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => {
+                    return ControlFlow::Break(Over);
+                }
+                // A watcher that was given up may have left some.
+                Ok(Raw::Event(_)) | Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }

@@ -55,6 +55,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let detail = conflict.reason.clone();
         self.store.write(now, |tx| {
             tx.put_conflict(&row)?;
+            // Of an article that the base does not know, nothing else remembers what was shown.
+            if let Some(version) = &row.remote {
+                tx.record(&SeenVersion {
+                    subject: Subject::Article(row.id),
+                    place: row.place.clone(),
+                    side: Side::Remote,
+                    cause: "in conflict".to_owned(),
+                    version: version.clone(),
+                    file: None,
+                })?;
+            }
             tx.event(&super::record::deed(
                 "conflict",
                 Side::Both,

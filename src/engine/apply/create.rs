@@ -7,6 +7,7 @@
 use super::record::{agreed, deed};
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{Known, ListError, list, visibility_of};
 use crate::engine::spool::{Spool, text_lf};
@@ -80,7 +81,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let earlier = self.earlier_intents(&birth.version)?;
         let mut lost = !earlier.is_empty();
         let sent = self.birth_intents(&birth, earlier)?;
-        let new = NewArticle {
+        let mut new = NewArticle {
             category: birth.version.category,
             title: birth.version.title.clone(),
             slug: birth.version.slug.clone(),
@@ -111,6 +112,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tries += 1;
                 tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
                 self.clock.pause(pause(tries)).await;
+                if defect::is(Defect::SlugInvented) {
+                    new.slug = format!("{}-{tries}", birth.version.slug);
+                }
                 continue;
             }
             if error.kind == ErrorKind::Refused && lost {
@@ -227,13 +231,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
-        let rows = run.sight.base.articles.clone();
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let known = Known {
-            rows: &rows,
+            rows: &run.sight.base.articles,
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let request = ListRequest {
             workspace: self.settings.workspace,

@@ -5,6 +5,7 @@
 
 use super::record::{agreed, asked_for, deed, row_after};
 use super::{Done, Run, not_written, wall};
+use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
 use crate::engine::{Engine, Stop};
@@ -64,6 +65,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut settle = settle.clone();
         settle.send.clear();
         settle.send_enabled = None;
+        self.let_settle(settle.from.iter(), run).await;
         let mut jobs = vec![self.prepare(action, &settle, Durability::Now, run)?];
         self.carry_out(&mut jobs, false, run).await?;
         self.record_batch(&mut jobs, false, run)?;
@@ -81,6 +83,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             Durability::Now
         };
+        let files = actions.iter().filter_map(replaced);
+        self.let_settle(files, run).await;
         let mut jobs = Vec::with_capacity(actions.len());
         let mut wall: Option<Stop> = None;
         for action in actions {
@@ -121,6 +125,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         self.note_intents(jobs)?;
+        if defect::is(Defect::BaseBeforeFile) {
+            let rows: Vec<_> = jobs
+                .iter()
+                .filter(|job| job.outcome.is_none())
+                .map(|job| row_after(run.row(job.settle.id), job.settle, None, None, None))
+                .collect();
+            let now = self.clock.now();
+            self.store.write(now, |tx| {
+                rows.iter().try_for_each(|row| tx.put_article(row))
+            })?;
+        }
         if many && let Err(error) = self.disk.flush() {
             self.give_up(jobs, &error);
             return Ok(());
@@ -169,6 +184,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !settle.touches_file() {
             return Ok(job);
         }
+        let durability = if defect::is(Defect::BytesNotSynced) {
+            Durability::Later
+        } else {
+            durability
+        };
         match self.rendered(settle, run)? {
             Ok(Rendered { bytes, old, lf }) => {
                 job.text_lf = lf.or(job.text_lf);
@@ -209,14 +229,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
             Err(error) => return Ok(Err(not_written(&error))),
         };
-        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
+        // A stamp within the clock's grain does not vouch for what was scanned.
+        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp)
+            && !run.sight.racy.contains(&content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
             )));
         };
         let known = |had: &Version| says(&document, had) && knows_flags(&document, settle, run);
-        if !unchanged && !settle.had.as_ref().is_some_and(known) {
+        let trusted = defect::is(Defect::StampNotCompared);
+        if !unchanged && !trusted && !settle.had.as_ref().is_some_and(known) {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
             )));
@@ -381,7 +404,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match (job.staged.take(), &job.old) {
             (Some(staged), Some((stamp, _))) => {
                 let now = self.disk.look(At::Folder(&to.folder), &to.file)?;
-                let same = now.filter(|entry| entry.stamp.same_content(stamp));
+                let blind = defect::is(Defect::SaveOverwritten);
+                let same = now.filter(|entry| blind || entry.stamp.same_content(stamp));
                 let expect = same.map_or(Expect::Stamp(*stamp), |entry| Expect::Stamp(entry.stamp));
                 self.disk.publish(staged, &to.file, expect)
             }
@@ -394,6 +418,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Makes the names durable. What is not durable does not count as done; its intent stays.
     fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) {
+        if defect::is(Defect::NamesNotSynced) {
+            return;
+        }
         if many {
             if let Err(error) = self.disk.flush() {
                 for job in jobs.iter_mut().filter(|job| is_published(job)) {
@@ -443,6 +470,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect()
     }
 
+    /// Files that were saved within the clock's grain before the scan could be saved once more without
+    /// anybody noticing: a little later they cannot.
+    pub(super) async fn let_settle<'a>(
+        &self,
+        mut files: impl Iterator<Item = &'a Place>,
+        run: &Run<'_>,
+    ) {
+        let racy = files.any(|place| {
+            let stamp = run.sight.stamps.get(place);
+            stamp.is_some_and(|stamp| self.trusted(*stamp).is_none())
+        });
+        if racy {
+            self.clock.pause(GRAIN).await;
+        }
+    }
+
     /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can.
     async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>]) {
         let racy = jobs.iter().any(|job| {
@@ -462,25 +505,29 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let mut rows = Vec::with_capacity(jobs.len());
+        let mut done = Vec::with_capacity(jobs.len());
         for job in jobs.iter() {
             let stamp = match &job.outcome {
                 Some(Ok(stamp)) => Some(*stamp),
                 Some(Err(_)) => continue,
                 None => run.sight.stamps.get(&job.settle.to).copied(),
             };
-            let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
-            let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
-            let row = asked_for(row, now);
-            rows.push((row, job));
+            done.push((
+                stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight)),
+                job,
+            ));
         }
         self.store.write(now, |tx| {
-            for (row, job) in &rows {
-                tx.put_article(row)?;
+            for &(stamp, job) in &done {
+                // A failure ends the cycle, and the base in memory with it.
+                let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                let row = asked_for(row, now);
+                tx.put_article(&row)?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
                 }
                 if !whole {
+                    run.sight.base.articles.insert(row.id, row);
                     continue;
                 }
                 let cause = job.action.kind.word();
@@ -494,17 +541,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     Some(row.id),
                     fields.join(", "),
                 ))?;
+                run.sight.base.articles.insert(row.id, row);
             }
             jobs.iter()
                 .filter(|job| !job.unclear)
                 .filter_map(|job| job.intent)
                 .try_for_each(|intent| tx.remove_intent(intent))
         })?;
-        for (row, job) in rows {
-            if job.settle.settles {
-                self.clear_copy(row.id, run)?;
-            }
-            run.sight.base.articles.insert(row.id, row);
+        for (_, job) in done.iter().filter(|(_, job)| job.settle.settles) {
+            self.clear_copy(job.settle.id, run)?;
         }
         Ok(())
     }
@@ -537,6 +582,23 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
             "the article cannot be kept as a file: {}; change it in the dashboard",
             problem.message
         ))),
+    }
+}
+
+/// The file that an action replaces.
+fn replaced(action: &Action) -> Option<&Place> {
+    match &action.step {
+        Step::Settle(settle) if settle.touches_file() => settle.from.as_ref(),
+        Step::Settle(_)
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::CreateArticle { .. }
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
     }
 }
 

@@ -6,6 +6,7 @@
 
 use super::send::version_of;
 use super::{Done, Run, failed};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{Known, ListError, list};
 use crate::engine::spool::Spool;
@@ -30,14 +31,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         seen: &Seen,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<Done>> {
+        if defect::is(Defect::GuardReadSkipped) {
+            return Ok(None);
+        }
         let window = self.settings.guard_window;
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
+        let recalled = run.sight.recalled.contains(&id);
         match run.reseen.get(&id).copied() {
             Some(at) if fresh(at) => {
                 run.served = run.served.map(|served| served + 1);
                 return Ok(changed(id, seen, run));
             }
-            None if fresh(run.sight.seen_at) => return Ok(None),
+            None if !recalled && fresh(run.sight.seen_at) => return Ok(None),
             Some(_) | None => {}
         }
         let listing = run.to_send >= SEVERAL && run.served.is_none_or(|served| served >= SEVERAL);
@@ -52,7 +57,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let article = match self.read_one(id, seen.visibility).await {
             Ok(article) => article,
-            Err(error) => return Ok(Some(failed(error))),
+            Err(error) => {
+                if recalled && !error.stops_all() {
+                    self.ask_next_time(id)?;
+                }
+                return Ok(Some(failed(error)));
+            }
         };
         run.reseen.insert(id, Instant::now());
         let version = version_of(&article, &seen.version);
@@ -60,7 +70,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.keep_seen(row, &version, text)?;
         }
         run.latest.insert(id, (version, article.revision));
-        Ok(changed(id, seen, run))
+        let other = changed(id, seen, run);
+        if recalled && other.is_some() {
+            self.ask_next_time(id)?;
+        }
+        Ok(other)
     }
 
     /// A version that a guard read brought to light is one that we saw: it goes into the history.
@@ -101,13 +115,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Lists once more, for all that still waits to be sent.
     async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
         let now = self.clock.now();
-        let rows = run.sight.base.articles.clone();
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let known = Known {
-            rows: &rows,
+            rows: &run.sight.base.articles,
             tombstones: &tombstones,
             changed: &changed,
-            now,
         };
         let request = ListRequest {
             workspace: self.settings.workspace,

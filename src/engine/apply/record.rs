@@ -2,6 +2,7 @@
 
 use super::files::{GRAIN, MAX_FILE, says};
 use super::{BOTH, Run};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::{Sight, VALIDATOR};
 use crate::engine::report::{Report, Status};
@@ -74,7 +75,7 @@ pub(super) fn row_after(
         // The stamp vouches for `local`: only where the file holds just that.
         stamp: stamp.filter(|_| *local == settle.file && flags == settle.file_flags),
         replaced: match sent {
-            Some(sent) => Some(sent.over.clone()),
+            Some(sent) => Some(sent.over.clone()).filter(|_| !defect::is(Defect::StaleReadReverts)),
             None => old.and_then(|row| row.replaced.clone()),
         },
         written: match sent {
@@ -140,7 +141,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// The stamp, if it may be trusted from now on (racy stamps may not).
     pub(super) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
         let now = self.clock.now().0.saturating_mul(1_000_000);
-        settled(&stamp, now).then_some(stamp)
+        (settled(&stamp, now) || defect::is(Defect::RacyStampTrusted)).then_some(stamp)
     }
 
     /// The stamp of a file as it was scanned (or written since), if it may be trusted from now on. A file's
@@ -244,6 +245,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .iter()
                 .all(|line| line.status == Status::Done);
         let answered = sight.validator.is_some();
+        let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
         let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
@@ -354,7 +356,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Categories that were read and had nothing new: when they were read counts.
+    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts.
     fn read_categories_again(
         &self,
         sight: &Sight,
@@ -368,7 +370,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let before = sight.base.categories.get(&row.id);
             let read = sight.remote.categories.get(&row.id);
             before.is_some_and(|before| before.read_at == row.read_at)
-                && read.is_some_and(|(version, _)| *version == row.remote)
+                && read.is_some_and(|(version, _)| {
+                    *version == row.remote || !sight.paired.categories.contains_key(&row.id)
+                })
         });
         for row in &mut rows {
             row.read_at = now;

@@ -3,6 +3,7 @@
 use super::guard_read::changed_meanwhile;
 use super::record::{Sent, agreed, deed, row_after};
 use super::{Done, Run, failed};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::visibility_of;
 use crate::mirror::disk::Disk;
@@ -133,6 +134,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tries += 1;
             tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
             self.clock.pause(pause(tries)).await;
+            if defect::is(Defect::PutRepeatedBlindly) {
+                continue;
+            }
             let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
                 return Put::Failed { error, lost };
             };
@@ -185,7 +189,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         intent: IntentId,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Option<String>> {
-        let (version, revision) = base_after(settle, article);
+        let (mut version, revision) = base_after(settle, article);
+        if defect::is(Defect::EchoIsAnEdit) {
+            version = settle.file.clone();
+        }
         let warning = match &article.text {
             Some(after)
                 if settle.send.contains(&Field::Text) && version.text != settle.file.text =>

@@ -144,7 +144,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Some(Remote::Present(_) | Remote::Gone) => continue,
                 // Out of scope, or the cycle ended early.
                 None => {
-                    after.0.extend(before.0.get(&id).map(|old| (id, old.clone())));
+                    after
+                        .0
+                        .extend(before.0.get(&id).map(|old| (id, old.clone())));
                     continue;
                 }
             };

@@ -5,6 +5,7 @@
 //! it clear which absent articles have to be asked for.
 
 mod foreign;
+mod lately;
 pub(in crate::engine) mod local;
 pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
@@ -16,6 +17,7 @@ use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
 use super::{Engine, Stop};
+use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::base::{CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
@@ -28,7 +30,7 @@ use crate::service::{
 use crate::state::StateError;
 use crate::state::store::Store;
 use anyhow::Context as _;
-use remote::{Known, Listing};
+use remote::{Known, Listing, Marks};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -58,6 +60,9 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) doubt: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
+    /// Articles that were not asked for, and go by what is known of them: whoever changes them on the service
+    /// reads them first.
+    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
 }
@@ -76,15 +81,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);
-        let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
+        let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
+        if defect::is(Defect::TombstonesForgotten) {
+            tombstones.clear();
+        }
         let changed = scanned.changed.clone();
-        let rows = base.articles.clone();
-        let known = Known {
-            rows: &rows,
+        let marks = Marks {
             tombstones: &tombstones,
             changed: &changed,
             now,
         };
+        let known = marks.with(&base.articles);
         let list = ListRequest {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
@@ -114,17 +121,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             doubt: scanned.doubt,
             stop: None,
+            recalled: BTreeSet::new(),
             listed: true,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
-        self.ask_absent(&mut base, request, &known, &mut sight)
+        let asked = self
+            .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
+        let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
-        // A file may meet an article that only the answers brought to light.
+        self.keep_strangers(&base, request, &asked, &sight)?;
+        // A file may meet an article that only the answers brought to light. With many articles there is no
+        // room for both.
+        sight.paired = Paired::default();
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
         sight.local.ignored = ignored(&out_of_reach, &base, &sight);
@@ -384,30 +397,42 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+    /// Gives those that it meant to ask for.
     async fn ask_absent(
         &mut self,
         base: &mut Base,
         request: &Request,
-        known: &Known<'_>,
+        marks: Marks<'_>,
         sight: &mut Sight,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<BTreeSet<ArticleId>> {
         if !sight.remote.complete {
-            return Ok(());
+            return Ok(BTreeSet::new());
+        }
+        if defect::is(Defect::AbsenceIsDeletion) {
+            for id in base.articles.keys() {
+                sight.remote.articles.entry(*id).or_insert(Remote::Gone);
+            }
         }
         let limit = self.settings.max_deletes.limit(base.articles.len());
         let approvals = self.store.approvals()?;
         let approved = approvals.into_iter().map(|approval| approval.set).collect();
-        let mut absent = questions::sort_absent(
-            base,
-            &sight.paired,
-            &sight.remote.articles,
-            request,
-            limit,
-            &approved,
-            known.now,
-        );
+        let lately = self.lately(request)?;
+        let rules = questions::Rules {
+            limit: if request.allow_deletes {
+                usize::MAX
+            } else {
+                limit
+            },
+            approved: &approved,
+            lately: &lately,
+            now: marks.now,
+        };
+        let listed = &sight.remote.articles;
+        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
         sight.remote.articles.append(&mut absent.known);
-        let doubtful = questions::listed_but_disabled(base, &mut sight.remote.articles, known.now);
+        sight.recalled.append(&mut absent.recalled);
+        let listed = &mut sight.remote.articles;
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, marks.now);
         absent
             .ask
             .extend(doubtful.into_iter().map(|id| questions::Question {
@@ -426,10 +451,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             );
         }
         for (done, question) in absent.ask.iter().enumerate() {
-            match self
-                .ask(*question, request, known, &mut sight.spool)
-                .await?
-            {
+            let known = marks.with(&base.articles);
+            let asked = self
+                .ask(*question, request, &known, &mut sight.spool)
+                .await?;
+            match asked {
                 Ok(answer) => {
                     let listed_before = question.get && base.articles.contains_key(&question.id);
                     if listed_before && shows_a_gap(&answer) {
@@ -451,7 +477,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Remote::Unknown("it was not asked for in this cycle".to_owned())
             });
         }
-        Ok(())
+        Ok(absent.ask.iter().map(|question| question.id).collect())
     }
 
     fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {

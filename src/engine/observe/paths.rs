@@ -77,6 +77,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             spool,
             doubt: None,
             stop: None,
+            recalled: BTreeSet::new(),
             listed: false,
         }))
     }
@@ -154,7 +155,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             rows: &rows,
             tombstones: &tombstones,
             changed: &scanned.changed,
-            now: self.clock.now(),
         };
         let edited: BTreeSet<ArticleId> = scanned
             .snapshot

@@ -2,7 +2,9 @@
 //!
 //! Absent is not deleted: an article is gone only when a GET and a probe both say so.
 
+use super::lately::{self, Lately};
 use super::remote::{self, Known, as_recorded, take_seen, visibility_of};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
@@ -13,7 +15,7 @@ use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Known drafts and disabled articles are asked for again after this long, in milliseconds.
 pub(in crate::engine) const ASK_AGAIN: u64 = 24 * 60 * 60 * 1000;
@@ -32,33 +34,54 @@ pub(in crate::engine) struct Question {
 #[derive(Default)]
 pub(in crate::engine) struct Absent {
     pub(in crate::engine) known: BTreeMap<ArticleId, Remote>,
+    /// Of these, what is known may not be so any more.
+    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     pub(in crate::engine) ask: Vec<Question>,
 }
 
+impl Absent {
+    fn recall(&mut self, id: ArticleId, remote: Remote) {
+        self.recalled.insert(id);
+        self.known.insert(id, remote);
+    }
+
+    fn ask(&mut self, id: ArticleId, get: bool) {
+        self.ask.push(Question {
+            id,
+            get,
+            listed: false,
+        });
+    }
+}
+
+/// What decides about questions, beside the two sides.
+pub(super) struct Rules<'a> {
+    /// How many are asked for in one cycle, of each kind.
+    pub(super) limit: usize,
+    /// What a person released, as fingerprints of actions.
+    pub(super) approved: &'a HashSet<Digest>,
+    /// What need not be asked for again.
+    pub(super) lately: &'a Lately,
+    pub(super) now: Timestamp,
+}
+
 /// Sorts the articles that a complete listing does not have.
-pub(in crate::engine) fn sort_absent(
+pub(super) fn sort_absent(
     base: &Base,
     paired: &Paired,
     listed: &BTreeMap<ArticleId, Remote>,
-    request: &Request,
-    limit: usize,
-    approved: &HashSet<Digest>,
-    now: Timestamp,
+    rules: &Rules<'_>,
 ) -> Absent {
     let mut absent = Absent::default();
-    let limit = if request.allow_deletes {
-        usize::MAX
-    } else {
-        limit
-    };
+    let &Rules { limit, now, .. } = rules;
     // Whoever approved the removal of a file wants its article to be asked for now.
     let released = |id: ArticleId| {
         paired.files.get(&id).is_some_and(|file| {
             let removal = Action::remove_file(id, file.place.clone(), file.version.clone());
-            approved.contains(&removal.fingerprint())
+            rules.approved.contains(&removal.fingerprint())
         })
     };
-    let (mut vanished, mut again) = (0, 0);
+    let (mut vanished, mut again, mut edited) = (0, 0, 0);
     for row in base
         .articles
         .values()
@@ -75,33 +98,35 @@ pub(in crate::engine) fn sort_absent(
             Visibility::Gone => {
                 absent.known.insert(row.id, Remote::Gone);
             }
+            Visibility::Published | Visibility::Unpublished | Visibility::NotVisible
+                if let Some(remote) = rules.lately.of(row, base, now).filter(|_| touched) =>
+            {
+                absent.recall(row.id, remote);
+            }
             Visibility::Published if vanished < limit || released(row.id) => {
                 vanished += 1;
-                absent.ask.push(Question {
-                    id: row.id,
-                    get: true,
-                    listed: false,
-                });
+                absent.ask(row.id, true);
             }
             Visibility::Published => {
                 let why =
                     format!("more than {limit} articles left the listing; its turn comes later");
                 absent.known.insert(row.id, Remote::NotVisible(why));
             }
+            // Of many that were edited or removed at once, the rest is read when its turn to be sent comes.
+            Visibility::Unpublished if touched && edited >= limit => {
+                absent.recall(row.id, Remote::Present(as_recorded(row)));
+            }
+            Visibility::NotVisible if touched && edited >= limit => {
+                let why = format!("more than {limit} hidden articles are to be asked for");
+                absent.known.insert(row.id, Remote::NotVisible(why));
+            }
             Visibility::Unpublished | Visibility::NotVisible if touched => {
-                absent.ask.push(Question {
-                    id: row.id,
-                    get: false,
-                    listed: false,
-                });
+                edited += 1;
+                absent.ask(row.id, false);
             }
             Visibility::Unpublished | Visibility::NotVisible if due && again < limit => {
                 again += 1;
-                absent.ask.push(Question {
-                    id: row.id,
-                    get: false,
-                    listed: false,
-                });
+                absent.ask(row.id, false);
             }
             Visibility::Unpublished => {
                 absent
@@ -109,12 +134,23 @@ pub(in crate::engine) fn sort_absent(
                     .insert(row.id, Remote::Present(as_recorded(row)));
             }
             Visibility::NotVisible => {
-                absent
-                    .known
-                    .insert(row.id, Remote::NotVisible("it is not listed".to_owned()));
+                let why = lately::NOT_LISTED.to_owned();
+                absent.known.insert(row.id, Remote::NotVisible(why));
             }
         }
     }
+    sort_strangers(base, paired, listed, rules, &mut absent);
+    absent
+}
+
+/// Sorts the ids that only files tell.
+fn sort_strangers(
+    base: &Base,
+    paired: &Paired,
+    listed: &BTreeMap<ArticleId, Remote>,
+    rules: &Rules<'_>,
+    absent: &mut Absent,
+) {
     let strangers = paired
         .files
         .keys()
@@ -127,23 +163,21 @@ pub(in crate::engine) fn sort_absent(
             .is_some_and(|shown| shown.remote.is_none())
         {
             absent.known.insert(id, Remote::Gone);
+        } else if let Some(remote) = rules.lately.of_stranger(id, rules.now) {
+            absent.known.insert(id, remote);
         } else {
-            absent.ask.push(Question {
-                id,
-                get: true,
-                listed: false,
-            });
+            absent.ask(id, true);
         }
     }
-    absent
 }
 
 /// Listed articles of which we last knew that they are disabled: a service may list disabled articles. Under
 /// the revision that we know nothing happened to them, and that is noted in `listed`; under a new one, or
 /// after a day, only a probe tells whether one was enabled again, and those are given back.
-pub(in crate::engine) fn listed_but_disabled(
+pub(super) fn listed_but_disabled(
     base: &Base,
     listed: &mut BTreeMap<ArticleId, Remote>,
+    lately: &Lately,
     now: Timestamp,
 ) -> Vec<ArticleId> {
     let mut suspicious = Vec::new();
@@ -163,7 +197,8 @@ pub(in crate::engine) fn listed_but_disabled(
         if !listing || own {
             continue;
         }
-        if row.revision == seen.revision && row.visibility == Visibility::Unpublished && !due {
+        let same = row.revision == seen.revision && !due;
+        if row.visibility == Visibility::Unpublished && (same || lately.rests_with(row, now)) {
             seen.visibility = row.visibility;
             seen.flags = row.remote_flags;
         } else {
@@ -190,7 +225,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if question.get {
             match self.service.article(question.id, request.purpose).await {
                 Ok(article) => read = Some(article),
-                Err(error) if error.kind == ErrorKind::NotFound => {}
+                Err(error)
+                    if error.kind == ErrorKind::NotFound && defect::is(Defect::NotFoundIsGone) =>
+                {
+                    return Ok(Ok(Remote::Gone));
+                }
+                Err(error) if is_not_found(&error) => {}
                 Err(error) if error.stops_all() => return Ok(Err(error)),
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
@@ -226,7 +266,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     Some(article) => self
                         .answered(article, Visibility::Published, known, spool)
                         .map(Ok),
-                    None if error.kind == ErrorKind::NotFound => Ok(Ok(Remote::Gone)),
+                    None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
                     None => Ok(Ok(Remote::NotVisible(error.to_string()))),
                 }
             }
@@ -270,6 +310,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .write(now, |tx| tx.set_meta(PROBE_REFUSED, &reason))?;
         Ok(())
     }
+}
+
+/// Only the service's own word counts: a proxy's 404 is no answer.
+fn is_not_found(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::NotFound
+        || (error.status == Some(404) && defect::is(Defect::ProxyPageIsGone))
 }
 
 /// Set once the service refused a probe.

@@ -1,6 +1,7 @@
 //! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
 //! that it did not carry (design, section 5).
 
+use crate::drill::defect::{self, Defect};
 use crate::engine::spool::Spool;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Timestamp, Version};
@@ -31,7 +32,25 @@ pub(in crate::engine) struct Known<'a> {
     pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
     /// Articles whose file changed: their bodies may have to be merged.
     pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
+}
+
+/// [`Known`] without the rows, which may change between two questions.
+#[derive(Clone, Copy)]
+pub(in crate::engine) struct Marks<'a> {
+    pub(in crate::engine) tombstones: &'a HashSet<(ArticleId, Revision)>,
+    pub(in crate::engine) changed: &'a BTreeSet<ArticleId>,
     pub(in crate::engine) now: Timestamp,
+}
+
+impl<'a> Marks<'a> {
+    /// What entries are compared with now.
+    pub(in crate::engine) fn with(self, rows: &'a BTreeMap<ArticleId, ArticleRow>) -> Known<'a> {
+        Known {
+            rows,
+            tombstones: self.tombstones,
+            changed: self.changed,
+        }
+    }
 }
 
 /// Lists a workspace.
@@ -176,7 +195,8 @@ pub(in crate::engine) fn take_seen(
         text: TextDigest::of(&text),
     };
     if row.is_none_or(|row| row.remote != version) {
-        let history = row.map(|row| SeenVersion {
+        let keeps = !defect::is(Defect::RemoteEditNotKept);
+        let history = row.filter(|_| keeps).map(|row| SeenVersion {
             subject: Subject::Article(row.id),
             place: row.place.clone(),
             side: Side::Remote,

@@ -13,8 +13,7 @@ mod aim;
 mod words;
 
 use super::apply::{keep_whole, needs_whole};
-use super::observe::unsettled::Unsettled;
-use super::observe::{load_base, local};
+use super::observe::{load_base, local, unsettled::Unsettled};
 use super::report::{Line, Status};
 use super::spool::Spool;
 use super::{Engine, past};

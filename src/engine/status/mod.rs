@@ -111,8 +111,8 @@ pub struct Status {
     pub invisible: Vec<Open>,
     /// Files that are left out, and why.
     pub problems: Vec<Problem>,
-    /// What is left of the budget.
-    pub budget: BudgetLeft,
+    /// What is left of the budget; `None`: it cannot be told, as without a token.
+    pub budget: Option<BudgetLeft>,
     /// When the service was last listed whole, in RFC 3339.
     pub last_sync: Option<String>,
     /// The daemon, while one runs.
@@ -151,7 +151,7 @@ pub fn status<D: Disk>(
         held,
         invisible: invisible(&base),
         problems,
-        budget: BudgetLeft::default(),
+        budget: None,
         last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
         daemon: None,
     };
@@ -170,7 +170,7 @@ impl Status {
             held: Vec::new(),
             invisible: Vec::new(),
             problems: Vec::new(),
-            budget: BudgetLeft::default(),
+            budget: None,
             last_sync: None,
             daemon: None,
         }
@@ -219,7 +219,7 @@ impl Status {
         self.problems.extend(report.problems.iter().cloned());
         self.problems.sort();
         self.problems.dedup();
-        self.budget = report.budget;
+        self.budget = Some(report.budget);
         self.sort();
     }
 

@@ -67,15 +67,18 @@ pub fn has_conflict_markers(text: &str) -> bool {
     marks("<<<<<<<") && marks("=======") && marks(">>>>>>>")
 }
 
-/// Finds the id in a file, even one that is broken: the first `id:` line before the body.
+/// Finds the id in a file, even one that is broken: the first `id:` line before the body. Neither a missing
+/// line of dashes nor something that got in before it must hide the id.
 pub(super) fn find_id(bytes: &[u8]) -> Option<Uuid> {
     let head = String::from_utf8_lossy(&bytes[..bytes.len().min(ID_SEARCH)]);
     head.trim_start_matches('\u{feff}')
         .lines()
-        .enumerate()
-        // The body begins at the second line of dashes; a missing first one must not hide the id.
-        .take_while(|&(number, line)| number == 0 || line.trim_end() != "---")
-        .find_map(|(_, line)| id_in_line(line))
+        .scan(0, |dashes, line| {
+            // The body begins at the second line of dashes.
+            *dashes += usize::from(line.trim_end() == "---");
+            (*dashes < 2).then_some(line)
+        })
+        .find_map(id_in_line)
 }
 
 fn id_in_line(line: &str) -> Option<Uuid> {

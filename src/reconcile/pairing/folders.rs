@@ -23,7 +23,9 @@ pub(super) fn pair_folders<'a>(
         }
     }
     let mut folders = BTreeMap::new();
-    for (id, claimants) in by_id {
+    for (id, mut claimants) in by_id {
+        // However the mirror was walked, the same is said of it.
+        claimants.sort_by(|one, other| one.folder.cmp(&other.folder));
         let home = base
             .categories
             .get(&id)

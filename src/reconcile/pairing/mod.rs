@@ -6,11 +6,12 @@
 
 mod folders;
 
+use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
-    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot,
+    Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -63,7 +64,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.at_home, NOT_READY);
     let left = claim_by_place(&places, left, &mut paired);
     paired.mark(unready.named, NOT_READY);
-    claim_by_slug(remote, left, &mut paired);
+    claim_by_slug(base, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -85,14 +86,23 @@ impl<'a> StatePlaces<'a> {
             .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
             .collect();
         let rows = base.articles.values();
+        let mut by_category: BTreeMap<(CategoryId, &str), ArticleId> = rows
+            .clone()
+            .filter_map(|row| {
+                let category = *categories.get(row.place.folder.as_str())?;
+                Some(((category, row.place.file.as_str()), row.id))
+            })
+            .collect();
+        // The folder was renamed since, and the file could not be read then: it is where its folder is.
+        for row in rows.clone() {
+            if !categories.contains_key(row.place.folder.as_str()) {
+                by_category
+                    .entry((row.local.category, row.place.file.as_str()))
+                    .or_insert(row.id);
+            }
+        }
         Self {
-            by_category: rows
-                .clone()
-                .filter_map(|row| {
-                    let category = *categories.get(row.place.folder.as_str())?;
-                    Some(((category, row.place.file.as_str()), row.id))
-                })
-                .collect(),
+            by_category,
             exact: rows.map(|row| (&row.place, row.id)).collect(),
         }
     }
@@ -175,6 +185,8 @@ fn claim_by_id(
         }
     }
     for (id, mut claimants) in by_id {
+        // However the mirror was walked, the same is said of it.
+        claimants.sort_by(|one, other| one.place.cmp(&other.place));
         let at_home = claimants
             .iter()
             .position(|file| places.owner_of(file) == Some(id));
@@ -183,7 +195,13 @@ fn claim_by_id(
             paired.unknown.insert(id, NOT_READY.to_owned());
             continue;
         }
-        let keeper = at_home.or_else(|| (claimants.len() == 1).then_some(0));
+        let keeper = if defect::is(Defect::CopyTakesOver) {
+            Some(claimants.len() - 1)
+        } else if defect::is(Defect::RenameIsDeletion) {
+            at_home
+        } else {
+            at_home.or_else(|| (claimants.len() == 1).then_some(0))
+        };
         let Some(keeper) = keeper else {
             report_double(id, &claimants, paired);
             continue;
@@ -268,11 +286,20 @@ fn claim_by_place(
 }
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
-fn claim_by_slug(remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
+///
+/// An article that came to the address only since both sides last agreed is not what such a file was written
+/// for: the file would count as an edit of it, and replace a text that its writer never saw.
+fn claim_by_slug(base: &Base, remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
+    let came = |id: &ArticleId, seen: &Seen| {
+        base.articles.get(id).is_some_and(|row| {
+            row.remote.category != seen.version.category || row.remote.slug != seen.version.slug
+        })
+    };
     let mut by_slug: BTreeMap<(CategoryId, &str), ArticleId> = BTreeMap::new();
     for (id, entry) in &remote.articles {
         if let Remote::Present(seen) = entry
             && paired.is_free(*id)
+            && !came(id, seen)
         {
             by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
         }
@@ -311,7 +338,7 @@ fn mark_unproven(
         .filter(|folder| !folders.contains_key(folder))
         .collect();
     for row in base.articles.values() {
-        let why = if !local.complete {
+        let why = if !local.complete && !defect::is(Defect::ScanTrusted) {
             "the mirror was not read whole"
         } else if local.unreadable.contains(row.place.folder.as_str()) {
             "its folder cannot be read"

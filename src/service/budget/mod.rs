@@ -139,6 +139,12 @@ impl Budget {
         .await?
     }
 
+    /// Tells whether a request would fit now, and counts none: for those who would rather not wait.
+    pub async fn check(&self, purpose: Purpose) -> Result<(), Refusal> {
+        self.turn(|tally| (self.verdict(tally, purpose), None))
+            .await?
+    }
+
     /// Takes what an answer's headers say of the service's own count: the limit and what is left of it.
     pub async fn observe(&self, limit: Option<u32>, remaining: Option<u32>) -> Result<(), Refusal> {
         if let Some(limit) = limit.filter(|&limit| limit > 0) {

@@ -1,0 +1,167 @@
+//! What the benchmarks of the daemon share: a sandbox in this process, a mirror in a temporary folder, and
+//! the real command beside them, so that its time and memory are its own.
+//!
+//! Cargo builds the command of a benchmark with the tests' fail points in it; `--binary PATH` measures
+//! another one, such as the one that is released.
+
+use anyhow::Context as _;
+use kbsync::sandbox::{Options, Running, Sandbox};
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+/// Longer than any cycle takes; nothing waits for its end.
+const BOUND: Duration = Duration::from_mins(3);
+
+/// The value of an option such as `--articles 10000`.
+pub(crate) fn option<T: std::str::FromStr>(name: &str, default: T) -> T {
+    let mut words = std::env::args().skip_while(|word| word != name).skip(1);
+    words
+        .next()
+        .and_then(|word| word.parse().ok())
+        .unwrap_or(default)
+}
+
+/// A service, a mirror and a daemon between them.
+pub(crate) struct Stage {
+    pub(crate) sandbox: Sandbox,
+    daemon: Child,
+    lines: Receiver<String>,
+    dir: TempDir,
+    binary: PathBuf,
+    _running: Running,
+    _runtime: Runtime,
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        self.daemon.kill().ok();
+        self.daemon.wait().ok();
+    }
+}
+
+impl Stage {
+    /// Fills a service with articles and starts a daemon on an empty mirror.
+    pub(crate) fn start(articles: usize) -> anyhow::Result<Self> {
+        let runtime = Runtime::new()?;
+        let sandbox = Sandbox::new(Options::unlimited());
+        let workspace = sandbox.seed(articles, 50);
+        let running = runtime.block_on(sandbox.run())?;
+        let dir = tempfile::tempdir()?;
+        for name in ["mirror", "home", "state"] {
+            std::fs::create_dir(dir.path().join(name))?;
+        }
+        std::fs::write(
+            dir.path().join("mirror/kbsync.yaml"),
+            format!(
+                "service: {}\nworkspace: {workspace}\npoll: 12h\npush_interval: 0s\n\
+                 budget: {{per_minute: 100000, per_day: 1000000}}\n",
+                running.url
+            ),
+        )?;
+        let binary = option("--binary", PathBuf::from(env!("CARGO_BIN_EXE_kbsync")));
+        let mut daemon = command(&binary, dir.path(), &running.token())
+            .arg("run")
+            .stderr(Stdio::piped())
+            .spawn()
+            .context("failed to start the daemon")?;
+        let (to, lines) = channel();
+        if let Some(log) = daemon.stderr.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(log).lines().map_while(Result::ok) {
+                    if to.send(line).is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+        Ok(Self {
+            sandbox,
+            daemon,
+            lines,
+            dir,
+            binary,
+            _running: running,
+            _runtime: runtime,
+        })
+    }
+
+    /// The temporary folder: the mirror, the user's home, and the budget.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// The mirror.
+    pub(crate) fn mirror(&self) -> PathBuf {
+        self.dir.path().join("mirror")
+    }
+
+    /// The daemon's process id.
+    pub(crate) fn pid(&self) -> u32 {
+        self.daemon.id()
+    }
+
+    /// Another command of kbsync, in the mirror.
+    pub(crate) fn command(&self) -> Command {
+        command(&self.binary, self.dir.path(), &self.sandbox.options().token)
+    }
+
+    /// Waits until a cycle with this trigger is done.
+    pub(crate) fn cycle(&self, trigger: &str) -> anyhow::Result<()> {
+        loop {
+            let line = self
+                .lines
+                .recv_timeout(BOUND)
+                .with_context(|| format!("no cycle by {trigger}"))?;
+            if !line.contains("a cycle is done") || !line.contains(&format!("trigger={trigger} ")) {
+                continue;
+            }
+            anyhow::ensure!(line.contains("outcome=Done"), "a cycle failed: {line}");
+            return Ok(());
+        }
+    }
+
+    /// The file of every article.
+    pub(crate) fn files(&self) -> anyhow::Result<BTreeMap<Uuid, PathBuf>> {
+        let mut files = BTreeMap::new();
+        for folder in std::fs::read_dir(self.mirror())? {
+            let folder = folder?.path();
+            if !folder.join("_category.yaml").exists() {
+                continue;
+            }
+            for file in std::fs::read_dir(folder)? {
+                let file = file?.path();
+                if file.extension().is_none_or(|ending| ending != "html") {
+                    continue;
+                }
+                let text = std::fs::read_to_string(&file)?;
+                let id = text.lines().find_map(|line| line.strip_prefix("id: "));
+                let id = id.context("a file without an id")?;
+                files.insert(id.parse()?, file);
+            }
+        }
+        Ok(files)
+    }
+}
+
+fn command(binary: &Path, dir: &Path, token: &str) -> Command {
+    let mut command = Command::new(binary);
+    command
+        .current_dir(dir.join("mirror"))
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", dir.join("home"))
+        .env("KBSYNC_USER_STATE_DIR", dir.join("state"))
+        .env("KBSYNC_TOKEN", token)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}

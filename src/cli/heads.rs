@@ -1,0 +1,81 @@
+//! Removals that came with a moved HEAD are held in one-shot commands as in the daemon (design, section 6).
+//!
+//! Where HEAD was when both sides last agreed on what is removed is in the state, and both write it. The
+//! first command of all has nothing to compare with, and holds nothing.
+
+use super::{scope::Part, session::Worked};
+use crate::{
+    config::Config,
+    daemon::git::{self, Git, HOLD, Head},
+    engine::{
+        report::{Ending, Status},
+        settings::Request,
+    },
+    reconcile::plan::Kind,
+    state::Store,
+};
+
+/// Where HEAD is, and whether that holds removals.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Heads {
+    now: Option<Head>,
+    remembered: Option<Head>,
+    moved: bool,
+}
+
+impl Heads {
+    /// Looks, before anything else is looked at. Without git or a state nothing is held.
+    pub(super) fn look(config: &Config) -> Self {
+        let Some(git) = Git::find(&config.mirror) else {
+            return Self::default();
+        };
+        let remembered = config.roots().first().and_then(|root| {
+            let store = Store::open_read_only(&root.state, None).ok()??;
+            git::remembered(&store)
+        });
+        let now = git.sight().head;
+        let moved = match (&remembered, &now) {
+            (Some(before), Some(now)) => git.moved(before, now),
+            (None, _) | (_, None) => false,
+        };
+        Self {
+            moved: moved && config.options.git_branch.is_none(),
+            now,
+            remembered,
+        }
+    }
+
+    /// The request, with removals held if HEAD moved.
+    pub(super) fn guard(&self, request: &Request) -> Request {
+        Request {
+            git_hold: self.moved.then(|| HOLD.to_owned()),
+            ..request.clone()
+        }
+    }
+
+    /// What is to be remembered after cycles over these parts: only what looked at all of the mirror and
+    /// could push every removal agrees to anything.
+    pub(super) fn agreed(
+        &self,
+        config: &Config,
+        parts: &[Part],
+        request: &Request,
+        worked: &Worked,
+    ) -> Option<&Head> {
+        let whole = parts.len() == config.roots().len()
+            && parts.iter().all(|part| part.scope.is_empty())
+            && request.direction.pushes()
+            && !request.dry_run;
+        let went_through = match worked.report.outcome {
+            Ending::Failed | Ending::Retry => false,
+            Ending::Partial | Ending::Attention | Ending::Done => worked.failures.is_empty(),
+        };
+        let waits = worked
+            .report
+            .actions
+            .iter()
+            .any(|line| line.action == Kind::Delete && line.status != Status::Done);
+        let agrees = whole && went_through && !waits && self.remembered != self.now;
+        self.now.as_ref().filter(|_| agrees)
+    }
+}

@@ -1,0 +1,131 @@
+//! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a
+//! moved HEAD are held (design, section 6).
+
+use crate::kb::{Kb, Service};
+use std::process::Command;
+
+fn git(kb: &Kb, arguments: &[&str]) {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(kb.mirror())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "git {arguments:?}: {output:?}");
+}
+
+/// Four articles, synced and committed on `main`; the branch `other` is without the first of them.
+fn mirror() -> (Service, Kb) {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    commit(&kb, "all");
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    (service, kb)
+}
+
+fn commit(kb: &Kb, message: &str) {
+    git(kb, &["add", "-A"]);
+    git(kb, &["commit", "-q", "-m", message]);
+}
+
+fn left(service: &Service) -> usize {
+    service.sandbox.articles().len()
+}
+
+#[test]
+fn what_a_checkout_removed_is_held_until_somebody_says_so() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    for command in [&["sync"][..], &["push"], &["sync", "start"], &["sync"]] {
+        let ran = kb.run(command).exits(3);
+        assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    }
+    let ran = kb.run(&["sync", "--dry-run"]).exits(0);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+    let ran = kb.run(&["approve", "--yes"]).exits(0);
+    assert!(
+        ran.stdout.starts_with("delete    start/n1.html"),
+        "{ran:#?}"
+    );
+    assert_eq!(left(&service), 3);
+    // HEAD is where it is from now on, and a writer's own removal is nobody's affair.
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 2);
+}
+
+#[test]
+fn a_flag_or_the_way_back_releases_it_too() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    kb.run(&["sync"]).exits(3);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 4);
+    git(&kb, &["checkout", "-q", "other"]);
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert_eq!(left(&service), 3);
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn a_pull_in_between_settles_nothing() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    kb.run(&["pull"]);
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
+fn a_writers_own_removal_goes_through_committed_or_not() {
+    let (service, kb) = mirror();
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "the writer removed it"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 2);
+}
+
+#[test]
+fn a_branch_in_the_settings_is_the_one_that_counts() {
+    let (service, kb) = mirror();
+    let settings = kb.read("kbsync.yaml");
+    kb.write("kbsync.yaml", &format!("{settings}git: {{branch: main}}\n"));
+    git(&kb, &["merge", "-q", "--no-edit", "other"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn the_first_command_of_all_has_nothing_to_compare_with() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    commit(&kb, "all");
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}

@@ -1,0 +1,117 @@
+//! `tests/failures.md` is true: it has every row of the catalogue, and every test that it names is there.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Rows of the catalogue.
+const ROWS: u32 = 141;
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The rows of the table: number, trigger, how it is met.
+fn rows() -> Vec<(u32, String, String)> {
+    let path = root().join("tests/failures.md");
+    let text = std::fs::read_to_string(path).expect("the table");
+    text.lines()
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.strip_prefix('|')?.split('|').map(str::trim).collect();
+            let number = cells.first()?.parse().ok()?;
+            let [_, trigger, met, ..] = cells.as_slice() else {
+                panic!("row {number} has too few cells");
+            };
+            Some((number, (*trigger).to_owned(), (*met).to_owned()))
+        })
+        .collect()
+}
+
+/// The tests in the source, by name.
+fn tests() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for folder in ["src", "tests"] {
+        collect(&root().join(folder), &mut found);
+    }
+    found
+}
+
+fn collect(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            collect(&path, found);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            let text = std::fs::read_to_string(&path).expect("text");
+            found.extend(text.lines().filter_map(name_of));
+        }
+    }
+}
+
+fn name_of(line: &str) -> Option<String> {
+    let (before, rest) = line.split_once("fn ")?;
+    let plain = before
+        .split_whitespace()
+        .all(|word| word == "async" || word.starts_with("pub"));
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_')?;
+    plain.then(|| rest[..end].to_owned())
+}
+
+/// The numbers that a test is named by: `f074_f121_…` stands for two.
+fn numbers(name: &str) -> Vec<u32> {
+    name.split('_')
+        .map_while(|part| part.strip_prefix('f'))
+        .map_while(|digits| digits.parse().ok().filter(|_| digits.len() == 3))
+        .collect()
+}
+
+fn named(met: &str) -> Vec<String> {
+    met.split('`')
+        .skip(1)
+        .step_by(2)
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn every_row_is_there_once_and_in_order() {
+    let found: Vec<u32> = rows().iter().map(|(number, ..)| *number).collect();
+    let wanted: Vec<u32> = (1..=ROWS).collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn every_row_names_tests_that_are_there_or_says_why_there_is_none() {
+    let tests = tests();
+    let mut faults = Vec::new();
+    for (number, trigger, met) in rows() {
+        let names = named(&met);
+        for name in names.iter().filter(|name| !tests.contains(*name)) {
+            faults.push(format!(
+                "row {number} names `{name}`, and there is no such test"
+            ));
+        }
+        let by_number = names.iter().any(|name| numbers(name).contains(&number));
+        if !by_number && !met.starts_with("none: ") {
+            faults.push(format!(
+                "row {number} has no test by its number and no `none: why`"
+            ));
+        }
+        if trigger.is_empty() || met.len() < 20 {
+            faults.push(format!("row {number} says too little"));
+        }
+    }
+    assert!(faults.is_empty(), "{faults:#?}");
+}
+
+#[test]
+fn numbers_are_read_from_names() {
+    assert_eq!(numbers("f074_f121_leftovers_of_editors"), [74, 121]);
+    assert_eq!(numbers("f031_server_reformats"), [31]);
+    assert_eq!(numbers("file_is_read"), [0; 0]);
+    assert_eq!(numbers("f12_too_short"), [0; 0]);
+    assert_eq!(
+        name_of("    async fn f001_x() {"),
+        Some("f001_x".to_owned())
+    );
+    assert_eq!(name_of("// a fn in prose"), None);
+}

@@ -1,0 +1,108 @@
+//! A state that is not of today: rolled back by a backup, or come along with a copy of the folder.
+
+use crate::world::{World, lines};
+use std::fs;
+
+/// The state as it lies in the folder while nobody has it open.
+fn keep(world: &World) -> Vec<u8> {
+    fs::read(world.path(".kbsync/state.db")).expect("a state")
+}
+
+fn bring_back(world: &World, bytes: &[u8]) {
+    fs::write(world.path(".kbsync/state.db"), bytes).expect("written");
+    for beside in ["state.db-wal", "state.db-shm"] {
+        // A state that was closed in order has none.
+        fs::remove_file(world.path(".kbsync").join(beside)).ok();
+    }
+}
+
+#[tokio::test]
+async fn f089_a_state_that_was_rolled_back_deletes_doubles_and_overwrites_nothing() {
+    let world = World::new().await;
+    let start = world.category("start");
+    for slug in ["ours", "theirs", "both", "removed", "moved"] {
+        world.article(start, slug, &format!("<p>{slug}.</p>\n<p>End.</p>"));
+    }
+    world.sync().await;
+    let old = keep(&world);
+
+    // A day's work on both sides, all of it synced.
+    let id = |slug: &str| {
+        let articles = world.sandbox().articles().into_iter();
+        let mut of = articles.filter(|article| article.slug == slug);
+        of.next().expect(slug).id
+    };
+    let text = |slug: &str| world.sandbox().article(id(slug)).expect("there").text;
+    world.edit("start/ours.html", "ours.", "ours, edited here.");
+    world.sandbox().edit(id("theirs"), |article| {
+        article.text = "<p>theirs, edited there.</p>\n<p>End.</p>".into();
+    });
+    world.edit("start/both.html", "both.", "both, edited here.");
+    world.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
+    world.remove("start/removed.html");
+    world.rename("start/moved.html", "start/elsewhere.html");
+    let report = world.sync().await;
+    assert_eq!(report.problems, []);
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_eq!(world.sandbox().articles().len(), 5);
+    // And one edit that the lost state never saw.
+    world.sandbox().edit(id("both"), |article| {
+        article.text = article.text.replace("End.", "End, edited there.");
+    });
+
+    let files = world.files();
+    bring_back(&world, &old);
+    world.sandbox().clear_requests();
+    let report = world.sync().await;
+    let writes = world.sandbox().requests();
+    let writes: Vec<_> = writes
+        .iter()
+        // A question is an update with nothing in it.
+        .filter(|request| request.method != "GET" && request.body != "{}")
+        .map(|request| format!("{} {}", request.method, request.body))
+        .collect();
+    assert!(writes.is_empty(), "{writes:?} of {:?}", lines(&report));
+    assert_eq!(
+        world.sandbox().articles().len(),
+        5,
+        "none gone, none double"
+    );
+    assert!(text("ours").contains("edited here"));
+    assert!(text("theirs").contains("edited there"));
+    assert!(world.exists("start/elsewhere.html"));
+    assert!(!world.exists("start/removed.html"));
+    let both = world.read("start/both.html");
+    assert!(both.contains("both, edited here."), "{both}");
+    let kept = both.contains("End, edited there.") || world.exists("start/both.conflict.html");
+    assert!(kept, "the edit that nobody had seen: {both}");
+    for (path, before) in files {
+        if path != "start/both.html" {
+            assert_eq!(world.read(&path), before, "{path}");
+        }
+    }
+    let report = world.sync().await;
+    let after: Vec<_> = lines(&report);
+    assert!(
+        after.iter().all(|line| line.starts_with("conflict ")),
+        "it comes to rest: {after:?}"
+    );
+}
+
+#[tokio::test]
+async fn f089_a_state_that_came_with_a_copy_of_the_folder_is_good_for_it() {
+    let world = World::new().await;
+    let start = world.category("start");
+    world.article(start, "one", "<p>One.</p>");
+    world.article(start, "two", "<p>Two.</p>");
+    world.sync().await;
+    // Every file is another one, with other times and another inode.
+    for (path, content) in world.files() {
+        world.remove(&path);
+        world.write(&path, &content);
+    }
+    world.sandbox().clear_requests();
+    let report = world.sync().await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert_eq!(report.problems, []);
+    assert_eq!(world.sandbox().counts().total, 1, "one listing");
+}

@@ -1,0 +1,537 @@
+//! The service in memory, after the API specification: what it holds, and what it answers.
+//!
+//! Where the specification says "not shown", the [`Setup`] chooses. It keeps, of every article, the version
+//! that kbsync's last write replaced: a replica that is behind by that one write is what stale reads show.
+
+use super::random::mix;
+use super::step::{Probing, Rewriting, Setup};
+use super::token::Tokens;
+use kbsync::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
+use kbsync::service::{
+    Answer, ArticlePatch, CategoryPatch, ErrorKind, Figures, ListEnd, ListRequest, Listed,
+    NewArticle, NewCategory, RemoteArticle, RemoteCategory, ServiceError, Usage, Validator,
+};
+use std::collections::BTreeMap;
+
+/// The workspace of all worlds.
+pub(crate) fn workspace() -> WorkspaceId {
+    WorkspaceId::new(uuid::Uuid::from_u128(
+        0x5_0000_0000_4000_8000_0000_0000_0001,
+    ))
+}
+
+/// An article.
+#[derive(Clone, Debug)]
+pub(crate) struct Article {
+    pub(crate) id: ArticleId,
+    pub(crate) category: CategoryId,
+    pub(crate) title: String,
+    pub(crate) slug: String,
+    pub(crate) text: String,
+    pub(crate) introtext: String,
+    pub(crate) keywords: String,
+    pub(crate) enabled: bool,
+    pub(crate) draft: bool,
+    pub(crate) revision: i64,
+    pub(crate) tokens: Tokens,
+    /// Title and text before the last edit.
+    pub(crate) before: Option<(String, String)>,
+    /// What kbsync's last write replaced, where the last write was kbsync's.
+    stale: Stale,
+}
+
+/// What a replica that is behind by one write shows of an article.
+#[derive(Clone, Debug)]
+enum Stale {
+    /// The same as everybody else.
+    Not,
+    /// Nothing: kbsync has just created it.
+    Absent,
+    /// The version that kbsync has just replaced.
+    Older(Box<Article>),
+}
+
+/// A category.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Category {
+    pub(crate) id: CategoryId,
+    pub(crate) version: CategoryVersion,
+    pub(crate) revision: i64,
+}
+
+/// The service.
+#[derive(Clone, Debug)]
+pub(crate) struct Kb {
+    pub(crate) setup: Setup,
+    pub(crate) articles: BTreeMap<ArticleId, Article>,
+    pub(crate) categories: BTreeMap<CategoryId, Category>,
+    /// Articles that kbsync deleted.
+    ghosts: BTreeMap<ArticleId, Article>,
+    born: BTreeMap<String, u64>,
+    known: Vec<ArticleId>,
+    revision: i64,
+    pub(crate) usage: Usage,
+}
+
+/// Who writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum By {
+    /// A person in the dashboard.
+    Colleague,
+    /// kbsync.
+    Us,
+}
+
+/// A refusal or failure, as the port tells it.
+pub(crate) fn failure(
+    kind: ErrorKind,
+    method: &'static str,
+    status: Option<u16>,
+    answer_lost: bool,
+) -> ServiceError {
+    ServiceError {
+        kind,
+        method,
+        path: "/api/…".to_owned(),
+        status,
+        message: "as the simulation wants it".to_owned(),
+        answer_lost,
+        source: None,
+    }
+}
+
+fn refused(method: &'static str) -> ServiceError {
+    failure(ErrorKind::Refused, method, Some(422), false)
+}
+
+fn missing(method: &'static str) -> ServiceError {
+    failure(ErrorKind::NotFound, method, Some(404), false)
+}
+
+impl Article {
+    fn count(&mut self) {
+        let mut tokens = Tokens::of(self.text.as_bytes());
+        tokens.read(self.title.as_bytes());
+        tokens.read(self.introtext.as_bytes());
+        tokens.read(self.keywords.as_bytes());
+        self.tokens = tokens;
+    }
+
+    /// Tells whether readers see it.
+    pub(crate) fn is_published(&self) -> bool {
+        self.enabled && !self.draft
+    }
+
+    fn answer(&self, read: bool, body: bool) -> RemoteArticle {
+        RemoteArticle {
+            id: self.id,
+            category: self.category,
+            title: self.title.clone(),
+            slug: self.slug.clone(),
+            text: body.then(|| self.text.clone()),
+            introtext: self.introtext.clone(),
+            keywords: self.keywords.clone(),
+            flags: if read {
+                Flags::default()
+            } else {
+                Flags {
+                    enabled: Some(self.enabled),
+                    draft: Some(self.draft),
+                }
+            },
+            revision: revision(self.revision),
+            figures: read.then(Figures::default),
+            full_url: None,
+        }
+    }
+}
+
+fn revision(number: i64) -> Revision {
+    Revision(format!("r{number}"))
+}
+
+impl Category {
+    fn answer(&self) -> RemoteCategory {
+        RemoteCategory {
+            id: self.id,
+            workspace: Some(workspace()),
+            version: self.version.clone(),
+            revision: revision(self.revision),
+        }
+    }
+}
+
+impl Kb {
+    /// An empty one.
+    pub(crate) fn new(setup: Setup) -> Self {
+        Self {
+            setup,
+            articles: BTreeMap::new(),
+            categories: BTreeMap::new(),
+            ghosts: BTreeMap::new(),
+            born: BTreeMap::new(),
+            known: Vec::new(),
+            revision: 0,
+            usage: Usage {
+                minute_left: 60,
+                day_left: 1440,
+                ..Usage::default()
+            },
+        }
+    }
+
+    fn next_revision(&mut self) -> i64 {
+        self.revision += 1;
+        self.revision
+    }
+
+    /// An id that depends on the address and on how often it was given away, and on nothing else.
+    fn identifier(&mut self, address: String) -> uuid::Uuid {
+        let mut state = 7;
+        for byte in address.bytes() {
+            state = mix(state ^ u64::from(byte));
+        }
+        let count = self.born.entry(address).or_default();
+        *count += 1;
+        let number = (u128::from(mix(state ^ *count)) << 64) | u128::from(mix(state + *count));
+        uuid::Builder::from_random_bytes(number.to_be_bytes()).into_uuid()
+    }
+
+    /// What the service makes of a text.
+    pub(crate) fn text(&self, text: &str) -> String {
+        match self.setup.rewriting {
+            Rewriting::Nothing => text.to_owned(),
+            Rewriting::Trim => text.trim().to_owned(),
+            Rewriting::Editor => {
+                let plain = text.trim().replace(">\n<", "><");
+                let marked = plain.ends_with("<!-- -->") || plain.is_empty();
+                if marked { plain } else { plain + "<!-- -->" }
+            }
+        }
+    }
+
+    /// What it makes of a slug.
+    pub(crate) fn slug(&self, slug: &str) -> String {
+        match self.setup.rewriting {
+            Rewriting::Nothing => slug.to_owned(),
+            Rewriting::Trim | Rewriting::Editor => slug.trim().to_lowercase(),
+        }
+    }
+
+    /// What it makes of a title or another line.
+    pub(crate) fn line(&self, line: &str) -> String {
+        match self.setup.rewriting {
+            Rewriting::Nothing => line.to_owned(),
+            Rewriting::Trim | Rewriting::Editor => line.trim().to_owned(),
+        }
+    }
+
+    /// The category with a slug.
+    pub(crate) fn category_at(&self, slug: &str) -> Option<CategoryId> {
+        let slug = self.slug(slug);
+        self.categories
+            .values()
+            .find(|category| category.version.slug == slug)
+            .map(|category| category.id)
+    }
+
+    /// The article with an address.
+    pub(crate) fn article_at(&self, category: &str, slug: &str) -> Option<ArticleId> {
+        let category = self.category_at(category)?;
+        self.taken(category, &self.slug(slug), None)
+    }
+
+    fn taken(&self, category: CategoryId, slug: &str, but: Option<ArticleId>) -> Option<ArticleId> {
+        self.articles
+            .values()
+            .find(|article| {
+                article.category == category && article.slug == slug && Some(article.id) != but
+            })
+            .map(|article| article.id)
+    }
+
+    /// All articles that ever were.
+    pub(crate) fn ids(&self) -> Vec<ArticleId> {
+        self.known.clone()
+    }
+
+    /// All tokens of all articles.
+    pub(crate) fn tokens(&self) -> Tokens {
+        let mut tokens = Tokens::default();
+        for article in self.articles.values() {
+            tokens.add(&article.tokens);
+        }
+        tokens
+    }
+
+    // Writes.
+
+    pub(crate) fn create_category(&mut self, new: &NewCategory) -> Answer<RemoteCategory> {
+        let slug = self.slug(&new.version.slug);
+        if self.category_at(&slug).is_some() {
+            return Err(refused("POST"));
+        }
+        let id = CategoryId::new(self.identifier(format!("category {slug}")));
+        let category = Category {
+            id,
+            version: CategoryVersion {
+                slug,
+                name: self.line(&new.version.name),
+                ..new.version.clone()
+            },
+            revision: self.next_revision(),
+        };
+        let answer = category.answer();
+        self.categories.insert(id, category);
+        Ok(answer)
+    }
+
+    pub(crate) fn update_category(
+        &mut self,
+        id: CategoryId,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        let slug = patch.slug.as_deref().map(|slug| self.slug(slug));
+        if let Some(other) = slug.as_deref().and_then(|slug| self.category_at(slug))
+            && other != id
+        {
+            return Err(refused("PUT"));
+        }
+        let name = patch.name.as_deref().map(|name| self.line(name));
+        let number = self.next_revision();
+        let category = self.categories.get_mut(&id).ok_or_else(|| missing("PUT"))?;
+        let version = &mut category.version;
+        if let Some(slug) = slug {
+            version.slug = slug;
+        }
+        if let Some(name) = name {
+            version.name = name;
+        }
+        if let Some(description) = &patch.description {
+            version.description.clone_from(description);
+        }
+        if let Some(description) = &patch.meta_description {
+            version.meta_description.clone_from(description);
+        }
+        category.revision = number;
+        Ok(category.answer())
+    }
+
+    pub(crate) fn create(&mut self, new: &NewArticle, by: By) -> Answer<RemoteArticle> {
+        let slug = self.slug(&new.slug);
+        let Some(category) = self.categories.get(&new.category) else {
+            return Err(refused("POST"));
+        };
+        if new.title.is_empty() || self.taken(new.category, &slug, None).is_some() {
+            return Err(refused("POST"));
+        }
+        let address = format!("article {}/{slug}", category.version.slug);
+        let id = ArticleId::new(self.identifier(address));
+        let mut article = Article {
+            id,
+            category: new.category,
+            title: self.line(&new.title),
+            slug,
+            text: self.text(&new.text),
+            introtext: self.line(&new.introtext),
+            keywords: self.line(&new.keywords),
+            enabled: new.enabled,
+            draft: new.draft,
+            revision: self.next_revision(),
+            tokens: Tokens::default(),
+            before: None,
+            stale: match by {
+                By::Us => Stale::Absent,
+                By::Colleague => Stale::Not,
+            },
+        };
+        article.count();
+        let answer = article.answer(false, true);
+        self.articles.insert(id, article);
+        self.known.push(id);
+        Ok(answer)
+    }
+
+    pub(crate) fn update(
+        &mut self,
+        id: ArticleId,
+        patch: &ArticlePatch,
+        by: By,
+    ) -> Answer<RemoteArticle> {
+        let Some(old) = self.articles.get(&id).cloned() else {
+            return Err(missing("PUT"));
+        };
+        let mut article = old.clone();
+        if let Some(category) = patch.category {
+            if !self.categories.contains_key(&category) {
+                return Err(refused("PUT"));
+            }
+            article.category = category;
+        }
+        if let Some(slug) = &patch.slug {
+            article.slug = self.slug(slug);
+        }
+        if self
+            .taken(article.category, &article.slug, Some(id))
+            .is_some()
+        {
+            return Err(refused("PUT"));
+        }
+        if let Some(title) = &patch.title {
+            article.title = self.line(title);
+        }
+        if let Some(text) = &patch.text {
+            article.text = self.text(text);
+        }
+        if let Some(line) = &patch.introtext {
+            article.introtext = self.line(line);
+        }
+        if let Some(line) = &patch.keywords {
+            article.keywords = self.line(line);
+        }
+        if let Some(enabled) = patch.enabled {
+            article.enabled = enabled;
+        }
+        if article.title.is_empty() {
+            return Err(refused("PUT"));
+        }
+        article.revision = self.next_revision();
+        article.before = Some((old.title.clone(), old.text.clone()));
+        article.stale = match by {
+            By::Us => Stale::Older(Box::new(Article {
+                stale: Stale::Not,
+                ..old
+            })),
+            By::Colleague => Stale::Not,
+        };
+        article.count();
+        let answer = article.answer(false, true);
+        self.articles.insert(id, article);
+        Ok(answer)
+    }
+
+    pub(crate) fn probe(&self, id: ArticleId) -> Answer<RemoteArticle> {
+        if self.setup.probing == Probing::Forbidden {
+            return Err(failure(ErrorKind::Forbidden, "PUT", Some(403), false));
+        }
+        let article = self.articles.get(&id).ok_or_else(|| missing("PUT"))?;
+        Ok(article.answer(false, true))
+    }
+
+    pub(crate) fn delete(&mut self, id: ArticleId, by: By) -> Answer<()> {
+        let gone = self.articles.remove(&id).ok_or_else(|| missing("DELETE"))?;
+        if by == By::Us {
+            self.ghosts.insert(id, gone);
+        }
+        Ok(())
+    }
+
+    // Reads.
+
+    /// The articles as readers see them; a stale replica does not know kbsync's last writes.
+    fn visible(&self, stale: bool) -> Vec<&Article> {
+        let mut articles: Vec<&Article> = Vec::with_capacity(self.articles.len());
+        for article in self.articles.values() {
+            match (&article.stale, stale) {
+                (Stale::Older(before), true) => articles.push(before),
+                (Stale::Absent, true) => {}
+                (Stale::Older(_) | Stale::Absent, false) | (Stale::Not, _) => {
+                    articles.push(article);
+                }
+            }
+        }
+        if stale {
+            articles.extend(self.ghosts.values());
+        }
+        articles.retain(|article| {
+            article.is_published() || (self.setup.lists_disabled && !article.draft)
+        });
+        articles.sort_by_key(|article| article.id);
+        articles
+    }
+
+    pub(crate) fn read(&self, id: ArticleId, stale: bool) -> Answer<RemoteArticle> {
+        self.visible(stale)
+            .into_iter()
+            .find(|article| article.id == id)
+            .map(|article| article.answer(true, true))
+            .ok_or_else(|| missing("GET"))
+    }
+
+    pub(crate) fn read_category(
+        &self,
+        id: CategoryId,
+        stale: bool,
+    ) -> Answer<(RemoteCategory, Vec<Listed>)> {
+        let category = self.categories.get(&id).ok_or_else(|| missing("GET"))?;
+        let articles = self.visible(stale).into_iter();
+        let listed = articles
+            .filter(|article| article.category == id)
+            .map(|article| Listed::Article(Box::new(article.answer(true, true))))
+            .collect();
+        Ok((category.answer(), listed))
+    }
+
+    /// What a listing brings. `skip` leaves an entry out, `garble` makes one unreadable.
+    pub(crate) fn list(
+        &self,
+        request: &ListRequest,
+        stale: bool,
+        skip: Option<u8>,
+        garble: Option<u8>,
+    ) -> (Vec<Listed>, ListEnd) {
+        let visible = self.visible(stale);
+        let etag = self.setup.etag && !self.setup.by_category;
+        let validator = etag.then(|| {
+            let mut sum = 3;
+            for article in &visible {
+                let id = article.id.uuid().as_u128();
+                let low = u64::try_from(id & u128::from(u64::MAX)).unwrap_or_default();
+                let number = u64::try_from(article.revision).unwrap_or_default();
+                sum = mix(sum ^ low ^ number);
+            }
+            Validator {
+                etag: Some(format!("\"{sum:x}\"")),
+                last_modified: None,
+            }
+        });
+        if validator.is_some() && request.validator == validator {
+            return (Vec::new(), ListEnd::NotModified);
+        }
+        let mut entries = Vec::new();
+        let bodies = self.setup.bodies || self.setup.by_category;
+        let mut number = 0_u8;
+        let mut take = |article: &Article, entries: &mut Vec<Listed>| {
+            let at = Some(number);
+            number = number.saturating_add(1);
+            if at == garble {
+                entries.push(Listed::Unreadable {
+                    id: Some(article.id),
+                    why: "as the simulation wants it".to_owned(),
+                });
+            } else if at != skip {
+                entries.push(Listed::Article(Box::new(article.answer(true, bodies))));
+            }
+        };
+        if self.setup.by_category {
+            for id in &request.categories {
+                let Some(category) = self.categories.get(id) else {
+                    continue;
+                };
+                entries.push(Listed::Category(Box::new(category.answer())));
+                for article in visible.iter().filter(|article| article.category == *id) {
+                    take(article, &mut entries);
+                }
+            }
+        } else {
+            for article in visible {
+                take(article, &mut entries);
+            }
+        }
+        let end = ListEnd::Whole {
+            validator,
+            by_category: self.setup.by_category,
+        };
+        (entries, end)
+    }
+}

@@ -1,0 +1,195 @@
+//! The mirror as people see it: in memory, or a real folder.
+
+use super::step::Save;
+use super::token::Tokens;
+use super::tree::Tree;
+use super::world::has_ending;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// Where the files are.
+#[derive(Debug)]
+pub(crate) enum Mirror {
+    /// In memory.
+    Memory(Box<Tree>),
+    /// In a folder; the time is what people's saves are stamped with.
+    Real {
+        /// The folder.
+        root: PathBuf,
+        /// Nanoseconds since 1970.
+        now: i64,
+    },
+}
+
+/// Takes a file: its folder, its name, its bytes and whether they were torn by a loss of power.
+pub(crate) type Look<'a> = dyn FnMut(&str, &str, &[u8], bool) + 'a;
+
+impl Mirror {
+    /// Goes through all files.
+    pub(crate) fn each(&self, look: &mut Look<'_>) {
+        match self {
+            Self::Memory(tree) => {
+                for (folder, name, node) in tree.files() {
+                    look(folder, name, &node.bytes, node.torn);
+                }
+            }
+            Self::Real { root, .. } => {
+                for folder in self.folders() {
+                    for name in names(&root.join(&folder)) {
+                        if let Some(bytes) = self.bytes(&folder, &name) {
+                            look(&folder, &name, &bytes, false);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The words in files that people read as part of the mirror.
+    pub(crate) fn tokens(&self) -> Tokens {
+        let mut tokens = Tokens::default();
+        match self {
+            Self::Memory(tree) => {
+                for (_, _, node) in tree.files().filter(|(_, name, _)| is_visible(name)) {
+                    tokens.add(&node.tokens);
+                }
+            }
+            Self::Real { .. } => self.each(&mut |_, name, bytes, _| {
+                if is_visible(name) {
+                    tokens.read(bytes);
+                }
+            }),
+        }
+        tokens
+    }
+
+    /// The words in all files, whatever they are called.
+    pub(crate) fn all_tokens(&self) -> Tokens {
+        let mut tokens = Tokens::default();
+        match self {
+            Self::Memory(tree) => {
+                for (_, _, node) in tree.files() {
+                    tokens.add(&node.tokens);
+                }
+            }
+            Self::Real { .. } => self.each(&mut |_, _, bytes, _| tokens.read(bytes)),
+        }
+        tokens
+    }
+
+    /// The folders' names.
+    pub(crate) fn folders(&self) -> Vec<String> {
+        match self {
+            Self::Memory(tree) => tree.folder_names(),
+            Self::Real { root, .. } => {
+                let mut folders = names(root);
+                folders.retain(|name| name != ".kbsync" && root.join(name).is_dir());
+                folders
+            }
+        }
+    }
+
+    /// A file's bytes.
+    pub(crate) fn bytes(&self, folder: &str, name: &str) -> Option<Vec<u8>> {
+        match self {
+            Self::Memory(tree) => tree
+                .get(folder, name)
+                .map(|node| node.bytes.as_ref().clone()),
+            Self::Real { root, .. } => std::fs::read(root.join(folder).join(name)).ok(),
+        }
+    }
+
+    /// Tells whether a folder is there.
+    pub(crate) fn has_folder(&self, folder: &str) -> bool {
+        self.folders().iter().any(|name| name == folder)
+    }
+
+    /// Saves a file, making its folder.
+    pub(crate) fn save(&mut self, folder: &str, name: &str, bytes: Vec<u8>, save: Save) {
+        match self {
+            Self::Memory(tree) => tree.save(folder, name, bytes, save == Save::RenameOver),
+            Self::Real { root, now } => {
+                let path = root.join(folder).join(name);
+                std::fs::create_dir_all(root.join(folder)).expect("made");
+                let target = match save {
+                    Save::InPlace => path.clone(),
+                    Save::RenameOver => root.join(format!(".saving-{name}")),
+                };
+                std::fs::write(&target, bytes).expect("written");
+                let time = Duration::from_nanos(u64::try_from(*now).expect("after 1970"));
+                let file = std::fs::File::options().write(true).open(&target);
+                file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + time))
+                    .expect("stamped");
+                if target != path {
+                    std::fs::rename(target, path).expect("renamed");
+                }
+            }
+        }
+    }
+
+    /// Removes a file; tells whether there was one.
+    pub(crate) fn remove(&mut self, folder: &str, name: &str) -> bool {
+        match self {
+            Self::Memory(tree) => tree.unlink(folder, name).is_some(),
+            Self::Real { root, .. } => std::fs::remove_file(root.join(folder).join(name)).is_ok(),
+        }
+    }
+
+    /// Renames a file, making the folder, and replacing what is there.
+    pub(crate) fn rename(&mut self, from: (&str, &str), to: (&str, &str)) {
+        match self {
+            Self::Memory(tree) => {
+                if let Some(node) = tree.unlink(from.0, from.1) {
+                    tree.put(to.0, to.1, node);
+                }
+            }
+            Self::Real { root, .. } => {
+                std::fs::create_dir_all(root.join(to.0)).expect("made");
+                std::fs::rename(root.join(from.0).join(from.1), root.join(to.0).join(to.1))
+                    .expect("renamed");
+            }
+        }
+    }
+
+    /// Removes a folder with all that is in it.
+    pub(crate) fn remove_folder(&mut self, folder: &str) {
+        match self {
+            Self::Memory(tree) => tree.drop_folder(folder),
+            Self::Real { root, .. } => std::fs::remove_dir_all(root.join(folder)).expect("removed"),
+        }
+    }
+
+    /// Renames a folder.
+    pub(crate) fn rename_folder(&mut self, from: &str, to: &str) {
+        match self {
+            Self::Memory(tree) => tree.move_folder(from, to),
+            Self::Real { root, .. } => {
+                std::fs::rename(root.join(from), root.join(to)).expect("renamed");
+            }
+        }
+    }
+
+    /// Sets the time that saves are stamped with.
+    pub(crate) fn set_time(&mut self, nanos: i64) {
+        match self {
+            Self::Memory(tree) => tree.now = nanos,
+            Self::Real { now, .. } => *now = nanos,
+        }
+    }
+}
+
+/// Tells whether a file's words are part of the mirror for a person.
+pub(crate) fn is_visible(name: &str) -> bool {
+    name == "_category.yaml" || (has_ending(name, ".html") && !name.starts_with(['.', '_']))
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(path)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}

@@ -1,0 +1,156 @@
+//! The simulator's layers L1 and L2: whole engines in made-up worlds.
+//!
+//! - [`step`]: what can happen, as data. A trace is a list of it, and prints as the test that repeats it.
+//! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
+//! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
+//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world.
+//! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
+//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`].
+//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
+//!
+//! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to end with the
+//! same files and articles.
+
+pub(crate) mod author;
+mod command;
+mod cycle;
+mod dashboard;
+mod faults;
+mod files;
+mod judge;
+pub(crate) mod kb;
+pub(crate) mod mirror;
+pub(crate) mod oracle;
+pub(crate) mod people;
+pub(crate) mod random;
+#[cfg(test)]
+mod regressions;
+mod remote;
+pub(crate) mod run;
+pub(crate) mod shrink;
+pub(crate) mod step;
+#[cfg(test)]
+mod tests;
+mod time;
+pub(crate) mod token;
+pub(crate) mod tree;
+pub(crate) mod world;
+pub(crate) mod zoo;
+
+use author::Author;
+use run::{Bench, Ground, Outcome, Source};
+use step::{Step, Trace};
+use world::Violation;
+
+/// A seed that failed, and the shortest trace that was found for it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The seed.
+    pub(crate) seed: u64,
+    /// The short trace.
+    pub(crate) trace: Trace,
+    /// What it violates.
+    pub(crate) violation: Violation,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(
+            f,
+            "seed {}: {} does not hold: {}",
+            self.seed, self.violation.invariant, self.violation.message
+        )?;
+        f.write_str(&self.trace.code(&format!("seed_{}", self.seed)))
+    }
+}
+
+/// What the layer in memory came to.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Runs.
+    pub(crate) runs: u64,
+    /// Cycles in them.
+    pub(crate) cycles: u64,
+    /// Steps in them.
+    pub(crate) steps: u64,
+    /// What failed.
+    pub(crate) failures: Vec<Failure>,
+}
+
+/// Runs one seed in memory.
+pub(crate) fn seed(bench: &mut Bench, seed: u64) -> Outcome {
+    let source = Source::Author(Box::new(Author::new(seed)));
+    bench.run(author::setup(seed), source, Ground::Memory)
+}
+
+/// Runs seeds in memory; one in a hundred is run again from its trace, and has to be the same.
+pub(crate) fn in_memory(
+    bench: &mut Bench,
+    seeds: impl Iterator<Item = u64>,
+    until: &mut dyn FnMut(&Tally) -> bool,
+) -> Tally {
+    let mut tally = Tally::default();
+    for number in seeds {
+        let outcome = seed(bench, number);
+        tally.runs += 1;
+        tally.cycles += outcome.cycles as u64;
+        tally.steps += outcome.trace.steps.len() as u64;
+        let violation = outcome.violation.clone().or_else(|| {
+            (number % 100 == 0)
+                .then(|| again(bench, &outcome))
+                .flatten()
+        });
+        if let Some(violation) = violation {
+            let (trace, violation) = shrink::shrink(bench, &outcome.trace, &violation);
+            tally.failures.push(Failure {
+                seed: number,
+                trace,
+                violation,
+            });
+        }
+        if until(&tally) {
+            break;
+        }
+    }
+    tally
+}
+
+/// The same trace gives the same run.
+fn again(bench: &mut Bench, outcome: &Outcome) -> Option<Violation> {
+    let source = Source::Steps(&outcome.trace.steps);
+    let second = bench.run(outcome.trace.setup, source, Ground::Memory);
+    (second.hash != outcome.hash).then(|| Violation {
+        invariant: "replay",
+        message: "the same trace gave another run".to_owned(),
+    })
+}
+
+/// Runs a trace in memory and then on a real folder with a real database: both end with the same files and
+/// articles.
+pub(crate) fn on_disk(bench: &mut Bench, number: u64) -> Option<Violation> {
+    let first = seed(bench, number);
+    if first.violation.is_some() || !first.trace.steps.iter().all(can_be_real) {
+        return first.violation;
+    }
+    let root = tempfile::tempdir().expect("a folder");
+    let source = Source::Steps(&first.trace.steps);
+    let second = bench.run(first.trace.setup, source, Ground::Folder(root.path()));
+    let differs = first.end != second.end;
+    second.violation.or_else(|| {
+        differs.then(|| Violation {
+            invariant: "L2",
+            message: format!(
+                "in memory it ended with {:#?}, on the disk with {:#?}",
+                first.end, second.end
+            ),
+        })
+    })
+}
+
+/// A loss of power and a state that is set back are for memory alone.
+fn can_be_real(step: &Step) -> bool {
+    !matches!(
+        step,
+        Step::PowerLoss { .. } | Step::SaveState {} | Step::RestoreState {} | Step::LoseState {}
+    )
+}

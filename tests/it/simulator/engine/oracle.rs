@@ -1,0 +1,254 @@
+//! What has to hold: one function per invariant, for what is judged between cycles. What is judged at the
+//! call itself (I4, I5, I14, I16) is in `world`.
+
+use super::step::{FOLDERS, NAMES, Probing};
+use super::token::Tokens;
+use super::world::{World, id_of, is_article};
+use kbsync::engine::report::{Report, Status};
+use kbsync::mirror::document::Document;
+use kbsync::model::{ArticleId, Place, Version};
+use kbsync::reconcile::plan::Problem;
+use kbsync::state::{ArticleRow, Store, Subject, Visibility};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The words in the history, and in conflicts that were shown.
+pub(crate) fn history(world: &World, store: &Store) -> Tokens {
+    let mut tokens = Tokens::default();
+    let mut subjects: Vec<Subject> = world.kb.ids().into_iter().map(Subject::Article).collect();
+    for folder in FOLDERS {
+        let names = NAMES.iter().map(|name| format!("{name}.html"));
+        for name in names.chain(["unnamed.html".to_owned()]) {
+            subjects.push(Subject::File(Place::new(folder, name)));
+        }
+    }
+    let read = |version: &Version, tokens: &mut Tokens| {
+        for line in [&version.title, &version.introtext, &version.keywords] {
+            tokens.read(line.as_bytes());
+        }
+        if let Some(text) = store.body(version.text).expect("the state is readable") {
+            tokens.read(text.as_bytes());
+        }
+    };
+    for subject in subjects {
+        for kept in store.versions(&subject).expect("the state is readable") {
+            read(&kept.seen.version, &mut tokens);
+            if let Some(file) = kept.seen.file
+                && let Some(text) = store.body(file).expect("the state is readable")
+            {
+                tokens.read(text.as_bytes());
+            }
+        }
+    }
+    for row in store.conflicts().expect("the state is readable") {
+        if let Some(remote) = &row.remote {
+            read(remote, &mut tokens);
+        }
+    }
+    tokens
+}
+
+/// I1: every word that a person wrote is somewhere.
+pub(crate) fn i1_reachable(world: &mut World, store: &Store) {
+    let mut missing = world.ledger.owed.without(&world.kb.tokens());
+    missing.remove(&world.mirror.all_tokens());
+    missing.remove(&world.ledger.archived);
+    if missing.is_empty() {
+        return;
+    }
+    let kept = history(world, store);
+    world.ledger.archived.add(&kept);
+    missing.remove(&kept);
+    if !missing.is_empty() {
+        let words = missing.all();
+        world.violated("I1", format!("words {words:?} are nowhere any more"));
+    }
+}
+
+/// I2: whatever lies at an article's place is whole.
+pub(crate) fn i2_whole(world: &mut World) {
+    let mut torn = None;
+    world.mirror.each(&mut |folder, name, _, is_torn| {
+        if is_torn && is_article(folder, name) {
+            torn = Some(format!("{folder}/{name}"));
+        }
+    });
+    if let Some(path) = torn {
+        world.violated("I2", format!("{path} lost its bytes with the power"));
+    }
+}
+
+/// I9: once both sides are equal no two rows of the base have one place, and no slug is invented.
+pub(crate) fn i9_identity(world: &mut World, store: &Store) {
+    let mut places = BTreeSet::new();
+    for row in store.articles().expect("the state is readable") {
+        if !places.insert(row.place.clone()) {
+            world.violated("I9", format!("two articles have the place {}", row.place));
+        }
+    }
+    let given = |slug: &str| NAMES.iter().any(|name| name.eq_ignore_ascii_case(slug));
+    let invented = world
+        .kb
+        .articles
+        .values()
+        .find(|article| !given(&article.slug))
+        .map(|article| article.slug.clone());
+    if let Some(slug) = invented {
+        world.violated("I9", format!("nobody gave the slug {slug}"));
+    }
+}
+
+/// What differs between the sides: the article, the path, and what is wrong.
+pub(crate) type Difference = (Option<ArticleId>, String, String);
+
+/// Compares the two sides, as a person would who looks at both.
+pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
+    let mut found: BTreeMap<ArticleId, Vec<(String, String, Document)>> = BTreeMap::new();
+    let mut different = Vec::new();
+    world.mirror.each(&mut |folder, name, bytes, _| {
+        if !is_article(folder, name) {
+            return;
+        }
+        let path = format!("{folder}/{name}");
+        let Ok(document) = Document::parse(bytes) else {
+            return;
+        };
+        match document.id() {
+            Some(id) => {
+                found
+                    .entry(id)
+                    .or_default()
+                    .push((folder.to_owned(), name.to_owned(), document));
+            }
+            None => different.push((None, path, "the file has no article".to_owned())),
+        }
+    });
+    let folders: BTreeMap<_, _> = store
+        .categories()
+        .expect("the state is readable")
+        .into_iter()
+        .map(|row| (row.id, row.folder))
+        .collect();
+    let rows: BTreeMap<ArticleId, ArticleRow> = store
+        .articles()
+        .expect("the state is readable")
+        .into_iter()
+        .map(|row| (row.id, row))
+        .collect();
+    for (id, files) in &found {
+        // What is known to be hidden is asked for once a day only.
+        let hidden = rows
+            .get(id)
+            .is_some_and(|row| row.visibility != Visibility::Published);
+        for (number, (folder, name, _)) in files.iter().enumerate() {
+            let path = format!("{folder}/{name}");
+            if number > 0 {
+                let all: Vec<_> = files.iter().map(|(f, n, _)| format!("{f}/{n}")).collect();
+                let what = "another file has its id, too".to_owned();
+                different.push((Some(*id), all.join(" "), what));
+            } else if !world.kb.articles.contains_key(id) && !hidden {
+                different.push((Some(*id), path, "its article is gone".to_owned()));
+            }
+        }
+    }
+    for article in world.kb.articles.values() {
+        let listed = article.is_published()
+            && (!world.setup.by_category || folders.contains_key(&article.category));
+        let Some((folder, name, document)) = found.get(&article.id).and_then(|files| files.first())
+        else {
+            if listed {
+                let path = rows.get(&article.id).map_or_else(
+                    || {
+                        let category = world.kb.categories.get(&article.category);
+                        let folder = category.map(|category| category.version.slug.as_str());
+                        format!("{}/{}.html", folder.unwrap_or_default(), article.slug)
+                    },
+                    |row| row.place.to_string(),
+                );
+                different.push((Some(article.id), path, "it has no file".to_owned()));
+            }
+            continue;
+        };
+        let path = format!("{folder}/{name}");
+        let stem = name.strip_suffix(".html").unwrap_or(name);
+        let kb = &world.kb;
+        let slug = document.slug().unwrap_or(stem);
+        let mut wrong = Vec::new();
+        if kb.line(document.title()) != article.title {
+            wrong.push("title");
+        }
+        if kb.text(document.text()) != article.text
+            && kb.text(&kb.text(document.text())) != article.text
+        {
+            wrong.push("text");
+        }
+        if kb.slug(slug) != article.slug {
+            wrong.push("slug");
+        }
+        if kb.line(document.introtext()) != article.introtext {
+            wrong.push("introtext");
+        }
+        if kb.line(document.keywords()) != article.keywords {
+            wrong.push("keywords");
+        }
+        if folders.get(&article.category) != Some(&Some(folder.clone())) {
+            wrong.push("category");
+        }
+        if !wrong.is_empty() && listed {
+            let what = format!("they differ in {}", wrong.join(", "));
+            different.push((Some(article.id), path, what));
+        }
+    }
+    different
+}
+
+/// I12: what is not equal is told, article by article.
+pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
+    let mut ids = BTreeSet::new();
+    let mut paths: BTreeSet<String> = BTreeSet::new();
+    for line in &report.actions {
+        if line.status != Status::Done {
+            ids.extend(line.id);
+            paths.insert(line.path.clone());
+        }
+    }
+    for problem in &report.problems {
+        ids.extend(problem.id);
+        let (folder, name) = problem.path.split_once('/').unwrap_or_default();
+        let bytes = world.mirror.bytes(folder, name);
+        ids.extend(bytes.and_then(|bytes| id_of(&bytes)));
+        paths.insert(problem.path.clone());
+    }
+    let places: BTreeMap<ArticleId, String> = store
+        .articles()
+        .expect("the state is readable")
+        .into_iter()
+        .map(|row| (row.id, row.place.to_string()))
+        .collect();
+    for (id, path, what) in differences(world, store) {
+        let home = id.and_then(|id| places.get(&id));
+        // A file that cannot be read has no id, and its folder may have another name by now.
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let problem = |problem: &Problem| problem.path.ends_with(&format!("/{name}"));
+        let told = id.is_some_and(|id| ids.contains(&id))
+            || report.problems.iter().any(problem)
+            || home.is_some_and(|path| paths.contains(path))
+            || path.split(' ').any(|path| {
+                let folder = path.split('/').next().unwrap_or_default();
+                paths.contains(path)
+                    || paths.contains(folder)
+                    || paths.contains(&format!("{folder}/_category.yaml"))
+            });
+        // Without a probe nobody can tell what became of it; the status shows it.
+        let unknown = world.setup.probing != Probing::Allowed && what == "its article is gone";
+        if !told && !unknown {
+            world.violated(
+                "I12",
+                format!(
+                    "{path} ({}): {what}, and the report says nothing of it (it ended {:?})",
+                    id.map(|id| id.to_string()).unwrap_or_default(),
+                    report.outcome
+                ),
+            );
+        }
+    }
+}

@@ -1,0 +1,465 @@
+//! Runs a trace: step by step, in virtual time, and judges what has to hold after each.
+//!
+//! One thread, and nothing that is not in the trace: the same trace gives the same run, down to the digest
+//! of everything that happened.
+
+use super::author::Author;
+use super::files::Files;
+use super::kb::workspace;
+use super::mirror::Mirror;
+use super::oracle;
+use super::remote::Remote;
+use super::step::{Probing, Setup, Step, Trace};
+use super::time::Time;
+use super::token::Tokens;
+use super::tree::Tree;
+use super::world::{Armed, Shared, Side, Violation, World};
+use kbsync::drill::death;
+use kbsync::engine::Engine;
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::{Request, Settings};
+use kbsync::mirror::RealDisk;
+use kbsync::model::Timestamp;
+use kbsync::reconcile::guard::MaxDeletes;
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::state::{Binding, Store};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::{Builder, Runtime};
+
+type Machine = Engine<Remote, Files>;
+
+/// When all simulated worlds begin, in milliseconds since 1970.
+const BEGIN: i64 = 1_780_000_000_000;
+
+/// Where the steps come from.
+pub(crate) enum Source<'a> {
+    /// They are made up as the world goes.
+    Author(Box<Author>),
+    /// They are given.
+    Steps(&'a [Step]),
+}
+
+/// Where the files and the state are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ground<'a> {
+    /// In memory.
+    Memory,
+    /// In a real folder, with a real database.
+    Folder(&'a Path),
+}
+
+/// What a run came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// What happened, to be run again.
+    pub(crate) trace: Trace,
+    /// What did not hold.
+    pub(crate) violation: Option<Violation>,
+    /// A digest of everything that happened.
+    pub(crate) hash: u64,
+    /// Cycles that were run.
+    pub(crate) cycles: usize,
+    /// All files and articles at the end.
+    pub(crate) end: Vec<String>,
+    /// What happened, in words, if that was asked for.
+    pub(crate) log: Vec<String>,
+}
+
+/// What is kept between runs, since making it takes longer than a run.
+pub(crate) struct Bench {
+    runtime: Runtime,
+    store: Option<Store>,
+    /// Whether runs are to be told in words.
+    pub(crate) talk: bool,
+}
+
+fn binding() -> Binding {
+    Binding {
+        service: "https://kb.example.com".to_owned(),
+        workspace: workspace(),
+    }
+}
+
+impl Bench {
+    /// A new one.
+    pub(crate) fn new() -> Self {
+        let runtime = Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime");
+        Self {
+            runtime,
+            store: None,
+            talk: false,
+        }
+    }
+
+    /// Runs a trace on some ground.
+    pub(crate) fn run(&mut self, setup: Setup, source: Source<'_>, ground: Ground<'_>) -> Outcome {
+        death::set(None);
+        let (mirror, now) = match ground {
+            Ground::Memory => {
+                let now = BEGIN * 1_000_000;
+                (Mirror::Memory(Box::new(Tree::new(now))), now)
+            }
+            Ground::Folder(root) => {
+                let wall = std::time::SystemTime::now()
+                    .duration_since(std::time::UNIX_EPOCH)
+                    .expect("after 1970");
+                let now = i64::try_from(wall.as_nanos()).expect("in range");
+                let root = root.to_owned();
+                std::fs::create_dir_all(root.join(".kbsync")).expect("made");
+                (Mirror::Real { root, now }, now)
+            }
+        };
+        let store = match ground {
+            Ground::Memory => match self.store.take() {
+                Some(mut store) => {
+                    store.clear().expect("cleared");
+                    store
+                }
+                None => Store::in_memory(&binding()).expect("a state"),
+            },
+            Ground::Folder(root) => open(root, now),
+        };
+        let mut world = World::new(setup, mirror, now);
+        world.log = self.talk.then(Vec::new);
+        let mut run = Run {
+            shared: Shared::new(world),
+            runtime: &self.runtime,
+            setup,
+            engine: None,
+            store: Some(store),
+            root: match ground {
+                Ground::Memory => None,
+                Ground::Folder(root) => Some(root.to_owned()),
+            },
+            saved: None,
+            fatal: None,
+            settled: false,
+            cycles: 0,
+        };
+        let steps = run.all(source);
+        run.finish();
+        let outcome = run.outcome(Trace { setup, steps });
+        if ground == Ground::Memory {
+            self.store = run.take_store();
+        }
+        outcome
+    }
+}
+
+fn open(root: &Path, now: i64) -> Store {
+    Store::open(
+        &root.join(".kbsync"),
+        &binding(),
+        Timestamp(now / 1_000_000),
+    )
+    .expect("a state")
+}
+
+/// How the process is going to die.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Fatal {
+    pub(super) after: u16,
+    /// Of what is not durable, what stays; `None`: the machine lives on.
+    pub(super) power: Option<u8>,
+}
+
+/// A run under way.
+pub(super) struct Run<'a> {
+    pub(super) shared: Shared,
+    pub(super) runtime: &'a Runtime,
+    pub(super) setup: Setup,
+    pub(super) engine: Option<Machine>,
+    pub(super) store: Option<Store>,
+    pub(super) root: Option<PathBuf>,
+    pub(super) saved: Option<Store>,
+    pub(super) fatal: Option<Fatal>,
+    /// Whether the last thing that happened was a cycle that left both sides equal.
+    pub(super) settled: bool,
+    pub(super) cycles: usize,
+}
+
+impl Run<'_> {
+    fn all(&mut self, source: Source<'_>) -> Vec<Step> {
+        let mut done = Vec::new();
+        match source {
+            Source::Steps(steps) => {
+                for step in steps {
+                    self.step(*step);
+                    done.push(*step);
+                    if self.violated() {
+                        break;
+                    }
+                }
+            }
+            Source::Author(mut author) => {
+                while let Some(step) = {
+                    let world = self.shared.lock();
+                    author.next(&world)
+                } {
+                    self.step(step);
+                    done.push(step);
+                    if self.violated() {
+                        break;
+                    }
+                }
+            }
+        }
+        done
+    }
+
+    pub(super) fn violated(&self) -> bool {
+        self.shared.lock().ledger.violation.is_some()
+    }
+
+    fn outcome(&self, trace: Trace) -> Outcome {
+        let mut world = self.shared.lock();
+        let mut end = Vec::new();
+        world.mirror.each(&mut |folder, name, bytes, _| {
+            end.push(format!(
+                "{folder}/{name}: {}",
+                String::from_utf8_lossy(bytes)
+            ));
+        });
+        for article in world.kb.articles.values() {
+            end.push(format!(
+                "{} {} {} {} {:?} {:?} {:?} {:?}",
+                article.id,
+                article.slug,
+                article.enabled,
+                article.draft,
+                article.title,
+                article.text,
+                article.introtext,
+                article.keywords
+            ));
+        }
+        for category in world.kb.categories.values() {
+            end.push(format!("{:?} {:?}", category.id, category.version));
+        }
+        for line in &end {
+            world.note(line);
+        }
+        Outcome {
+            trace,
+            violation: world.ledger.violation.clone(),
+            hash: world.hash,
+            cycles: self.cycles,
+            end,
+            log: world.log.take().unwrap_or_default(),
+        }
+    }
+
+    fn take_store(&mut self) -> Option<Store> {
+        match self.engine.take() {
+            Some(engine) => Some(engine.into_parts().2),
+            None => self.store.take(),
+        }
+    }
+
+    pub(super) fn settings(&self) -> Settings {
+        let mut settings = Settings::new(workspace());
+        settings.probe = self.setup.probing != Probing::Off;
+        if self.setup.no_window {
+            settings.guard_window = Duration::ZERO;
+        }
+        settings.max_deletes = MaxDeletes {
+            count: u32::from(self.setup.max_deletes),
+            percent: 25,
+        };
+        settings.categories = self
+            .shared
+            .lock()
+            .kb
+            .categories
+            .keys()
+            .filter(|_| self.setup.by_category)
+            .copied()
+            .collect();
+        settings
+    }
+
+    pub(super) fn engine(&mut self) -> &mut Machine {
+        if self.engine.is_none() {
+            let settings = self.settings();
+            let store = self.store.take().expect("a state when there is no engine");
+            let remote = Remote {
+                shared: self.shared.clone(),
+            };
+            let files = Files {
+                shared: self.shared.clone(),
+                real: self
+                    .root
+                    .as_ref()
+                    .map(|root| RealDisk::open(root).expect("a mirror")),
+            };
+            let clock = Time {
+                shared: self.shared.clone(),
+            };
+            let engine = Engine::new(remote, files, store, settings);
+            self.engine = Some(engine.with_clock(Arc::new(clock)));
+        }
+        let settings = self.settings();
+        let engine = self.engine.as_mut().expect("just made");
+        engine.set_settings(settings);
+        engine
+    }
+
+    /// The process ends.
+    pub(super) fn end(&mut self) {
+        if let Some(engine) = self.engine.take() {
+            let (_, _, store) = engine.into_parts();
+            self.store = Some(match &self.root {
+                // A new process opens the database anew.
+                Some(root) => {
+                    drop(store);
+                    open(root, self.shared.lock().now)
+                }
+                None => store,
+            });
+        }
+    }
+
+    fn step(&mut self, step: Step) {
+        let was_settled = std::mem::take(&mut self.settled);
+        match step {
+            Step::Mirror { deed } => self.shared.lock().writer(deed),
+            Step::Service { deed } => self.shared.lock().colleague(deed),
+            Step::Run { command } => self.command(command, was_settled),
+            Step::Wait { seconds } => {
+                self.wait(u64::from(seconds));
+                self.settled = was_settled && seconds < 3600;
+            }
+            Step::Restart {} => {
+                self.end();
+                self.settled = was_settled;
+            }
+            Step::Fault { call, nth, what } => {
+                self.shared.lock().armed.push(Armed { call, nth, what });
+            }
+            Step::Kill { after } => self.fatal = Some(Fatal { after, power: None }),
+            Step::PowerLoss { after, keep } => {
+                let power = Some(keep);
+                self.fatal = Some(Fatal { after, power });
+            }
+            Step::SaveState {} => {
+                self.end();
+                self.saved = self
+                    .store
+                    .as_ref()
+                    .filter(|_| self.root.is_none())
+                    .map(|store| store.copy().expect("copied"));
+            }
+            Step::RestoreState {} => {
+                if let Some(saved) = self.saved.take() {
+                    self.end();
+                    self.store = Some(saved);
+                    self.forgot();
+                }
+            }
+            Step::LoseState {} => {
+                self.end();
+                if let Some(store) = self.store.as_mut() {
+                    store.clear().expect("cleared");
+                }
+                self.forgot();
+            }
+        }
+    }
+
+    /// What only the state knew is lost with it, and that is no concern of the oracles'.
+    fn forgot(&mut self) {
+        let mut world = self.shared.lock();
+        let history = self
+            .store
+            .as_ref()
+            .map_or_else(Tokens::default, |store| oracle::history(&world, store));
+        let mut known = world.kb.tokens();
+        known.add(&world.mirror.all_tokens());
+        known.add(&history);
+        let owed = world.ledger.owed.and(&known);
+        world.ledger.owed = owed;
+        world.ledger.seen = history;
+        world.ledger.forgetful = true;
+        world.ledger.archived = Tokens::default();
+    }
+
+    pub(super) fn wait(&self, seconds: u64) {
+        {
+            let mut world = self.shared.lock();
+            world.now += i64::try_from(seconds).expect("short") * 1_000_000_000;
+            let now = world.now;
+            world.mirror.set_time(now);
+        }
+        let wait = tokio::time::advance(Duration::from_secs(seconds));
+        self.runtime.block_on(wait);
+    }
+
+    /// The end of every run: nothing goes wrong any more, both sides are quiet, and within three cycles
+    /// nothing is left to do. The next one costs a listing and changes nothing (I3, I12).
+    fn finish(&mut self) {
+        if self.violated() {
+            return;
+        }
+        self.fatal = None;
+        self.shared.lock().armed.clear();
+        self.end();
+        let request = Request::new(Direction::Both);
+        let mut effects = Vec::new();
+        for _ in 0..4 {
+            self.wait(60);
+            let Some(report) = self.cycle(&request, false) else {
+                return;
+            };
+            if self.violated() {
+                return;
+            }
+            let done = self.shared.lock().ledger.effects;
+            effects.push(done);
+            if done == 0 {
+                self.rest(&request, &report);
+                return;
+            }
+        }
+        let message = format!("no fixed point: changes per cycle {effects:?}");
+        self.shared.lock().violated("I3", message);
+    }
+
+    /// Nothing was done in the last cycle: nothing is in the next.
+    fn rest(&mut self, request: &Request, before: &Report) {
+        self.wait(60);
+        let Some(report) = self.cycle(request, false) else {
+            return;
+        };
+        let store = match (&self.engine, &self.store) {
+            (Some(engine), _) => engine.store(),
+            (None, Some(store)) => store,
+            (None, None) => return,
+        };
+        let mut world = self.shared.lock();
+        if world.ledger.effects > 0 {
+            let message = format!("a quiet cycle did something: {:?}", report.actions);
+            world.violated("I3", message);
+        }
+        let listing = if self.setup.by_category { u64::MAX } else { 1 };
+        let quiet = before.outcome == Ending::Done && report.outcome == Ending::Done;
+        if quiet && report.requests.total > listing {
+            let message = format!("a quiet cycle costs {:?}", report.requests);
+            world.violated("I3", message);
+        }
+        oracle::i12_told(&mut world, store, &report);
+        if quiet {
+            oracle::i9_identity(&mut world, store);
+        }
+        // What the books believed to be in the history is there.
+        world.ledger.archived = Tokens::default();
+        oracle::i1_reachable(&mut world, store);
+        let live = world.tokens(Side::Mirror);
+        world.note(&format!("{:?}", live.all()));
+    }
+}

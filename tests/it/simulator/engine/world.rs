@@ -1,0 +1,451 @@
+//! The world that both ports and all people share: the files, the service, the time, what is going to go
+//! wrong, and the books that the invariants are judged by.
+
+use super::kb::Kb;
+use super::mirror::Mirror;
+use super::random::mix;
+use super::step::{Call, Setup, What};
+use super::token::Tokens;
+use kbsync::drill::death;
+use kbsync::mirror::document::Document;
+use kbsync::model::ArticleId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What did not hold.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Violation {
+    /// The invariant, such as `I1`.
+    pub(crate) invariant: &'static str,
+    /// What happened.
+    pub(crate) message: String,
+}
+
+/// A side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Side {
+    /// The files.
+    Mirror,
+    /// The service.
+    Service,
+}
+
+/// What the invariants are judged by: who wrote and removed which words.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the present cycle"
+)]
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ledger {
+    /// Words that must be found somewhere.
+    pub(crate) owed: Tokens,
+    /// Words that kbsync has seen.
+    pub(crate) seen: Tokens,
+    /// Words that a person removed from a side, or gave up.
+    pub(crate) removed: Tokens,
+    /// Words that a person wrote while the present cycle ran.
+    pub(crate) fresh: Tokens,
+    /// Words in categories and in keys of the writer's own: they have no history of their own.
+    pub(crate) aside: Tokens,
+    /// Words that a person copied.
+    pub(crate) copied: Tokens,
+    /// Words that were found in the history.
+    pub(crate) archived: Tokens,
+    /// Articles whose file a person took away.
+    pub(crate) withdrawn: BTreeSet<ArticleId>,
+    /// Articles whose file the writer changed since both sides were equal.
+    pub(crate) touched: BTreeSet<ArticleId>,
+    /// Articles that a colleague changed since both sides were equal, and when.
+    pub(crate) edited: BTreeMap<ArticleId, i64>,
+    /// Articles that a colleague deleted in this cycle.
+    pub(crate) lately_gone: BTreeSet<ArticleId>,
+    /// When kbsync last saw an article, and at which of its requests.
+    pub(crate) read: BTreeMap<ArticleId, (i64, u64)>,
+    /// Writes that got no answer in this cycle, by kbsync's requests.
+    pub(crate) unanswered: BTreeMap<ArticleId, u64>,
+    /// Whether the state was lost or set back: then old edits look like new ones.
+    pub(crate) forgetful: bool,
+    /// Whether a part of the looking failed in this cycle.
+    pub(crate) doubt: bool,
+    /// What was taken away when the cycle began, for the guard against mass deletion.
+    pub(crate) pending: BTreeSet<ArticleId>,
+    /// What a person released.
+    pub(crate) released: BTreeSet<ArticleId>,
+    /// Whether any number of deletions is allowed in this cycle.
+    pub(crate) allow_deletes: bool,
+    /// The most deletions of one cycle.
+    pub(crate) limit: usize,
+    /// Deletions on the service in this cycle that nobody released.
+    pub(crate) deleted: usize,
+    /// Whether the sides went apart in a way that the plain books do not follow: `--prefer`, `resolve`.
+    pub(crate) loose: bool,
+    /// Changes of either side by kbsync in this cycle.
+    pub(crate) effects: usize,
+    /// Whether this is a dry run: nothing may change.
+    pub(crate) dry: bool,
+    /// What did not hold.
+    pub(crate) violation: Option<Violation>,
+}
+
+/// The files of one id.
+#[derive(Clone, Copy, Default, Debug)]
+struct Known {
+    digest: u64,
+    files: usize,
+    tokens: Tokens,
+}
+
+/// A thing that goes wrong at a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Armed {
+    pub(crate) call: Call,
+    pub(crate) nth: u8,
+    pub(crate) what: What,
+}
+
+/// Everything.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) setup: Setup,
+    pub(crate) mirror: Mirror,
+    pub(crate) kb: Kb,
+    pub(crate) ledger: Ledger,
+    /// Nanoseconds since 1970.
+    pub(crate) now: i64,
+    pub(crate) armed: Vec<Armed>,
+    calls: BTreeMap<Call, u8>,
+    /// Requests that are not answered any more.
+    pub(crate) down: u8,
+    /// Whether the disk is full.
+    pub(crate) full: bool,
+    /// Whether anything went wrong in this cycle.
+    pub(crate) troubled: bool,
+    /// A digest of everything that happened.
+    pub(crate) hash: u64,
+    /// What a stash holds.
+    pub(crate) stash: Option<Vec<(String, String, Vec<u8>)>>,
+    /// Words of the trace, when somebody wants to read it.
+    pub(crate) log: Option<Vec<String>>,
+}
+
+/// What a port is told before a call.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Entered {
+    /// The process is dead.
+    pub(crate) dead: bool,
+    /// What goes wrong.
+    pub(crate) what: Option<What>,
+    /// Seconds that it takes.
+    pub(crate) slow: u8,
+    pub(crate) stale: bool,
+    pub(crate) skip: Option<u8>,
+    pub(crate) garble: Option<u8>,
+}
+
+impl World {
+    /// A new one.
+    pub(crate) fn new(setup: Setup, mirror: Mirror, now: i64) -> Self {
+        Self {
+            setup,
+            mirror,
+            kb: Kb::new(setup),
+            ledger: Ledger::default(),
+            now,
+            armed: Vec::new(),
+            calls: BTreeMap::new(),
+            down: 0,
+            full: false,
+            troubled: false,
+            hash: 0,
+            stash: None,
+            log: None,
+        }
+    }
+
+    /// Adds something to the digest of all that happened.
+    pub(crate) fn note(&mut self, words: &str) {
+        for chunk in words.as_bytes().chunks(8) {
+            let mut bytes = [0; 8];
+            bytes[..chunk.len()].copy_from_slice(chunk);
+            self.hash = mix(self.hash ^ u64::from_le_bytes(bytes));
+        }
+        if let Some(log) = &mut self.log {
+            log.push(words.to_owned());
+        }
+    }
+
+    /// The first thing that did not hold is the one that counts.
+    pub(crate) fn violated(&mut self, invariant: &'static str, message: String) {
+        if let Some(log) = &mut self.log {
+            log.push(format!("!! {invariant}: {message}"));
+        }
+        self.ledger
+            .violation
+            .get_or_insert(Violation { invariant, message });
+    }
+
+    /// The words of a side, as far as they count for people.
+    pub(crate) fn tokens(&self, side: Side) -> Tokens {
+        match side {
+            Side::Mirror => self.mirror.tokens(),
+            Side::Service => self.kb.tokens(),
+        }
+    }
+
+    /// The files that lie where articles lie, by their ids.
+    fn ids_in_mirror(&self) -> BTreeMap<ArticleId, Known> {
+        let mut ids: BTreeMap<ArticleId, Known> = BTreeMap::new();
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            if is_article(folder, name)
+                && let Some(id) = id_of(bytes)
+            {
+                let mut digest = 0;
+                for part in [folder.as_bytes(), name.as_bytes(), bytes] {
+                    for byte in part {
+                        digest = mix(digest ^ u64::from(*byte));
+                    }
+                }
+                let known = ids.entry(id).or_default();
+                known.digest ^= digest;
+                known.files += 1;
+                known.tokens.read(bytes);
+            }
+        });
+        ids
+    }
+
+    /// A person does something on a side: the books follow.
+    pub(crate) fn human<T>(&mut self, side: Side, deed: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.tokens(side);
+        let ids = (side == Side::Mirror).then(|| self.ids_in_mirror());
+        let done = deed(self);
+        let after = self.tokens(side);
+        let other = match side {
+            Side::Mirror => self.kb.tokens(),
+            Side::Service => self.mirror.tokens(),
+        };
+        let (new, gone) = (after.without(&before), before.without(&after));
+        let ledger = &mut self.ledger;
+        ledger.fresh.add(&new);
+        ledger.removed.remove(&new);
+        ledger.removed.add(&gone);
+        // What was replaced before kbsync could see it is no concern of kbsync's.
+        let excused = gone.without(&ledger.seen).without(&other);
+        ledger.owed.remove(&excused);
+        if let Some(ids) = ids {
+            let now = self.ids_in_mirror();
+            let ledger = &mut self.ledger;
+            ledger.withdrawn.retain(|id| !now.contains_key(id));
+            for (id, was) in &ids {
+                let is = now.get(id).copied().unwrap_or_default();
+                if is.files == 0 {
+                    ledger.withdrawn.insert(*id);
+                }
+                if is.digest != was.digest {
+                    ledger.touched.insert(*id);
+                    // What went out of an article's file went on purpose, wherever else it is.
+                    ledger.removed.add(&was.tokens.without(&is.tokens));
+                }
+                if is.files > 1 {
+                    ledger.removed.add(&was.tokens);
+                    ledger.removed.add(&is.tokens);
+                }
+            }
+            let new = now.keys().filter(|id| !ids.contains_key(id));
+            ledger.touched.extend(new);
+        }
+        done
+    }
+
+    /// Requests made so far.
+    pub(crate) fn requests(&self) -> u64 {
+        let usage = &self.kb.usage;
+        usage.get + usage.post + usage.put + usage.delete
+    }
+
+    /// kbsync saw articles.
+    pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = ArticleId>) {
+        let at = (self.now, self.requests());
+        for id in ids {
+            self.ledger.read.insert(id, at);
+        }
+    }
+
+    /// A call across a port begins.
+    pub(crate) fn enter(&mut self, call: Call, what: &str) -> Entered {
+        let mut entered = Entered::default();
+        if death::came() {
+            entered.dead = true;
+            return entered;
+        }
+        death::pass();
+        if death::came() {
+            entered.dead = true;
+            return entered;
+        }
+        self.now += 10_000;
+        self.mirror.set_time(self.now);
+        let count = self.calls.entry(call).or_default();
+        let number = *count;
+        *count = count.saturating_add(1);
+        if self.log.is_some() || call.writes() {
+            self.note(&format!("{call:?} {what}"));
+        } else {
+            self.hash = mix(self.hash ^ (call as u64 + 1));
+        }
+        while let Some(position) = self
+            .armed
+            .iter()
+            .position(|armed| armed.call == call && armed.nth == number)
+        {
+            let armed = self.armed.remove(position);
+            self.note(&format!("  {:?}", armed.what));
+            self.happen(armed.what, call, &mut entered);
+        }
+        if self.down > 0 && call.is_request() {
+            self.down -= 1;
+            entered.what = Some(What::LostBefore {});
+        }
+        if self.full && matches!(call, Call::Stage | Call::MakeFolder) {
+            entered.what = Some(What::Full {});
+        }
+        if let Some(what) = entered.what {
+            self.troubled = true;
+            let unanswered = matches!(
+                what,
+                What::LostBefore {} | What::LostAfter {} | What::TooMany {} | What::Unauthorized {}
+            );
+            let looking = matches!(call, Call::List | Call::Read | Call::Probe);
+            self.ledger.doubt |= (looking && unanswered) || call == Call::Listing;
+        }
+        entered
+    }
+
+    fn happen(&mut self, what: What, call: Call, entered: &mut Entered) {
+        match what {
+            What::ByWriter { deed } => {
+                self.writer(deed);
+                self.troubled = true;
+            }
+            What::ByColleague { deed } => {
+                self.colleague(deed);
+                self.troubled = true;
+            }
+            What::Slow { seconds } => {
+                entered.slow = seconds;
+                self.now += i64::from(seconds) * 1_000_000_000;
+            }
+            What::Down { requests } => {
+                self.down = requests;
+                self.troubled = true;
+            }
+            What::Stale {} => {
+                entered.stale = true;
+                self.troubled = true;
+            }
+            What::Skip { entry } => {
+                entered.skip = Some(entry);
+                self.troubled = true;
+            }
+            What::Garbled { entry } => {
+                entered.garble = Some(entry);
+                self.troubled = true;
+            }
+            What::Full {} => {
+                self.full = true;
+                entered.what = (!call.is_request()).then_some(what);
+                self.troubled = true;
+            }
+            What::LostBefore {}
+            | What::LostAfter {}
+            | What::Refused {}
+            | What::Forbidden {}
+            | What::TooMany {}
+            | What::Unauthorized {}
+            | What::Html {}
+            | What::HtmlNotFound {} => entered.what = call.is_request().then_some(what),
+            What::Denied {} | What::Broken {} => {
+                entered.what = (!call.is_request()).then_some(what);
+            }
+        }
+    }
+
+    /// A new cycle begins: calls are counted anew.
+    pub(crate) fn begin(&mut self) {
+        self.calls.clear();
+        self.troubled = false;
+        self.down = 0;
+        self.full = false;
+        let ledger = &mut self.ledger;
+        ledger.fresh = Tokens::default();
+        ledger.lately_gone.clear();
+        ledger.read.clear();
+        ledger.unanswered.clear();
+        ledger.doubt = false;
+        ledger.effects = 0;
+        ledger.deleted = 0;
+        ledger.pending = ledger
+            .withdrawn
+            .iter()
+            .filter(|id| self.kb.articles.contains_key(id))
+            .copied()
+            .collect();
+    }
+
+    /// The service is written by kbsync.
+    pub(crate) fn write<T>(
+        &mut self,
+        what: &str,
+        article: Option<ArticleId>,
+        work: impl FnOnce(&mut Kb) -> T,
+    ) -> T {
+        let before = self.kb.tokens();
+        let done = work(&mut self.kb);
+        self.effect(Side::Service, &before, what, article);
+        done
+    }
+}
+
+/// Tells whether a name ends in this way, as it is written.
+pub(crate) fn has_ending(name: &str, ending: &str) -> bool {
+    name.ends_with(ending)
+}
+
+/// Tells whether articles lie under such a name.
+pub(crate) fn is_article(folder: &str, name: &str) -> bool {
+    !folder.is_empty()
+        && has_ending(name, ".html")
+        && !name.starts_with(['.', '_'])
+        && !has_ending(name, ".conflict.html")
+}
+
+/// The id in a file.
+pub(crate) fn id_of(bytes: &[u8]) -> Option<ArticleId> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    let line = text
+        .lines()
+        .take(12)
+        .find_map(|line| line.strip_prefix("id: "))?;
+    line.trim().parse().ok()
+}
+
+/// Whether a file can be an article.
+pub(crate) fn is_ready(bytes: &[u8]) -> bool {
+    Document::parse(bytes).is_ok()
+}
+
+/// The world, for its two ports.
+#[derive(Clone, Debug)]
+pub(crate) struct Shared(Arc<Mutex<World>>);
+
+impl Shared {
+    /// Shares a world.
+    pub(crate) fn new(world: World) -> Self {
+        Self(Arc::new(Mutex::new(world)))
+    }
+
+    /// Nobody else has it now: everything runs on one thread.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
