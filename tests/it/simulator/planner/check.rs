@@ -72,26 +72,7 @@ impl Bench {
             .filter(|carried| carried.plan == plan && carried.layout.but_for_conflicts(layout));
         let carried = match carried {
             Some(carried) => carried,
-            None => {
-                books(scene, looked, &plan)?;
-                // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
-                let reversed = looked.reversed.as_ref();
-                let reversed = reversed
-                    .filter(|paired| layout.rules.settles_all() || **paired != looked.paired);
-                if let Some(paired) = reversed {
-                    scene.reverse();
-                    let again = scene.plan(paired);
-                    scene.reverse();
-                    ensure!(plan == again, "another order, another plan:\n{again}");
-                }
-                let after =
-                    carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{plan}"))?;
-                Carried {
-                    layout: layout.clone(),
-                    plan,
-                    after,
-                }
-            }
+            None => carry_first(scene, layout, looked, plan)?,
         };
         let carried = self.carried.insert(carried);
         answered(layout, looked, carried)
@@ -142,6 +123,33 @@ fn books(scene: &Scene, looked: &Looked, plan: &Plan) -> Result<(), Wrong> {
         plan.outcomes
     );
     outcomes(plan)
+}
+
+/// What holds of a plan that is met for the first time, and what comes of it.
+fn carry_first(
+    scene: &mut Scene,
+    layout: &Layout,
+    looked: &Looked,
+    plan: Plan,
+) -> Result<Carried, Wrong> {
+    books(scene, looked, &plan)?;
+    // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
+    let reversed = looked.reversed.as_ref();
+    let reversed =
+        reversed.filter(|paired| layout.rules.settles_all() || **paired != looked.paired);
+    if let Some(paired) = reversed {
+        scene.reverse();
+        let again = scene.plan(paired);
+        scene.reverse();
+        ensure!(plan == again, "another order, another plan:\n{again}");
+    }
+    let after = carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{plan}"))?;
+    let layout = layout.clone();
+    Ok(Carried {
+        layout,
+        plan,
+        after,
+    })
 }
 
 /// Carries a plan out and goes on until both sides are at rest; gives what they said after the first round.
