@@ -667,6 +667,11 @@ pub(in crate::engine) fn keep_whole(
     tx.put_body(source).map(Some)
 }
 
+/// Tells whether a file without an article is to be hidden: nothing but the file itself says so.
+pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
+    document.id().is_none() && document.flags().hides()
+}
+
 /// Tells whether a file has more than its version says: comments, other keys, other line ends.
 pub(in crate::engine) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
     let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {

@@ -128,7 +128,15 @@ impl Run<'_> {
         }
         if whole && report.outcome == Ending::Done {
             world.ledger.touched.clear();
-            world.ledger.edited.clear();
+            // What a colleague did to a hidden article is noticed later.
+            let hidden: BTreeSet<ArticleId> = world
+                .kb
+                .articles
+                .values()
+                .filter(|article| !article.is_published())
+                .map(|article| article.id)
+                .collect();
+            world.ledger.edited.retain(|id, _| hidden.contains(id));
         }
     }
 

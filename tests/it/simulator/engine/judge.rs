@@ -22,6 +22,7 @@ impl World {
         let ledger = &mut self.ledger;
         ledger.seen.add(&after.without(before));
         let mut vanished = before.without(&after).without(&ledger.removed);
+        vanished.remove(&ledger.removed_there);
         if side == Side::Service {
             // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
             let unseen = vanished.and(&ledger.fresh);

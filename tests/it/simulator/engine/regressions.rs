@@ -273,3 +273,45 @@ fn a_folder_without_a_category_cost_a_request_in_every_cycle() {
         ],
     );
 }
+
+#[test]
+fn an_article_got_the_text_of_the_file_that_took_its_broken_files_place() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 3),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 4),
+                    other: At(0, 3),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Break { at: At(0, 3) },
+            },
+        ],
+    );
+}

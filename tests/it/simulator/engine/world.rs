@@ -41,8 +41,10 @@ pub(crate) struct Ledger {
     pub(crate) owed: Tokens,
     /// Words that kbsync has seen.
     pub(crate) seen: Tokens,
-    /// Words that a person removed from a side, or gave up.
+    /// Words that a person removed from the mirror, or gave up.
     pub(crate) removed: Tokens,
+    /// Words that a person removed from the service.
+    pub(crate) removed_there: Tokens,
     /// Words that a person wrote while the present cycle ran.
     pub(crate) fresh: Tokens,
     /// Words in categories and in keys of the writer's own: they have no history of their own.
@@ -227,8 +229,13 @@ impl World {
         let (new, gone) = (after.without(&before), before.without(&after));
         let ledger = &mut self.ledger;
         ledger.fresh.add(&new);
-        ledger.removed.remove(&new);
-        ledger.removed.add(&gone);
+        // A side that has them again takes back what was done on that side, and nothing else.
+        let removed = match side {
+            Side::Mirror => &mut ledger.removed,
+            Side::Service => &mut ledger.removed_there,
+        };
+        removed.remove(&new);
+        removed.add(&gone);
         // What was replaced before kbsync could see it is no concern of kbsync's.
         let excused = gone.without(&ledger.seen).without(&other);
         ledger.owed.remove(&excused);
