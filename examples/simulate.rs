@@ -34,7 +34,7 @@ fn wish() -> anyhow::Result<Wish> {
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
         if word == "--zoo" {
-            wish.layer = "zoo".to_owned();
+            "zoo".clone_into(&mut wish.layer);
             continue;
         }
         let value = words.next().unwrap_or_default();
@@ -117,7 +117,7 @@ fn memory(wish: &Wish) -> ExitCode {
         wish.seed,
         sum.steps,
         sum.cycles,
-        sum.runs as f64 / took,
+        rate(sum.runs, took),
         sum.failures.len()
     );
     if sum.failures.is_empty() {
@@ -131,7 +131,7 @@ fn memory(wish: &Wish) -> ExitCode {
 fn disk(wish: &Wish) -> ExitCode {
     let begin = Instant::now();
     let mut bench = Bench::new();
-    let (mut runs, mut failed) = (0_u32, 0);
+    let (mut runs, mut failed) = (0_u64, 0);
     for seed in wish.seed.. {
         if let Some(violation) = engine::on_disk(&mut bench, seed) {
             println!(
@@ -146,7 +146,7 @@ fn disk(wish: &Wish) -> ExitCode {
         }
     }
     let took = begin.elapsed().as_secs_f64();
-    let rate = f64::from(runs) / took;
+    let rate = rate(runs, took);
     println!(
         "{runs} runs from seed {}, on disk, in {took:.1} s: {rate:.0} runs a second; {failed} failed",
         wish.seed
@@ -167,6 +167,11 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     let table = zoo::table(&catches);
     print!("{table}");
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;
-    let all = catches.iter().all(|found| found.runs.is_some());
+    let all = catches.iter().all(zoo::Catch::is_caught);
     Ok(ExitCode::from(u8::from(!all)))
+}
+
+/// Runs a second.
+fn rate(runs: u64, took: f64) -> f64 {
+    f64::from(u32::try_from(runs).unwrap_or(u32::MAX)) / took
 }

@@ -194,7 +194,7 @@ impl<C: Cycle> Loop<C> {
     fn finish(&mut self, job: Job, wished: Option<Wished>, done: Done, started: Instant) {
         let now = self.front.now();
         self.front.record(&job, &done, started);
-        let agreed = self.front.desk.agreed_head(&job, &done, now.steady);
+        let agreed = self.front.desk.agreed_head(&job, &done);
         let turn = self.front.desk.settle(job, &done, now);
         match turn {
             Some(Turn::Down(wall)) => tracing::warn!("{wall}; trying again now and then"),

@@ -4,6 +4,7 @@ use crate::{
     kb::{Kb, Service},
     schema,
 };
+use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -385,6 +386,48 @@ fn what_was_hidden_comes_back_hidden() {
     };
     assert_eq!(flags("secret"), (true, true));
     assert_eq!(flags("off"), (false, false));
+}
+
+#[test]
+fn what_was_hidden_and_never_sent_comes_back_hidden() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    service
+        .sandbox
+        .inject(Fault::always(Matcher::any(), FaultKind::Html));
+    let hidden = "---\ntitle: Off\nenabled: false\n---\n<p>Off.</p>\n";
+    kb.write("start/gone.html", hidden);
+    kb.write("start/broken.html", hidden);
+    kb.run(&["sync"]).exits(1);
+    kb.remove("start/gone.html");
+    kb.write("start/broken.html", "half a save");
+    service.sandbox.clear_faults();
+    kb.run(&["restore", "start/broken.html@1"]).exits(0);
+    kb.run(&["restore", "start/gone.html"]).exits(0);
+    let articles = service.sandbox.articles();
+    assert_eq!(articles.len(), 3, "{articles:?}");
+    for article in articles.iter().filter(|article| article.slug != "two") {
+        assert!(!article.enabled, "{article:?}");
+    }
+}
+
+#[test]
+fn an_article_comes_back_into_the_category_whose_folder_went() {
+    let (service, kb, _one) = with_a_past();
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 0);
+    kb.run(&["restore", "start/one.html"]).exits(0);
+    kb.run(&["sync"]).exits(0);
+    let categories = service.sandbox.categories();
+    assert_eq!(categories.len(), 1, "{categories:?}");
+    let articles = service.sandbox.articles();
+    assert_eq!(articles.len(), 1, "{articles:?}");
+    assert_eq!(articles[0].text, "<p>Third, there.</p>");
+    assert_eq!(articles[0].category_id, categories[0].id);
 }
 
 #[test]

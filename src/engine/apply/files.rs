@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (design, section 13).
 
-use super::record::{agreed, deed, row_after};
+use super::record::{agreed, asked_for, deed, row_after};
 use super::{Done, Run, not_written, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
@@ -65,6 +65,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut settle = settle.clone();
         settle.send.clear();
         settle.send_enabled = None;
+        self.let_settle(settle.from.iter(), run).await;
         let mut jobs = vec![self.prepare(action, &settle, Durability::Now, run)?];
         self.carry_out(&mut jobs, false, run).await?;
         self.record_batch(&mut jobs, false, run)?;
@@ -82,6 +83,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             Durability::Now
         };
+        let files = actions.iter().filter_map(replaced);
+        self.let_settle(files, run).await;
         let mut jobs = Vec::with_capacity(actions.len());
         let mut wall: Option<Stop> = None;
         for action in actions {
@@ -226,7 +229,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
             Err(error) => return Ok(Err(not_written(&error))),
         };
-        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
+        // A stamp within the clock's grain does not vouch for what was scanned.
+        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp)
+            && !run.sight.racy.contains(&content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
@@ -465,6 +470,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect()
     }
 
+    /// Files that were saved within the clock's grain before the scan could be saved once more without
+    /// anybody noticing: a little later they cannot.
+    pub(super) async fn let_settle<'a>(
+        &self,
+        mut files: impl Iterator<Item = &'a Place>,
+        run: &Run<'_>,
+    ) {
+        let racy = files.any(|place| {
+            let stamp = run.sight.stamps.get(place);
+            stamp.is_some_and(|stamp| self.trusted(*stamp).is_none())
+        });
+        if racy {
+            self.clock.pause(GRAIN).await;
+        }
+    }
+
     /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can.
     async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>]) {
         let racy = jobs.iter().any(|job| {
@@ -500,6 +521,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             for &(stamp, job) in &done {
                 // A failure ends the cycle, and the base in memory with it.
                 let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                let row = asked_for(row, now);
                 tx.put_article(&row)?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
@@ -560,6 +582,23 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
             "the article cannot be kept as a file: {}; change it in the dashboard",
             problem.message
         ))),
+    }
+}
+
+/// The file that an action replaces.
+fn replaced(action: &Action) -> Option<&Place> {
+    match &action.step {
+        Step::Settle(settle) if settle.touches_file() => settle.from.as_ref(),
+        Step::Settle(_)
+        | Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::CreateArticle { .. }
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => None,
     }
 }
 
@@ -626,6 +665,11 @@ pub(in crate::engine) fn keep_whole(
         return Ok(None);
     }
     tx.put_body(source).map(Some)
+}
+
+/// Tells whether a file without an article is to be hidden: nothing but the file itself says so.
+pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
+    document.id().is_none() && document.flags().hides()
 }
 
 /// Tells whether a file has more than its version says: comments, other keys, other line ends.

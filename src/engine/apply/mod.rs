@@ -14,7 +14,7 @@ mod record;
 mod send;
 
 pub(super) use create::same;
-pub(super) use files::{MAX_FILE, keep_whole, needs_whole, says, slug_key};
+pub(super) use files::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;
@@ -205,6 +205,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.delete_article(&action, *id, place, seen, run).await?
             }
             Step::RemoveFile { id, place, version } => {
+                self.let_settle(std::iter::once(place), run).await;
                 self.remove_file(&action, *id, place, version, run)?
             }
             Step::Forget { id } => self.forget(*id, run)?,

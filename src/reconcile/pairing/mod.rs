@@ -61,9 +61,10 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
+    // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
-    let left = claim_by_place(&places, left, &mut paired);
     paired.mark(unready.named, NOT_READY);
+    let left = claim_by_place(&places, left, &mut paired);
     claim_by_slug(base, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired

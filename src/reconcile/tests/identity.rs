@@ -64,6 +64,13 @@ const FILES: &[[&str; 4]] = &[
         "",
         "-> update start/n.html (title)",
     ],
+    // An article that only now came to a new file's address is not what the file was written for.
+    [
+        "two/; a; b in=two",
+        "b -; n",
+        "b in=start slug=n",
+        "<- restore start/n~#b.html, removed here and edited on the service: the edit wins; -> create start/n.html, held",
+    ],
     [
         "two/; a; b in=two",
         "a; n id=a",

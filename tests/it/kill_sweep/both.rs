@@ -243,6 +243,36 @@ pub(super) const BOTH: &[Scenario] = &[
         ..SYNC
     },
     Scenario {
+        name: "an older version restored",
+        prepare: |stage| {
+            two(stage);
+            stage.edit("alpha/one.html", "Middle", "Mine");
+            stage.sync();
+        },
+        command: &["restore", "alpha/one.html@1"],
+        ..ONCE
+    },
+    Scenario {
+        name: "a deleted article restored",
+        prepare: |stage| {
+            two(stage);
+            stage.remove("alpha/one.html");
+            stage.sync();
+        },
+        command: &["restore", "alpha/one.html"],
+        ..SYNC
+    },
+    Scenario {
+        name: "a conflict's file moved to another folder",
+        prepare: |stage| {
+            let beta = stage.category("beta");
+            stage.article(beta, "other");
+            shown(stage);
+            stage.rename("alpha/one.html", "beta/one.html");
+        },
+        ..SYNC
+    },
+    Scenario {
         name: "new",
         prepare: two,
         command: &["new", "Another one", "A title"],

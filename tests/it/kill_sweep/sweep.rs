@@ -62,6 +62,7 @@ struct Sweep<'a> {
     scenario: &'a Scenario,
     /// Before the command.
     start: Moment,
+    begin: Picture,
     /// After it, and after the run that has nothing left to do.
     end: Picture,
     /// The exit codes of both.
@@ -106,6 +107,7 @@ impl<'a> Sweep<'a> {
         (scenario.prepare)(stage);
         let written = picture::texts(stage);
         let start = stage.keep();
+        let begin = picture::picture(stage);
         stage.put_back(&start);
         let (ran, points) = stage.trace(scenario.command);
         let fail = |why: String| Err(format!("{}: undisturbed: {why}", scenario.name));
@@ -119,6 +121,7 @@ impl<'a> Sweep<'a> {
             stage,
             scenario,
             start,
+            begin,
             end,
             codes: [ran.code; 2],
             written,
@@ -146,9 +149,10 @@ impl<'a> Sweep<'a> {
         self.stage.put_back(&self.start);
         self.kill(number)?;
         swept.kills += 1;
-        // A point before an effect is no other state than the last one after an effect.
-        let after =
-            (nested && self.scenario.nested && !is_before(point)).then(|| self.stage.keep());
+        let left = picture::picture(self.stage);
+        // Where nothing has changed yet, the run after the kill is the one that is swept over anyway.
+        let changed = nested && self.scenario.nested && !is_before(point) && left != self.begin;
+        let after = changed.then(|| self.stage.keep());
         let points = self.recover()?;
         self.check_codes(&self.rest()?)?;
         let Some(after) = after else { return Ok(()) };
@@ -160,8 +164,10 @@ impl<'a> Sweep<'a> {
             self.stage.put_back(&after);
             let told = |why| format!("then at {second} of {} ({point}): {why}", points.len());
             self.kill(second).map_err(told)?;
-            swept.pairs += 1;
-            self.recover().map_err(told)?;
+            if picture::picture(self.stage) != left {
+                swept.pairs += 1;
+                self.recover().map_err(told)?;
+            }
         }
         Ok(())
     }

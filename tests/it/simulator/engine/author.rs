@@ -6,8 +6,7 @@
 
 use super::random::Random;
 use super::step::{
-    At, Call, Colleague, Command, Kept, NAMES, Part, Probing, Rewriting, Save, Setup, Step, What,
-    Writer,
+    At, Colleague, Command, Kept, NAMES, Part, Probing, Rewriting, Save, Setup, Step, Writer,
 };
 use super::token::MOST;
 use super::world::{World, is_article};
@@ -15,24 +14,24 @@ use super::world::{World, is_article};
 /// Makes one trace up.
 pub(crate) struct Author {
     clock: Random,
-    writer: Random,
-    colleague: Random,
+    pub(super) writer: Random,
+    pub(super) colleague: Random,
     commands: Random,
-    faults: Random,
+    pub(super) faults: Random,
     token: u16,
     left: usize,
     /// Steps that are to come before the next one is made up.
     queue: Vec<Step>,
-    swarm: Swarm,
+    pub(super) swarm: Swarm,
     since_run: usize,
 }
 
 /// What is about in a world, as weights.
 #[derive(Clone, Debug)]
-struct Swarm {
+pub(super) struct Swarm {
     writer: Vec<u8>,
     colleague: Vec<u8>,
-    faults: Vec<Fault>,
+    pub(super) faults: Vec<Fault>,
     /// Faults in a hundred cycles.
     fault_rate: usize,
     kill_rate: usize,
@@ -45,7 +44,7 @@ struct Swarm {
 
 /// What may go wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fault {
+pub(super) enum Fault {
     Network,
     Refusal,
     Page,
@@ -68,7 +67,7 @@ const FAULTS: [Fault; 8] = [
 ];
 
 /// Kinds of the writer's deeds.
-const WRITER: u8 = 22;
+const WRITER: u8 = 23;
 /// Kinds of a colleague's.
 const COLLEAGUE: u8 = 10;
 
@@ -81,25 +80,14 @@ pub(crate) fn setup(seed: u64) -> Setup {
         etag: random.percent(25),
         by_category: random.percent(8),
         lists_disabled: random.percent(20),
-        rewriting: *random
-            .pick(&[
-                Rewriting::Nothing,
-                Rewriting::Nothing,
-                Rewriting::Nothing,
-                Rewriting::Trim,
-                Rewriting::Editor,
-            ])
-            .unwrap_or(&Rewriting::Nothing),
-        probing: *random
-            .pick(&[
-                Probing::Allowed,
-                Probing::Allowed,
-                Probing::Allowed,
-                Probing::Allowed,
-                Probing::Forbidden,
-                Probing::Off,
-            ])
-            .unwrap_or(&Probing::Allowed),
+        rewriting: Some(Rewriting::ALL)
+            .filter(|_| random.percent(50))
+            .and_then(|all| random.pick(all).copied())
+            .unwrap_or(Rewriting::Nothing),
+        probing: Some(Probing::ALL)
+            .filter(|_| random.percent(45))
+            .and_then(|all| random.pick(all).copied())
+            .unwrap_or(Probing::Allowed),
         one_line: random.percent(40),
         no_window: random.percent(25),
         commands: random.percent(40),
@@ -176,7 +164,7 @@ impl Author {
         self.queue = steps;
     }
 
-    fn token(&mut self) -> u16 {
+    pub(super) fn token(&mut self) -> u16 {
         self.token = (self.token + 1).min(MOST);
         self.token
     }
@@ -228,6 +216,11 @@ impl Author {
     fn cycle(&mut self, world: &World) -> Step {
         let command = self.command(world);
         let mut steps = vec![Step::Run { command }];
+        if self.commands.percent(20) {
+            // Nothing happens between the two.
+            let command = Command::Sync {};
+            steps.insert(0, Step::Run { command });
+        }
         if self.faults.percent(self.swarm.fault_rate) {
             for _ in 0..=self.faults.below(2) {
                 self.fault(world, &mut steps);
@@ -320,7 +313,7 @@ impl Author {
             .unwrap_or(anywhere)
     }
 
-    fn writes(&mut self, world: &World) -> Writer {
+    pub(super) fn writes(&mut self, world: &World) -> Writer {
         let kind = self.swarm.writer[self.writer.below(self.swarm.writer.len())];
         let token = self.token();
         let at = self.file(world);
@@ -374,6 +367,7 @@ impl Author {
             },
             20 => Writer::Stash {},
             21 => Writer::Checkout {},
+            22 => Writer::Unname { folder: at.0 },
             _ => Writer::Edit {
                 at,
                 part: *self.writer.pick(Part::ALL).unwrap_or(&Part::First),
@@ -383,29 +377,7 @@ impl Author {
         }
     }
 
-    /// A colleague edits what the writer has edited, mostly.
-    fn interrupts(&mut self, world: &World) -> Colleague {
-        let busy: Vec<At> = world
-            .ledger
-            .touched
-            .iter()
-            .filter_map(|id| world.kb.articles.get(id))
-            .filter_map(|article| {
-                let category = world.kb.categories.get(&article.category)?;
-                place(&category.version.slug, &format!("{}.html", article.slug))
-            })
-            .collect();
-        match self.colleague.pick(&busy).copied() {
-            Some(at) if self.colleague.percent(70) => Colleague::Change {
-                at,
-                part: *self.colleague.pick(Part::ALL).unwrap_or(&Part::First),
-                token: self.token(),
-            },
-            Some(_) | None => self.edits(world),
-        }
-    }
-
-    fn edits(&mut self, world: &World) -> Colleague {
+    pub(super) fn edits(&mut self, world: &World) -> Colleague {
         let kind = self.swarm.colleague[self.colleague.below(self.swarm.colleague.len())];
         let token = self.token();
         let at = self.article(world);
@@ -448,139 +420,10 @@ impl Author {
             },
         }
     }
-
-    /// Something goes wrong in the next cycle, and perhaps a second thing with it.
-    fn fault(&mut self, world: &World, steps: &mut Vec<Step>) {
-        let kind = self.faults.pick(&self.swarm.faults).copied();
-        let Some((call, nth, what)) = kind.and_then(|kind| self.one_fault(kind, world)) else {
-            return;
-        };
-        steps.push(Step::Fault { call, nth, what });
-        match what {
-            // Whoever looks after a lost answer may find somebody else's words.
-            What::LostBefore {} | What::LostAfter {}
-                if call.writes() && self.faults.percent(50) =>
-            {
-                let what = What::ByColleague {
-                    deed: self.interrupts(world),
-                };
-                let nth = nth + 1;
-                steps.push(Step::Fault { call, nth, what });
-            }
-            // A proxy's page answers to everything.
-            What::HtmlNotFound {} if call == Call::Read => {
-                let call = Call::Probe;
-                steps.push(Step::Fault { call, nth, what });
-            }
-            _ => {}
-        }
-    }
-
-    fn one_fault(&mut self, kind: Fault, world: &World) -> Option<(Call, u8, What)> {
-        let requests = [
-            Call::List,
-            Call::Read,
-            Call::ReadCategory,
-            Call::Probe,
-            Call::Create,
-            Call::Create,
-            Call::Update,
-            Call::Update,
-            Call::Update,
-            Call::Delete,
-            Call::Delete,
-            Call::CreateCategory,
-            Call::UpdateCategory,
-        ];
-        let on_disk = [
-            Call::Listing,
-            Call::ReadFile,
-            Call::Look,
-            Call::Stage,
-            Call::Publish,
-            Call::RemoveFile,
-            Call::RenameFile,
-            Call::SyncFolder,
-            Call::Flush,
-        ];
-        let request = *self.faults.pick(&requests)?;
-        let file = *self.faults.pick(&on_disk)?;
-        let first = self.faults.percent(60);
-        let nth = if first { 0 } else { self.faults.small(3) };
-        let (call, what) = match kind {
-            Fault::Network => {
-                let what = match self.faults.below(4) {
-                    0 => What::LostBefore {},
-                    1 | 2 => What::LostAfter {},
-                    _ => What::Down {
-                        requests: 1 + self.faults.small(8),
-                    },
-                };
-                (request, what)
-            }
-            Fault::Refusal => {
-                let what = match self.faults.below(4) {
-                    0 => What::Refused {},
-                    1 => What::Forbidden {},
-                    2 => What::TooMany {},
-                    _ => What::Unauthorized {},
-                };
-                (request, what)
-            }
-            Fault::Page => {
-                let what = if self.faults.percent(50) {
-                    What::Html {}
-                } else {
-                    What::HtmlNotFound {}
-                };
-                (request, what)
-            }
-            Fault::Stale => (
-                *self
-                    .faults
-                    .pick(&[Call::List, Call::List, Call::Read, Call::ReadCategory])?,
-                What::Stale {},
-            ),
-            Fault::Listing => {
-                let entry = self.faults.small(5);
-                let what = if self.faults.percent(60) {
-                    What::Skip { entry }
-                } else {
-                    What::Garbled { entry }
-                };
-                (Call::List, what)
-            }
-            Fault::Disk => {
-                let what = match self.faults.below(3) {
-                    0 => What::Denied {},
-                    1 => What::Full {},
-                    _ => What::Broken {},
-                };
-                (file, what)
-            }
-            Fault::Race => {
-                let call = if self.faults.percent(50) {
-                    request
-                } else {
-                    file
-                };
-                let what = if self.faults.percent(50) {
-                    let deed = self.writes(world);
-                    What::ByWriter { deed }
-                } else {
-                    let deed = self.interrupts(world);
-                    What::ByColleague { deed }
-                };
-                (call, what)
-            }
-            Fault::Slow => (request, What::Slow { seconds: 20 }),
-        };
-        Some((call, nth, what))
-    }
 }
 
 /// The place of a path, if it has one.
-fn place(folder: &str, name: &str) -> Option<At> {
+pub(super) fn place(folder: &str, name: &str) -> Option<At> {
     let folder = super::step::FOLDERS
         .iter()
         .position(|known| *known == folder)?;

@@ -33,13 +33,22 @@ pub(crate) struct Article {
     pub(crate) enabled: bool,
     pub(crate) draft: bool,
     pub(crate) revision: i64,
-    /// Whether kbsync created it.
-    pub(crate) ours: bool,
     pub(crate) tokens: Tokens,
     /// Title and text before the last edit.
     pub(crate) before: Option<(String, String)>,
-    /// What kbsync's last write replaced; `None` within: it did not exist.
-    stale: Option<Option<Box<Article>>>,
+    /// What kbsync's last write replaced, where the last write was kbsync's.
+    stale: Stale,
+}
+
+/// What a replica that is behind by one write shows of an article.
+#[derive(Clone, Debug)]
+enum Stale {
+    /// The same as everybody else.
+    Not,
+    /// Nothing: kbsync has just created it.
+    Absent,
+    /// The version that kbsync has just replaced.
+    Older(Box<Article>),
 }
 
 /// A category.
@@ -329,10 +338,12 @@ impl Kb {
             enabled: new.enabled,
             draft: new.draft,
             revision: self.next_revision(),
-            ours: by == By::Us,
             tokens: Tokens::default(),
             before: None,
-            stale: (by == By::Us).then_some(None),
+            stale: match by {
+                By::Us => Stale::Absent,
+                By::Colleague => Stale::Not,
+            },
         };
         article.count();
         let answer = article.answer(false, true);
@@ -386,7 +397,13 @@ impl Kb {
         }
         article.revision = self.next_revision();
         article.before = Some((old.title.clone(), old.text.clone()));
-        article.stale = (by == By::Us).then(|| Some(Box::new(Article { stale: None, ..old })));
+        article.stale = match by {
+            By::Us => Stale::Older(Box::new(Article {
+                stale: Stale::Not,
+                ..old
+            })),
+            By::Colleague => Stale::Not,
+        };
         article.count();
         let answer = article.answer(false, true);
         self.articles.insert(id, article);
@@ -416,9 +433,11 @@ impl Kb {
         let mut articles: Vec<&Article> = Vec::with_capacity(self.articles.len());
         for article in self.articles.values() {
             match (&article.stale, stale) {
-                (Some(Some(before)), true) => articles.push(before),
-                (Some(None), true) => {}
-                (Some(_), false) | (None, _) => articles.push(article),
+                (Stale::Older(before), true) => articles.push(before),
+                (Stale::Absent, true) => {}
+                (Stale::Older(_) | Stale::Absent, false) | (Stale::Not, _) => {
+                    articles.push(article);
+                }
             }
         }
         if stale {
@@ -464,15 +483,15 @@ impl Kb {
         let visible = self.visible(stale);
         let etag = self.setup.etag && !self.setup.by_category;
         let validator = etag.then(|| {
-            let mut state = 3;
+            let mut sum = 3;
             for article in &visible {
                 let id = article.id.uuid().as_u128();
                 let low = u64::try_from(id & u128::from(u64::MAX)).unwrap_or_default();
                 let number = u64::try_from(article.revision).unwrap_or_default();
-                state = mix(state ^ low ^ number);
+                sum = mix(sum ^ low ^ number);
             }
             Validator {
-                etag: Some(format!("\"{state:x}\"")),
+                etag: Some(format!("\"{sum:x}\"")),
                 last_modified: None,
             }
         });

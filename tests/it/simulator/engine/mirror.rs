@@ -3,6 +3,7 @@
 use super::step::Save;
 use super::token::Tokens;
 use super::tree::Tree;
+use super::world::has_ending;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -179,7 +180,7 @@ impl Mirror {
 
 /// Tells whether a file's words are part of the mirror for a person.
 pub(crate) fn is_visible(name: &str) -> bool {
-    name == "_category.yaml" || (name.ends_with(".html") && !name.starts_with(['.', '_']))
+    name == "_category.yaml" || (has_ending(name, ".html") && !name.starts_with(['.', '_']))
 }
 
 fn names(path: &Path) -> Vec<String> {

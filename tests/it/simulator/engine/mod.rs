@@ -1,26 +1,37 @@
 //! The simulator's layers L1 and L2: whole engines in made-up worlds.
 //!
 //! - [`step`]: what can happen, as data. A trace is a list of it, and prints as the test that repeats it.
-//! - [`author`]: makes traces up; each seed enables a part of all that can happen.
-//! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`]: the files, the service, and who works on them.
-//! - [`ports`]: the engine's disk, service and clock in such a world.
-//! - [`run`]: one thread, virtual time; the same trace gives the same run.
-//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in `world`.
+//! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
+//! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
+//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world.
+//! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
+//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`].
 //! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
 //!
 //! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to end with the
 //! same files and articles.
 
 pub(crate) mod author;
+mod command;
+mod cycle;
+mod dashboard;
+mod faults;
+mod files;
+mod judge;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
 pub(crate) mod people;
-pub(crate) mod ports;
 pub(crate) mod random;
+#[cfg(test)]
+mod regressions;
+mod remote;
 pub(crate) mod run;
 pub(crate) mod shrink;
 pub(crate) mod step;
+#[cfg(test)]
+mod tests;
+mod time;
 pub(crate) mod token;
 pub(crate) mod tree;
 pub(crate) mod world;

@@ -7,6 +7,7 @@ use super::world::{World, id_of, is_article};
 use kbsync::engine::report::{Report, Status};
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place, Version};
+use kbsync::reconcile::plan::Problem;
 use kbsync::state::{ArticleRow, Store, Subject, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -116,7 +117,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
                 found
                     .entry(id)
                     .or_default()
-                    .push((folder.to_owned(), name.to_owned(), document))
+                    .push((folder.to_owned(), name.to_owned(), document));
             }
             None => different.push((None, path, "the file has no article".to_owned())),
         }
@@ -225,7 +226,11 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
         .collect();
     for (id, path, what) in differences(world, store) {
         let home = id.and_then(|id| places.get(&id));
+        // A file that cannot be read has no id, and its folder may have another name by now.
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let problem = |problem: &Problem| problem.path.ends_with(&format!("/{name}"));
         let told = id.is_some_and(|id| ids.contains(&id))
+            || report.problems.iter().any(problem)
             || home.is_some_and(|path| paths.contains(path))
             || path.split(' ').any(|path| {
                 let folder = path.split('/').next().unwrap_or_default();

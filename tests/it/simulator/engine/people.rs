@@ -1,11 +1,8 @@
 //! What the writer and the colleagues do. A deed whose object is not there does nothing.
 
-use super::kb::By;
 use super::step::{At, Colleague, Part, Save, Writer, folder_name};
 use super::token::{Tokens, word};
 use super::world::{Side, World, is_article, is_ready};
-use kbsync::model::CategoryVersion;
-use kbsync::service::{ArticlePatch, CategoryPatch, NewArticle, NewCategory};
 
 /// What a broken file begins with.
 const BROKEN: &str = "broken\n";
@@ -39,7 +36,7 @@ impl World {
         self.mirror.bytes(at.folder(), &at.file()).is_some()
     }
 
-    fn owe(&mut self, token: u16, aside: bool) {
+    pub(super) fn owe(&mut self, token: u16, aside: bool) {
         self.ledger.owed.insert(token);
         if aside {
             self.ledger.aside.insert(token);
@@ -210,7 +207,7 @@ impl World {
         self.save(at, text, Save::RenameOver);
     }
 
-    fn body(&self, token: u16) -> String {
+    pub(super) fn body(&self, token: u16) -> String {
         let between = if self.setup.one_line { "" } else { "\n" };
         let word = word(token);
         format!("<p>first {word}</p>{between}<p>second</p>{between}<p>third</p>")
@@ -249,7 +246,7 @@ impl World {
     }
 
     /// A body with one paragraph written anew, or one more at the end.
-    fn with_part(&self, body: &str, part: Part, word: &str) -> String {
+    pub(super) fn with_part(&self, body: &str, part: Part, word: &str) -> String {
         let between = if self.setup.one_line { "" } else { "\n" };
         let (number, name) = match part {
             Part::First => (0, "first"),
@@ -294,170 +291,6 @@ impl World {
             (lines.join("\n") + "\n").into_bytes(),
             Save::InPlace,
         );
-    }
-
-    // The dashboard.
-
-    fn dashboard(&mut self, deed: Colleague) {
-        match deed {
-            Colleague::Found { folder } => {
-                self.found(folder_name(folder));
-            }
-            Colleague::Post { at, token, shown } => self.post(at, token, shown),
-            Colleague::Change { at, part, token } => self.change(at, part, token),
-            Colleague::Revert { at } => {
-                let before = self.remote(at).and_then(|id| {
-                    let article = self.kb.articles.get(&id)?;
-                    Some((id, article.before.clone()?))
-                });
-                if let Some((id, (title, text))) = before {
-                    self.patch(
-                        id,
-                        &ArticlePatch {
-                            title: Some(title),
-                            text: Some(text),
-                            ..ArticlePatch::default()
-                        },
-                    );
-                }
-            }
-            Colleague::Touch { at } => {
-                if let Some(id) = self.remote(at) {
-                    self.patch(id, &ArticlePatch::default());
-                }
-            }
-            Colleague::Delete { at } => {
-                if let Some(id) = self.remote(at) {
-                    self.ledger.lately_gone.insert(id);
-                    let gone = self.kb.delete(id, By::Colleague);
-                    self.note(&format!("  {}", gone.is_ok()));
-                }
-            }
-            Colleague::Show { at, on } => {
-                if let Some(id) = self.remote(at) {
-                    if let Some(article) = self.kb.articles.get_mut(&id).filter(|_| on) {
-                        article.draft = false;
-                    }
-                    self.patch(
-                        id,
-                        &ArticlePatch {
-                            enabled: Some(on),
-                            ..ArticlePatch::default()
-                        },
-                    );
-                }
-            }
-            Colleague::Readdress { from, to } => {
-                if let (Some(id), Some(category)) =
-                    (self.remote(from), self.kb.category_at(to.folder()))
-                {
-                    self.patch(
-                        id,
-                        &ArticlePatch {
-                            slug: Some(to.slug().to_owned()),
-                            category: Some(category),
-                            ..ArticlePatch::default()
-                        },
-                    );
-                }
-            }
-            Colleague::Rename { folder, token } => {
-                let patch = CategoryPatch {
-                    name: Some(word(token)),
-                    ..CategoryPatch::default()
-                };
-                self.ledger.aside.insert(token);
-                self.patch_category(folder, &patch);
-            }
-            Colleague::Reslug { from, to } => {
-                let patch = CategoryPatch {
-                    slug: Some(folder_name(to).to_owned()),
-                    ..CategoryPatch::default()
-                };
-                self.patch_category(from, &patch);
-            }
-        }
-    }
-
-    fn remote(&self, at: At) -> Option<kbsync::model::ArticleId> {
-        self.kb.article_at(at.folder(), at.slug())
-    }
-
-    fn found(&mut self, slug: &str) -> Option<kbsync::model::CategoryId> {
-        if let Some(id) = self.kb.category_at(slug) {
-            return Some(id);
-        }
-        let new = NewCategory {
-            workspace: super::kb::workspace(),
-            version: CategoryVersion {
-                name: format!("Category {slug}"),
-                slug: slug.to_owned(),
-                ..CategoryVersion::default()
-            },
-        };
-        self.kb.create_category(&new).ok().map(|made| made.id)
-    }
-
-    fn post(&mut self, at: At, token: u16, shown: bool) {
-        let Some(category) = self.found(at.folder()) else {
-            return;
-        };
-        let new = NewArticle {
-            category,
-            title: format!("Posted {}", at.slug()),
-            slug: at.slug().to_owned(),
-            text: self.body(token),
-            introtext: String::new(),
-            keywords: String::new(),
-            enabled: true,
-            draft: !shown,
-        };
-        if self.kb.create(&new, By::Colleague).is_ok() {
-            self.owe(token, false);
-        }
-    }
-
-    fn change(&mut self, at: At, part: Part, token: u16) {
-        let Some(id) = self.remote(at) else {
-            return;
-        };
-        let Some(article) = self.kb.articles.get(&id) else {
-            return;
-        };
-        let word = word(token);
-        let patch = match part {
-            Part::First | Part::Second | Part::Third | Part::More => ArticlePatch {
-                text: Some(self.with_part(&article.text, part, &word)),
-                ..ArticlePatch::default()
-            },
-            Part::Title => ArticlePatch {
-                title: Some(word),
-                ..ArticlePatch::default()
-            },
-            Part::Introtext | Part::Owner => ArticlePatch {
-                introtext: Some(word),
-                ..ArticlePatch::default()
-            },
-            Part::Keywords => ArticlePatch {
-                keywords: Some(word),
-                ..ArticlePatch::default()
-            },
-        };
-        self.owe(token, false);
-        self.patch(id, &patch);
-    }
-
-    fn patch(&mut self, id: kbsync::model::ArticleId, patch: &ArticlePatch) {
-        self.ledger.edited.insert(id, self.now);
-        let done = self.kb.update(id, patch, By::Colleague).is_ok();
-        self.note(&format!("  {done}"));
-    }
-
-    fn patch_category(&mut self, folder: u8, patch: &CategoryPatch) {
-        if let Some(id) = self.kb.category_at(folder_name(folder)) {
-            let done = self.kb.update_category(id, patch).is_ok();
-            self.note(&format!("  {done}"));
-        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::run::{Bench, Ground, Source};
 use super::step::{
-    At, Call, Colleague, Command, Kept, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
 };
 
 /// Runs a trace; everything has to hold.
@@ -31,3 +31,287 @@ const PLAIN: Setup = Setup {
     commands: false,
     max_deletes: 10,
 };
+
+#[test]
+fn words_that_only_a_conflict_showed_were_lost_with_its_copy() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 0, to: 3 },
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(0, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(3, 1),
+                    part: Part::First,
+                    token: 10,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_deleted_whose_broken_file_lay_in_a_renamed_folder() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Break { at: At(1, 1) },
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 1, to: 0 },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_deleted_whose_file_was_moved_and_broken() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 1),
+                    to: At(0, 0),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Break { at: At(0, 0) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_key_of_the_writers_own_was_lost_with_the_file() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 1),
+                    part: Part::Owner,
+                    token: 10,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(1, 1) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_category_without_a_folder_cost_a_request_in_every_cycle() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 1, to: 3 },
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 1 },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Wait { seconds: 90_000 },
+        ],
+    );
+}
+
+#[test]
+fn a_save_within_the_clocks_grain_was_written_over() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::Keywords,
+                    token: 12,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 14,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 1),
+                    part: Part::Owner,
+                    token: 16,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Edit {
+                        at: At(0, 1),
+                        part: Part::Keywords,
+                        token: 17,
+                        save: Save::InPlace,
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_folder_without_a_category_cost_a_request_in_every_cycle() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(0, 1) },
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 0 },
+            },
+            Step::Service {
+                deed: Colleague::Rename {
+                    folder: 0,
+                    token: 20,
+                },
+            },
+            Step::Wait { seconds: 90_000 },
+        ],
+    );
+}
+
+#[test]
+fn an_article_got_the_text_of_the_file_that_took_its_broken_files_place() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 3),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 4),
+                    other: At(0, 3),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Break { at: At(0, 3) },
+            },
+        ],
+    );
+}

@@ -4,26 +4,25 @@
 //! of everything that happened.
 
 use super::author::Author;
+use super::files::Files;
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
-use super::ports::{Files, Remote, Time};
-use super::step::{At, Command, Kept, Probing, Setup, Step, Trace};
+use super::remote::Remote;
+use super::step::{Probing, Setup, Step, Trace};
+use super::time::Time;
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Armed, Shared, Side, Violation, World};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
-use kbsync::engine::report::{Ending, Report, Status};
-use kbsync::engine::settings::{Look, Request, Settings};
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::{Request, Settings};
 use kbsync::mirror::RealDisk;
-use kbsync::model::{ArticleId, Place, Timestamp};
+use kbsync::model::Timestamp;
 use kbsync::reconcile::guard::MaxDeletes;
-use kbsync::reconcile::plan::{HoldRule, Kind};
-use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
-use kbsync::service::Purpose;
+use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::{Binding, Store};
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -164,25 +163,25 @@ fn open(root: &Path, now: i64) -> Store {
 
 /// How the process is going to die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Fatal {
-    after: u16,
+pub(super) struct Fatal {
+    pub(super) after: u16,
     /// Of what is not durable, what stays; `None`: the machine lives on.
-    power: Option<u8>,
+    pub(super) power: Option<u8>,
 }
 
 /// A run under way.
-struct Run<'a> {
-    shared: Shared,
-    runtime: &'a Runtime,
-    setup: Setup,
-    engine: Option<Machine>,
-    store: Option<Store>,
-    root: Option<PathBuf>,
-    saved: Option<Store>,
-    fatal: Option<Fatal>,
+pub(super) struct Run<'a> {
+    pub(super) shared: Shared,
+    pub(super) runtime: &'a Runtime,
+    pub(super) setup: Setup,
+    pub(super) engine: Option<Machine>,
+    pub(super) store: Option<Store>,
+    pub(super) root: Option<PathBuf>,
+    pub(super) saved: Option<Store>,
+    pub(super) fatal: Option<Fatal>,
     /// Whether the last thing that happened was a cycle that left both sides equal.
-    settled: bool,
-    cycles: usize,
+    pub(super) settled: bool,
+    pub(super) cycles: usize,
 }
 
 impl Run<'_> {
@@ -214,7 +213,7 @@ impl Run<'_> {
         done
     }
 
-    fn violated(&self) -> bool {
+    pub(super) fn violated(&self) -> bool {
         self.shared.lock().ledger.violation.is_some()
     }
 
@@ -263,7 +262,7 @@ impl Run<'_> {
         }
     }
 
-    fn settings(&self) -> Settings {
+    pub(super) fn settings(&self) -> Settings {
         let mut settings = Settings::new(workspace());
         settings.probe = self.setup.probing != Probing::Off;
         if self.setup.no_window {
@@ -285,7 +284,7 @@ impl Run<'_> {
         settings
     }
 
-    fn engine(&mut self) -> &mut Machine {
+    pub(super) fn engine(&mut self) -> &mut Machine {
         if self.engine.is_none() {
             let settings = self.settings();
             let store = self.store.take().expect("a state when there is no engine");
@@ -312,7 +311,7 @@ impl Run<'_> {
     }
 
     /// The process ends.
-    fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         if let Some(engine) = self.engine.take() {
             let (_, _, store) = engine.into_parts();
             self.store = Some(match &self.root {
@@ -390,7 +389,7 @@ impl Run<'_> {
         world.ledger.archived = Tokens::default();
     }
 
-    fn wait(&self, seconds: u64) {
+    pub(super) fn wait(&self, seconds: u64) {
         {
             let mut world = self.shared.lock();
             world.now += i64::try_from(seconds).expect("short") * 1_000_000_000;
@@ -399,381 +398,6 @@ impl Run<'_> {
         }
         let wait = tokio::time::advance(Duration::from_secs(seconds));
         self.runtime.block_on(wait);
-    }
-
-    fn command(&mut self, command: Command, was_settled: bool) {
-        let Some(request) = self.request(command) else {
-            return;
-        };
-        match command {
-            Command::DryThenSync {} => {
-                let planned = self.dry(&request);
-                let report = self.cycle(&request, was_settled);
-                if let (Some(planned), Some(report)) = (planned, report) {
-                    self.i14_as_planned(&planned, &report);
-                }
-            }
-            Command::Approve {} => self.approve(&request),
-            Command::PreferLocal {} | Command::PreferRemote {} | Command::Resolve { .. } => {
-                self.loosen(true);
-                self.cycle(&request, false);
-                self.loosen(false);
-            }
-            Command::Sync {}
-            | Command::Poll {}
-            | Command::Pull {}
-            | Command::Push {}
-            | Command::One { .. }
-            | Command::Folder { .. }
-            | Command::Glance { .. }
-            | Command::AllowDeletes {} => {
-                self.cycle(&request, was_settled);
-            }
-        }
-        if self.setup.commands {
-            self.end();
-        }
-    }
-
-    fn request(&mut self, command: Command) -> Option<Request> {
-        let both = Request::new(Direction::Both);
-        Some(match command {
-            Command::Sync {} | Command::Approve {} | Command::DryThenSync {} => both,
-            Command::Poll {} => Request {
-                purpose: Purpose::Poll,
-                ..both
-            },
-            Command::Pull {} => Request::new(Direction::Pull),
-            Command::Push {} => Request::new(Direction::Push),
-            Command::One { at } => Request {
-                scope: vec![format!("{}/{}", at.folder(), at.file())],
-                ..both
-            },
-            Command::Folder { folder } => Request {
-                scope: vec![super::step::folder_name(folder).to_owned()],
-                ..both
-            },
-            Command::PreferLocal {} => Request {
-                prefer: Some(OnConflict::Local),
-                ..both
-            },
-            Command::PreferRemote {} => Request {
-                prefer: Some(OnConflict::Remote),
-                ..both
-            },
-            Command::Glance { at } => Request {
-                scope: vec![format!("{}/{}", at.folder(), at.file())],
-                look: Look::Paths(BTreeSet::from([Place::new(at.folder(), at.file())])),
-                ..both
-            },
-            Command::AllowDeletes {} => Request {
-                allow_deletes: true,
-                ..both
-            },
-            Command::Resolve { at, keep } => return self.resolution(at, keep),
-        })
-    }
-
-    fn resolution(&mut self, at: At, keep: Kept) -> Option<Request> {
-        let file = at.file();
-        let conflicts = self.engine().store().conflicts().expect("readable");
-        let row = conflicts
-            .into_iter()
-            .find(|row| row.place.folder == at.folder() && row.place.file == file)?;
-        let keep = match keep {
-            Kept::Local => Keep::Local,
-            Kept::Remote => Keep::Remote,
-            Kept::Both => Keep::Both,
-        };
-        Some(Request {
-            resolve: BTreeMap::from([(row.id, keep)]),
-            scope: vec![row.place.to_string()],
-            ..Request::new(Direction::Both)
-        })
-    }
-
-    /// A person has the sides settled in bulk: whatever is on one of them only may go.
-    fn loosen(&mut self, on: bool) {
-        let mut world = self.shared.lock();
-        let (mirror, service) = (world.mirror.tokens(), world.kb.tokens());
-        world.ledger.loose = on;
-        let mut apart = mirror.without(&service);
-        apart.add(&service.without(&mirror));
-        let mut copies = Tokens::default();
-        world.mirror.each(&mut |_, name, bytes, _| {
-            if name.ends_with(".conflict.html") {
-                copies.read(bytes);
-            }
-        });
-        apart.add(&copies);
-        world.ledger.removed.add(&apart);
-    }
-
-    fn dry(&mut self, request: &Request) -> Option<Report> {
-        let request = Request {
-            dry_run: true,
-            ..request.clone()
-        };
-        let armed = {
-            let mut world = self.shared.lock();
-            world.begin();
-            world.ledger.dry = true;
-            std::mem::take(&mut world.armed)
-        };
-        let runtime = self.runtime;
-        let report = runtime.block_on(self.engine().cycle(&request));
-        let mut world = self.shared.lock();
-        world.ledger.dry = false;
-        world.armed = armed;
-        match report {
-            Ok(report) => Some(report),
-            Err(error) => {
-                world.violated("I12", format!("a dry run failed: {error:#}"));
-                None
-            }
-        }
-    }
-
-    /// I14: what a dry run shows is what is then done.
-    fn i14_as_planned(&self, planned: &Report, report: &Report) {
-        let mut world = self.shared.lock();
-        if world.troubled || self.fatal.is_some() {
-            return;
-        }
-        let lines = |report: &Report| -> Vec<String> {
-            let mut lines: Vec<String> = report
-                .actions
-                .iter()
-                .map(|line| {
-                    let held = line.status == Status::Held;
-                    format!("{:?} {:?} {} {held}", line.action, line.side, line.path)
-                })
-                .collect();
-            lines.sort();
-            lines
-        };
-        let (wished, done) = (lines(planned), lines(report));
-        if wished != done {
-            world.violated("I14", format!("planned {wished:?}, done {done:?}"));
-        }
-    }
-
-    fn approve(&mut self, request: &Request) {
-        let runtime = self.runtime;
-        let armed = {
-            let mut world = self.shared.lock();
-            world.begin();
-            world.ledger.dry = true;
-            std::mem::take(&mut world.armed)
-        };
-        let plan = runtime.block_on(self.engine().plan(request));
-        let now = {
-            let mut world = self.shared.lock();
-            world.ledger.dry = false;
-            world.armed = armed;
-            Timestamp(world.now / 1_000_000)
-        };
-        let Ok(plan) = plan else {
-            return;
-        };
-        let held = plan.actions.iter().filter(|action| {
-            let rule = action.held.as_ref().map(|hold| hold.rule);
-            rule.is_some_and(HoldRule::approvable)
-        });
-        let mut marks = Vec::new();
-        for action in held {
-            marks.push((action.side, action.fingerprint()));
-            self.shared.lock().ledger.released.extend(action.id);
-        }
-        if marks.is_empty() {
-            return;
-        }
-        let store = self.engine().store_mut();
-        store
-            .write(now, |state| {
-                marks
-                    .iter()
-                    .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
-            })
-            .expect("written");
-        let report = self.cycle(request, false);
-        if report.is_some_and(|report| report.stopped.is_none()) {
-            let store = self.engine().store_mut();
-            store
-                .write(now, |state| {
-                    marks.iter().try_for_each(|(side, mark)| {
-                        state
-                            .take_approval(*side, &mark.to_string(), *mark)
-                            .map(|_was_left| ())
-                    })
-                })
-                .expect("written");
-        }
-        self.shared.lock().ledger.released.clear();
-    }
-
-    /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
-    fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
-        self.cycles += 1;
-        let runtime = self.runtime;
-        let rows = self
-            .engine()
-            .store()
-            .articles()
-            .map_or(0, |rows| rows.len());
-        let at_first = {
-            let mut world = self.shared.lock();
-            world.begin();
-            world.note(&format!(
-                "cycle {:?} {:?}",
-                request.direction, request.scope
-            ));
-            world.ledger.allow_deletes = request.allow_deletes;
-            world.ledger.limit = self.limit(rows);
-            self.visible(&world)
-        };
-        let fatal = self.fatal.take();
-        death::set(fatal.map(|fatal| u64::from(fatal.after) + 1));
-        let report = runtime.block_on(self.engine().cycle(request));
-        let died = death::came();
-        death::set(None);
-        let shared = self.shared.clone();
-        let mut world = shared.lock();
-        world.armed.clear();
-        if died {
-            world.note("died");
-            if let (Some(keep), Mirror::Memory(tree)) =
-                (fatal.and_then(|fatal| fatal.power), &mut world.mirror)
-            {
-                world_lost_power(tree, keep);
-            }
-            drop(world);
-            self.end();
-            self.judge();
-            return None;
-        }
-        let report = match report {
-            Ok(report) => report,
-            Err(error) => {
-                if !world.troubled {
-                    world.violated("I12", format!("a cycle failed: {error:#}"));
-                }
-                return None;
-            }
-        };
-        self.after(&mut world, request, &report, &at_first, was_settled);
-        drop(world);
-        self.judge();
-        Some(report)
-    }
-
-    fn after(
-        &mut self,
-        world: &mut World,
-        request: &Request,
-        report: &Report,
-        at_first: &(Tokens, Tokens),
-        was_settled: bool,
-    ) {
-        if world.log.is_some() {
-            for line in &report.actions {
-                world.note(&format!(
-                    "  {} {:?} {} {:?} {:?}",
-                    line.action.word(),
-                    line.side,
-                    line.path,
-                    line.status,
-                    line.reason
-                ));
-            }
-            for problem in &report.problems {
-                world.note(&format!("  problem {} {}", problem.path, problem.message));
-            }
-        }
-        let whole = !world.troubled
-            && report.stopped.is_none()
-            && request.scope.is_empty()
-            && request.direction == Direction::Both;
-        if report.outcome == Ending::Failed && !world.troubled {
-            world.violated(
-                "I12",
-                format!("a cycle failed: {:?} {:?}", report.stopped, report.problems),
-            );
-        }
-        if whole {
-            let (mirror, service) = self.visible(world);
-            world.ledger.seen.add(&at_first.0.and(&mirror));
-            world.ledger.seen.add(&at_first.1.and(&service));
-            if was_settled && world.ledger.effects > 0 {
-                world.violated(
-                    "I4",
-                    format!(
-                        "both sides were quiet, and {} things were done: {:?}",
-                        world.ledger.effects, report.actions
-                    ),
-                );
-            }
-            self.settled = report.outcome == Ending::Done;
-        }
-        world.judge_births();
-        for line in &report.actions {
-            if line.action == Kind::Conflict
-                && let Some(id) = line.id
-            {
-                world.judge_conflict(id, &line.path);
-            }
-        }
-        if whole && report.outcome == Ending::Done {
-            world.ledger.touched.clear();
-            world.ledger.edited.clear();
-        }
-    }
-
-    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
-    fn visible(&self, world: &World) -> (Tokens, Tokens) {
-        let rows = match (&self.engine, &self.store) {
-            (Some(engine), _) => engine.store().articles(),
-            (None, Some(store)) => store.articles(),
-            (None, None) => Ok(Vec::new()),
-        };
-        let rows = rows.expect("the state is readable");
-        let known: BTreeSet<ArticleId> = rows.into_iter().map(|row| row.id).collect();
-        let mut mirror = Tokens::default();
-        world.mirror.each(&mut |folder, name, bytes, _| {
-            if super::world::is_article(folder, name) && super::world::is_ready(bytes) {
-                mirror.read(bytes);
-            }
-        });
-        let mut service = Tokens::default();
-        for article in world.kb.articles.values() {
-            if article.is_published() && known.contains(&article.id) {
-                service.add(&article.tokens);
-            }
-        }
-        if self.setup.by_category {
-            service = service.and(&mirror);
-        }
-        (mirror, service)
-    }
-
-    fn limit(&self, rows: usize) -> usize {
-        let limits = MaxDeletes {
-            count: u32::from(self.setup.max_deletes),
-            percent: 25,
-        };
-        limits.limit(rows)
-    }
-
-    /// What is judged after every cycle and every death.
-    fn judge(&mut self) {
-        let store = match (&self.engine, &self.store) {
-            (Some(engine), _) => engine.store(),
-            (None, Some(store)) => store,
-            (None, None) => return,
-        };
-        let mut world = self.shared.lock();
-        oracle::i1_reachable(&mut world, store);
-        oracle::i2_whole(&mut world);
     }
 
     /// The end of every run: nothing goes wrong any more, both sides are quiet, and within three cycles
@@ -789,7 +413,9 @@ impl Run<'_> {
         let mut effects = Vec::new();
         for _ in 0..4 {
             self.wait(60);
-            let Some(report) = self.cycle(&request, false) else {
+            // Whatever is done after a cycle that left both sides equal has no cause.
+            let was_settled = std::mem::take(&mut self.settled);
+            let Some(report) = self.cycle(&request, was_settled) else {
                 return;
             };
             if self.violated() {
@@ -798,7 +424,7 @@ impl Run<'_> {
             let done = self.shared.lock().ledger.effects;
             effects.push(done);
             if done == 0 {
-                self.rest(&request, report);
+                self.rest(&request, &report);
                 return;
             }
         }
@@ -807,7 +433,7 @@ impl Run<'_> {
     }
 
     /// Nothing was done in the last cycle: nothing is in the next.
-    fn rest(&mut self, request: &Request, before: Report) {
+    fn rest(&mut self, request: &Request, before: &Report) {
         self.wait(60);
         let Some(report) = self.cycle(request, false) else {
             return;
@@ -838,8 +464,4 @@ impl Run<'_> {
         let live = world.tokens(Side::Mirror);
         world.note(&format!("{:?}", live.all()));
     }
-}
-
-fn world_lost_power(tree: &mut Tree, keep: u8) {
-    tree.lose_power(keep);
 }

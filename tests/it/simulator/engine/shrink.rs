@@ -131,18 +131,10 @@ fn plainer(step: Step) -> Vec<Step> {
             .filter(|less| *less < seconds)
             .map(|seconds| Step::Wait { seconds })
             .collect(),
-        Step::PowerLoss { after, keep } => vec![
-            Step::Kill { after },
-            Step::PowerLoss {
-                after,
-                keep: if keep == 0 { 0 } else { 100 },
-            },
-        ],
+        Step::PowerLoss { after, .. } => vec![Step::Kill { after }],
         Step::Fault { call, nth, what } => {
-            let less = match what {
-                What::Down { .. } => Some(What::LostBefore {}),
-                _ => None,
-            };
+            let down = matches!(what, What::Down { .. });
+            let less = down.then_some(What::LostBefore {});
             let first = (nth > 0).then_some(Step::Fault { call, nth: 0, what });
             let plain = less.map(|what| Step::Fault { call, nth, what });
             first.into_iter().chain(plain).collect()

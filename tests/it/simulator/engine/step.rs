@@ -399,6 +399,10 @@ words! {
 }
 
 /// What a service and the settings are like.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a choice that the specification leaves open"
+)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Setup {
     /// Listings carry bodies.

@@ -417,7 +417,9 @@ impl Tree {
     pub(crate) fn flush(&mut self) {
         self.journal.clear();
         for files in self.folders.values_mut() {
-            files.values_mut().for_each(|node| node.durable = true);
+            for node in files.values_mut() {
+                node.durable = true;
+            }
         }
     }
 

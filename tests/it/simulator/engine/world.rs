@@ -1,10 +1,10 @@
 //! The world that both ports and all people share: the files, the service, the time, what is going to go
 //! wrong, and the books that the invariants are judged by.
 
-use super::kb::{By, Kb};
+use super::kb::Kb;
 use super::mirror::Mirror;
 use super::random::mix;
-use super::step::{Call, Rewriting, Setup, What};
+use super::step::{Call, Setup, What};
 use super::token::Tokens;
 use kbsync::drill::death;
 use kbsync::mirror::document::Document;
@@ -31,14 +31,20 @@ pub(crate) enum Side {
 }
 
 /// What the invariants are judged by: who wrote and removed which words.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the present cycle"
+)]
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ledger {
     /// Words that must be found somewhere.
     pub(crate) owed: Tokens,
     /// Words that kbsync has seen.
     pub(crate) seen: Tokens,
-    /// Words that a person removed from a side, or gave up.
+    /// Words that a person removed from the mirror, or gave up.
     pub(crate) removed: Tokens,
+    /// Words that a person removed from the service.
+    pub(crate) removed_there: Tokens,
     /// Words that a person wrote while the present cycle ran.
     pub(crate) fresh: Tokens,
     /// Words in categories and in keys of the writer's own: they have no history of their own.
@@ -223,8 +229,13 @@ impl World {
         let (new, gone) = (after.without(&before), before.without(&after));
         let ledger = &mut self.ledger;
         ledger.fresh.add(&new);
-        ledger.removed.remove(&new);
-        ledger.removed.add(&gone);
+        // A side that has them again takes back what was done on that side, and nothing else.
+        let removed = match side {
+            Side::Mirror => &mut ledger.removed,
+            Side::Service => &mut ledger.removed_there,
+        };
+        removed.remove(&new);
+        removed.add(&gone);
         // What was replaced before kbsync could see it is no concern of kbsync's.
         let excused = gone.without(&ledger.seen).without(&other);
         ledger.owed.remove(&excused);
@@ -253,66 +264,6 @@ impl World {
         done
     }
 
-    /// kbsync changed a side: what vanished needs a cause.
-    pub(crate) fn effect(
-        &mut self,
-        side: Side,
-        before: &Tokens,
-        what: &str,
-        article: Option<ArticleId>,
-    ) {
-        self.ledger.effects += 1;
-        if self.ledger.dry {
-            self.violated("I14", format!("a dry run did something: {what}"));
-        }
-        let after = self.tokens(side);
-        let ledger = &mut self.ledger;
-        ledger.seen.add(&after.without(before));
-        let mut vanished = before.without(&after).without(&ledger.removed);
-        if side == Side::Service {
-            // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
-            let unseen = vanished.and(&ledger.fresh);
-            ledger.owed.remove(&unseen);
-            vanished.remove(&ledger.fresh);
-            if let Some(id) = article.filter(|_| !unseen.is_empty()) {
-                self.judge_unseen(id, &unseen, what);
-            }
-        }
-        if self.ledger.loose {
-            return;
-        }
-        // A key of the writer's own goes with its file.
-        vanished.remove(&self.ledger.aside);
-        if !vanished.is_empty() {
-            let words = vanished.all();
-            self.violated(
-                "I4",
-                format!("words {words:?} vanished from the {side:?} without a cause: {what}"),
-            );
-        }
-    }
-
-    /// A colleague's words of this very cycle are written over: only those that kbsync could not know.
-    fn judge_unseen(&mut self, id: ArticleId, words: &Tokens, what: &str) {
-        let edited = self.ledger.edited.get(&id).copied().unwrap_or_default();
-        let (read, request) = self.ledger.read.get(&id).copied().unwrap_or_default();
-        let requests = self.requests() - request;
-        let old = if self.setup.no_window {
-            requests > 1
-        } else {
-            self.now - read > 15_100_000_000
-        };
-        // After a lost answer one looks again.
-        let blind = self.ledger.unanswered.get(&id) > Some(&request);
-        if old || blind || read > edited {
-            let words = words.all();
-            self.violated(
-                "I4",
-                format!("a colleague's words {words:?} are written over unseen: {what}"),
-            );
-        }
-    }
-
     /// Requests made so far.
     pub(crate) fn requests(&self) -> u64 {
         let usage = &self.kb.usage;
@@ -324,26 +275,6 @@ impl World {
         let at = (self.now, self.requests());
         for id in ids {
             self.ledger.read.insert(id, at);
-        }
-    }
-
-    /// A new file needs an article (I4).
-    pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
-        if !is_article(folder, name) || self.mirror.bytes(folder, name).is_some() {
-            return;
-        }
-        let id = self
-            .mirror
-            .bytes(folder, temporary)
-            .and_then(|bytes| id_of(&bytes));
-        let gone = |id: &ArticleId| {
-            !self.kb.articles.contains_key(id) && !self.ledger.lately_gone.contains(id)
-        };
-        if let Some(id) = id.filter(gone) {
-            self.violated(
-                "I4",
-                format!("{folder}/{name} is made for article {id}, which is not there"),
-            );
         }
     }
 
@@ -468,51 +399,6 @@ impl World {
             .collect();
     }
 
-    /// The guards' side of a DELETE: a witness, and not too many of them (I5, I16).
-    pub(crate) fn judge_delete(&mut self, id: ArticleId) {
-        if !self.ledger.withdrawn.contains(&id) {
-            self.violated(
-                "I5",
-                format!("article {id} is deleted, and nobody took its file away"),
-            );
-        }
-        if self.ledger.doubt {
-            self.violated(
-                "I5",
-                format!("article {id} is deleted in a cycle in which the looking failed"),
-            );
-        }
-        let ledger = &mut self.ledger;
-        if ledger.allow_deletes || ledger.released.contains(&id) {
-            return;
-        }
-        ledger.deleted += 1;
-        if ledger.deleted > ledger.limit {
-            let (deleted, limit) = (ledger.deleted, ledger.limit);
-            self.violated(
-                "I16",
-                format!("{deleted} articles are deleted in one cycle, more than {limit}"),
-            );
-        }
-    }
-
-    /// The same for a file (I5).
-    pub(crate) fn judge_removal(&mut self, folder: &str, name: &str) {
-        if !is_article(folder, name) {
-            return;
-        }
-        let id = self
-            .mirror
-            .bytes(folder, name)
-            .and_then(|bytes| id_of(&bytes));
-        if let Some(id) = id.filter(|id| self.kb.articles.contains_key(id)) {
-            self.violated(
-                "I5",
-                format!("{folder}/{name} is removed, and its article {id} is there"),
-            );
-        }
-    }
-
     /// The service is written by kbsync.
     pub(crate) fn write<T>(
         &mut self,
@@ -525,66 +411,19 @@ impl World {
         self.effect(Side::Service, &before, what, article);
         done
     }
+}
 
-    /// A conflict needs two writers (failures row 67).
-    pub(crate) fn judge_conflict(&mut self, id: ArticleId, path: &str) {
-        let (folder, name) = path.split_once('/').unwrap_or_default();
-        let bytes = self.mirror.bytes(folder, name);
-        let named = bytes.is_some_and(|bytes| id_of(&bytes) == Some(id));
-        let ledger = &self.ledger;
-        if !named || ledger.forgetful || self.setup.rewriting != Rewriting::Nothing {
-            return;
-        }
-        let (here, there) = (
-            ledger.touched.contains(&id),
-            ledger.edited.contains_key(&id) || !self.kb.articles.contains_key(&id),
-        );
-        if !here || !there {
-            self.violated(
-                "I7",
-                format!("{path} is in conflict (changed here: {here}, on the service: {there})"),
-            );
-        }
-    }
-
-    /// Who created twins (I8)?
-    pub(crate) fn judge_births(&mut self) {
-        let copied = self.ledger.copied;
-        let ours: Vec<(ArticleId, Tokens)> = self
-            .kb
-            .articles
-            .values()
-            .map(|article| {
-                (
-                    article.id,
-                    Tokens::of(article.text.as_bytes()).without(&copied),
-                )
-            })
-            .collect();
-        for (index, (id, tokens)) in ours.iter().enumerate() {
-            for (other, more) in ours.iter().skip(index + 1) {
-                let both = tokens.and(more);
-                if !both.is_empty() {
-                    let words = both.all();
-                    self.violated(
-                        "I8",
-                        format!(
-                            "articles {id} and {other} both say {words:?}, and nobody copied it"
-                        ),
-                    );
-                    return;
-                }
-            }
-        }
-    }
+/// Tells whether a name ends in this way, as it is written.
+pub(crate) fn has_ending(name: &str, ending: &str) -> bool {
+    name.ends_with(ending)
 }
 
 /// Tells whether articles lie under such a name.
 pub(crate) fn is_article(folder: &str, name: &str) -> bool {
     !folder.is_empty()
-        && name.ends_with(".html")
+        && has_ending(name, ".html")
         && !name.starts_with(['.', '_'])
-        && !name.ends_with(".conflict.html")
+        && !has_ending(name, ".conflict.html")
 }
 
 /// The id in a file.
@@ -617,6 +456,3 @@ impl Shared {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Who created an article.
-pub(crate) const US: By = By::Us;

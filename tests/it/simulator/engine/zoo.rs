@@ -4,8 +4,12 @@ use super::run::{Bench, Ground, Source};
 use super::shrink::shrink;
 use super::step::Trace;
 use super::world::Violation;
+use crate::simulator::planner;
 use kbsync::drill::defect::{self, Defect};
 use std::fmt::Write as _;
+
+/// Runs of whole engines for a defect that the planner's layer finds.
+const ENOUGH: u64 = 300;
 
 /// What became of one defect.
 #[derive(Debug)]
@@ -16,8 +20,17 @@ pub(crate) struct Catch {
     pub(crate) runs: Option<u64>,
     /// The short trace, and what it violates.
     pub(crate) trace: Option<(Trace, Violation)>,
-    /// Whether the trace violates anything without the defect.
+    /// Whether a trace violated something without the defect.
     pub(crate) false_alarm: bool,
+    /// Worlds until the planner's own layer found it.
+    pub(crate) worlds: Option<u64>,
+}
+
+impl Catch {
+    /// Tells whether either layer found it.
+    pub(crate) fn is_caught(&self) -> bool {
+        self.runs.is_some() || self.worlds.is_some()
+    }
 }
 
 /// Hunts one defect, for at most so many runs.
@@ -27,6 +40,7 @@ pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
         runs: None,
         trace: None,
         false_alarm: false,
+        worlds: None,
     };
     for seed in 1..=limit {
         defect::let_in(Some(defect));
@@ -56,7 +70,13 @@ pub(crate) fn hunt_all(limit: u64, told: &mut dyn FnMut(&Catch)) -> Vec<Catch> {
     let mut bench = Bench::new();
     let mut catches = Vec::new();
     for &defect in Defect::ALL {
-        let found = hunt(&mut bench, defect, limit);
+        let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))
+            .then(|| planner::zoo::bite(defect).worlds)
+            .flatten();
+        // What the planner's layer finds need not be hunted for long.
+        let limit = worlds.map_or(limit, |_| limit.min(ENOUGH));
+        let mut found = hunt(&mut bench, defect, limit);
+        found.worlds = worlds;
         told(&found);
         catches.push(found);
     }
@@ -75,28 +95,31 @@ fn median(catches: &[Catch]) -> usize {
 
 /// The table, in Markdown.
 pub(crate) fn table(catches: &[Catch]) -> String {
-    let caught = catches.iter().filter(|found| found.runs.is_some()).count();
+    let caught = catches.iter().filter(|found| found.is_caught()).count();
     let mut text = format!(
         "# The bug zoo\n\n\
          Each line is a defect that is planted in the program on purpose (`src/drill/defect.rs`), the row of the \
-         list of failures that it stands for, the run of the simulator that found it, the invariant that it \
-         violates, and the steps of the shortest trace. Made by `cargo run --release --example simulate -- --zoo`.\n\n\
+         list of failures that it stands for, how many runs of whole engines (L1) it took to find it, the invariant \
+         that it violates, the steps of the shortest trace, and how many worlds of the planner alone (L0). Made by `cargo run --release --example simulate -- --zoo`.\n\n\
          {caught} of {} are found; the median trace has {} steps.\n\n\
-         | defect | row | what is wrong | runs | invariant | steps |\n|---|---|---|---|---|---|\n",
+         | defect | row | what is wrong | L1 runs | invariant | steps | L0 worlds |\n|---|---|---|---|---|---|---|\n",
         catches.len(),
         median(catches)
     );
     for found in catches {
-        let runs = found
-            .runs
-            .map_or_else(|| "not found".to_owned(), |runs| runs.to_string());
+        let runs = found.runs.map_or_else(String::new, |runs| runs.to_string());
+        let worlds = match (found.worlds, found.is_caught()) {
+            (Some(worlds), _) => worlds.to_string(),
+            (None, true) => String::new(),
+            (None, false) => "not found".to_owned(),
+        };
         let (invariant, steps) = found.trace.as_ref().map_or_else(
             || ("", String::new()),
             |(trace, violation)| (violation.invariant, trace.steps.len().to_string()),
         );
         let written = writeln!(
             text,
-            "| {:?} | {} | {} | {runs} | {invariant} | {steps} |",
+            "| {:?} | {} | {} | {runs} | {invariant} | {steps} | {worlds} |",
             found.defect,
             found.defect.row(),
             found.defect.words()

@@ -17,7 +17,7 @@ mod scene;
 mod states;
 mod texts;
 mod words;
-mod zoo;
+pub(crate) mod zoo;
 
 use run::{alone, exhaust, random};
 use std::fmt::Display;

@@ -1,0 +1,230 @@
+//! Commands: what each asks an engine for, and what is judged of dry runs.
+
+use super::run::Run;
+use super::step::{At, Command, Kept, folder_name};
+use super::token::Tokens;
+use kbsync::engine::report::{Line, Report, Status};
+use kbsync::engine::settings::{Look, Request};
+use kbsync::model::{Place, Timestamp};
+use kbsync::reconcile::plan::HoldRule;
+use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
+use kbsync::service::Purpose;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Run<'_> {
+    pub(super) fn command(&mut self, command: Command, was_settled: bool) {
+        let Some(request) = self.request(command) else {
+            return;
+        };
+        match command {
+            Command::DryThenSync {} => {
+                let planned = self.dry(&request);
+                let report = self.cycle(&request, was_settled);
+                if let (Some(planned), Some(report)) = (planned, report) {
+                    self.i14_as_planned(&planned, &report);
+                }
+            }
+            Command::Approve {} => self.approve(&request),
+            Command::PreferLocal {} | Command::PreferRemote {} | Command::Resolve { .. } => {
+                self.loosen(true);
+                self.cycle(&request, false);
+                self.loosen(false);
+            }
+            Command::Sync {}
+            | Command::Poll {}
+            | Command::Pull {}
+            | Command::Push {}
+            | Command::One { .. }
+            | Command::Folder { .. }
+            | Command::Glance { .. }
+            | Command::AllowDeletes {} => {
+                self.cycle(&request, was_settled);
+            }
+        }
+        if self.setup.commands {
+            self.end();
+        }
+    }
+
+    fn request(&mut self, command: Command) -> Option<Request> {
+        let both = Request::new(Direction::Both);
+        Some(match command {
+            Command::Sync {} | Command::Approve {} | Command::DryThenSync {} => both,
+            Command::Poll {} => Request {
+                purpose: Purpose::Poll,
+                ..both
+            },
+            Command::Pull {} => Request::new(Direction::Pull),
+            Command::Push {} => Request::new(Direction::Push),
+            Command::One { at } => Request {
+                scope: vec![format!("{}/{}", at.folder(), at.file())],
+                ..both
+            },
+            Command::Folder { folder } => Request {
+                scope: vec![folder_name(folder).to_owned()],
+                ..both
+            },
+            Command::PreferLocal {} => Request {
+                prefer: Some(OnConflict::Local),
+                ..both
+            },
+            Command::PreferRemote {} => Request {
+                prefer: Some(OnConflict::Remote),
+                ..both
+            },
+            Command::Glance { at } => Request {
+                scope: vec![format!("{}/{}", at.folder(), at.file())],
+                look: Look::Paths(BTreeSet::from([Place::new(at.folder(), at.file())])),
+                ..both
+            },
+            Command::AllowDeletes {} => Request {
+                allow_deletes: true,
+                ..both
+            },
+            Command::Resolve { at, keep } => return self.resolution(at, keep),
+        })
+    }
+
+    fn resolution(&mut self, at: At, keep: Kept) -> Option<Request> {
+        let file = at.file();
+        let conflicts = self.engine().store().conflicts().expect("readable");
+        let row = conflicts
+            .into_iter()
+            .find(|row| row.place.folder == at.folder() && row.place.file == file)?;
+        let keep = match keep {
+            Kept::Local => Keep::Local,
+            Kept::Remote => Keep::Remote,
+            Kept::Both => Keep::Both,
+        };
+        Some(Request {
+            resolve: BTreeMap::from([(row.id, keep)]),
+            scope: vec![row.place.to_string()],
+            ..Request::new(Direction::Both)
+        })
+    }
+
+    /// A person has the sides settled in bulk: whatever is on one of them only may go.
+    fn loosen(&mut self, on: bool) {
+        let mut world = self.shared.lock();
+        let (mirror, service) = (world.mirror.tokens(), world.kb.tokens());
+        world.ledger.loose = on;
+        let mut apart = mirror.without(&service);
+        apart.add(&service.without(&mirror));
+        let mut copies = Tokens::default();
+        world.mirror.each(&mut |_, name, bytes, _| {
+            if name.ends_with(".conflict.html") {
+                copies.read(bytes);
+            }
+        });
+        apart.add(&copies);
+        world.ledger.removed.add(&apart);
+    }
+
+    fn dry(&mut self, request: &Request) -> Option<Report> {
+        let request = Request {
+            dry_run: true,
+            ..request.clone()
+        };
+        let armed = {
+            let mut world = self.shared.lock();
+            world.begin();
+            world.ledger.dry = true;
+            std::mem::take(&mut world.armed)
+        };
+        let runtime = self.runtime;
+        let report = runtime.block_on(self.engine().cycle(&request));
+        let mut world = self.shared.lock();
+        world.ledger.dry = false;
+        world.armed = armed;
+        match report {
+            Ok(report) => Some(report),
+            Err(error) => {
+                world.violated("I12", format!("a dry run failed: {error:#}"));
+                None
+            }
+        }
+    }
+
+    /// I14: what a dry run shows is what is then done.
+    fn i14_as_planned(&self, planned: &Report, report: &Report) {
+        let mut world = self.shared.lock();
+        if world.troubled || self.fatal.is_some() {
+            return;
+        }
+        let lines = |report: &Report| -> Vec<String> {
+            let mut lines: Vec<String> = report
+                .actions
+                .iter()
+                .map(|line| {
+                    let held = line.status == Status::Held;
+                    format!("{:?} {:?} {} {held}", line.action, line.side, line.path)
+                })
+                .collect();
+            lines.sort();
+            lines
+        };
+        let refused = |line: &Line| matches!(line.status, Status::Failed | Status::Skipped);
+        if report.actions.iter().any(refused) {
+            // What the service refuses, nobody can plan.
+            return;
+        }
+        let (wished, done) = (lines(planned), lines(report));
+        if wished != done {
+            world.violated("I14", format!("planned {wished:?}, done {done:?}"));
+        }
+    }
+
+    fn approve(&mut self, request: &Request) {
+        let runtime = self.runtime;
+        let armed = {
+            let mut world = self.shared.lock();
+            world.begin();
+            world.ledger.dry = true;
+            std::mem::take(&mut world.armed)
+        };
+        let plan = runtime.block_on(self.engine().plan(request));
+        let now = {
+            let mut world = self.shared.lock();
+            world.ledger.dry = false;
+            world.armed = armed;
+            Timestamp(world.now / 1_000_000)
+        };
+        let Ok(plan) = plan else {
+            return;
+        };
+        let held = plan.actions.iter().filter(|action| {
+            let rule = action.held.as_ref().map(|hold| hold.rule);
+            rule.is_some_and(HoldRule::approvable)
+        });
+        let mut marks = Vec::new();
+        for action in held {
+            marks.push((action.side, action.fingerprint()));
+            self.shared.lock().ledger.released.extend(action.id);
+        }
+        if marks.is_empty() {
+            return;
+        }
+        let store = self.engine().store_mut();
+        store
+            .write(now, |state| {
+                marks
+                    .iter()
+                    .try_for_each(|(side, mark)| state.approve(*side, &mark.to_string(), *mark))
+            })
+            .expect("written");
+        let report = self.cycle(request, false);
+        if report.is_some_and(|report| report.stopped.is_none()) {
+            let store = self.engine().store_mut();
+            store
+                .write(now, |state| {
+                    marks.iter().try_for_each(|(side, mark)| {
+                        state
+                            .take_approval(*side, &mark.to_string(), *mark)
+                            .map(|_was_left| ())
+                    })
+                })
+                .expect("written");
+        }
+        self.shared.lock().ledger.released.clear();
+    }
+}

@@ -1,0 +1,189 @@
+//! One cycle of an engine, and all that is judged after it.
+
+use super::mirror::Mirror;
+use super::oracle;
+use super::run::Run;
+use super::token::Tokens;
+use super::world::{World, is_article, is_ready};
+use kbsync::drill::death;
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::Request;
+use kbsync::model::ArticleId;
+use kbsync::reconcile::guard::MaxDeletes;
+use kbsync::reconcile::plan::Kind;
+use kbsync::reconcile::snapshot::Direction;
+use std::collections::BTreeSet;
+
+impl Run<'_> {
+    /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
+    pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
+        self.cycles += 1;
+        let runtime = self.runtime;
+        let rows = self
+            .engine()
+            .store()
+            .articles()
+            .map_or(0, |rows| rows.len());
+        let at_first = {
+            let mut world = self.shared.lock();
+            world.begin();
+            world.note(&format!(
+                "cycle {:?} {:?}",
+                request.direction, request.scope
+            ));
+            world.ledger.allow_deletes = request.allow_deletes;
+            world.ledger.limit = self.limit(rows);
+            self.visible(&world)
+        };
+        let fatal = self.fatal.take();
+        death::set(fatal.map(|fatal| u64::from(fatal.after) + 1));
+        let report = runtime.block_on(self.engine().cycle(request));
+        let died = death::came();
+        death::set(None);
+        let shared = self.shared.clone();
+        let mut world = shared.lock();
+        world.armed.clear();
+        if died {
+            world.note("died");
+            if let (Some(keep), Mirror::Memory(tree)) =
+                (fatal.and_then(|fatal| fatal.power), &mut world.mirror)
+            {
+                tree.lose_power(keep);
+            }
+            drop(world);
+            self.end();
+            self.judge();
+            return None;
+        }
+        let report = match report {
+            Ok(report) => report,
+            Err(error) => {
+                if !world.troubled {
+                    world.violated("I12", format!("a cycle failed: {error:#}"));
+                }
+                return None;
+            }
+        };
+        self.after(&mut world, request, &report, &at_first, was_settled);
+        drop(world);
+        self.judge();
+        Some(report)
+    }
+
+    fn after(
+        &mut self,
+        world: &mut World,
+        request: &Request,
+        report: &Report,
+        at_first: &(Tokens, Tokens),
+        was_settled: bool,
+    ) {
+        if world.log.is_some() {
+            for line in &report.actions {
+                world.note(&format!(
+                    "  {} {:?} {} {:?} {:?}",
+                    line.action.word(),
+                    line.side,
+                    line.path,
+                    line.status,
+                    line.reason
+                ));
+            }
+            for problem in &report.problems {
+                world.note(&format!("  problem {} {}", problem.path, problem.message));
+            }
+        }
+        let whole = !world.troubled
+            && report.stopped.is_none()
+            && request.scope.is_empty()
+            && request.direction == Direction::Both;
+        if report.outcome == Ending::Failed && !world.troubled {
+            world.violated(
+                "I12",
+                format!("a cycle failed: {:?} {:?}", report.stopped, report.problems),
+            );
+        }
+        if whole {
+            let (mirror, service) = self.visible(world);
+            world.ledger.seen.add(&at_first.0.and(&mirror));
+            world.ledger.seen.add(&at_first.1.and(&service));
+            if was_settled && world.ledger.effects > 0 {
+                world.violated(
+                    "I4",
+                    format!(
+                        "both sides were quiet, and {} things were done: {:?}",
+                        world.ledger.effects, report.actions
+                    ),
+                );
+            }
+            self.settled = report.outcome == Ending::Done;
+        }
+        world.judge_births();
+        for line in &report.actions {
+            if line.action == Kind::Conflict
+                && let Some(id) = line.id
+            {
+                world.judge_conflict(id, &line.path);
+            }
+        }
+        if whole && report.outcome == Ending::Done {
+            world.ledger.touched.clear();
+            // What a colleague did to a hidden article is noticed later.
+            let hidden: BTreeSet<ArticleId> = world
+                .kb
+                .articles
+                .values()
+                .filter(|article| !article.is_published())
+                .map(|article| article.id)
+                .collect();
+            world.ledger.edited.retain(|id, _| hidden.contains(id));
+        }
+    }
+
+    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
+    fn visible(&self, world: &World) -> (Tokens, Tokens) {
+        let rows = match (&self.engine, &self.store) {
+            (Some(engine), _) => engine.store().articles(),
+            (None, Some(store)) => store.articles(),
+            (None, None) => Ok(Vec::new()),
+        };
+        let rows = rows.expect("the state is readable");
+        let known: BTreeSet<ArticleId> = rows.into_iter().map(|row| row.id).collect();
+        let mut mirror = Tokens::default();
+        world.mirror.each(&mut |folder, name, bytes, _| {
+            if is_article(folder, name) && is_ready(bytes) {
+                mirror.read(bytes);
+            }
+        });
+        let mut service = Tokens::default();
+        for article in world.kb.articles.values() {
+            if article.is_published() && known.contains(&article.id) {
+                service.add(&article.tokens);
+            }
+        }
+        if self.setup.by_category {
+            service = service.and(&mirror);
+        }
+        (mirror, service)
+    }
+
+    fn limit(&self, rows: usize) -> usize {
+        let limits = MaxDeletes {
+            count: u32::from(self.setup.max_deletes),
+            percent: 25,
+        };
+        limits.limit(rows)
+    }
+
+    /// What is judged after every cycle and every death.
+    fn judge(&mut self) {
+        let store = match (&self.engine, &self.store) {
+            (Some(engine), _) => engine.store(),
+            (None, Some(store)) => store,
+            (None, None) => return,
+        };
+        let mut world = self.shared.lock();
+        oracle::i1_reachable(&mut world, store);
+        oracle::i2_whole(&mut world);
+    }
+}

@@ -1,0 +1,265 @@
+//! The disk of an engine in a simulated world.
+//!
+//! Every call passes a boundary before and after, at which the process may die; and at every call something
+//! may go wrong, or somebody else may be quicker.
+
+use super::mirror::Mirror;
+use super::step::{Call, What};
+use super::token::Tokens;
+use super::tree::Tree;
+use super::world::{Shared, Side};
+use kbsync::drill::death;
+use kbsync::mirror::RealDisk;
+use kbsync::mirror::disk::{
+    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Leftover, Listing,
+    Staged,
+};
+use kbsync::model::{Place, Stamp};
+
+/// The mirror's port.
+pub(crate) struct Files {
+    pub(crate) shared: Shared,
+    /// The real folder, where there is one.
+    pub(crate) real: Option<RealDisk>,
+}
+
+fn gone(doing: &'static str) -> DiskError {
+    DiskError::new(DiskErrorKind::Other, doing, "a process that is dead")
+}
+
+fn place(at: At<'_>, name: &str) -> String {
+    match at {
+        At::Root => name.to_owned(),
+        At::Folder(folder) => format!("{folder}/{name}"),
+    }
+}
+
+fn folder_of(at: At<'_>) -> &str {
+    match at {
+        At::Root => "",
+        At::Folder(folder) => folder,
+    }
+}
+
+impl Files {
+    /// One call: what may go wrong, what it does, and what that means.
+    fn step<T>(
+        &self,
+        call: Call,
+        what: &str,
+        changes: bool,
+        memory: impl FnOnce(&mut Tree) -> Result<T, DiskError>,
+        real: impl FnOnce(&RealDisk) -> Result<T, DiskError>,
+    ) -> Result<T, DiskError> {
+        let doing = "reach";
+        let mut world = self.shared.lock();
+        let entered = world.enter(call, what);
+        if entered.dead {
+            return Err(gone(doing));
+        }
+        let kind = match entered.what {
+            Some(What::Denied {}) => Some(DiskErrorKind::Denied),
+            Some(What::Full {}) => Some(DiskErrorKind::Full),
+            Some(_) => Some(DiskErrorKind::Other),
+            None => None,
+        };
+        if let Some(kind) = kind {
+            return Err(DiskError::new(kind, doing, what.to_owned()));
+        }
+        let before = if changes {
+            world.tokens(Side::Mirror)
+        } else {
+            Tokens::default()
+        };
+        let done = match (&mut world.mirror, &self.real) {
+            (Mirror::Memory(tree), _) => memory(tree),
+            (Mirror::Real { .. }, Some(disk)) => real(disk),
+            (Mirror::Real { .. }, None) => Err(gone(doing)),
+        };
+        if changes && done.is_ok() {
+            world.effect(Side::Mirror, &before, &format!("{call:?} {what}"), None);
+        }
+        death::pass();
+        if death::came() {
+            return Err(gone(doing));
+        }
+        done
+    }
+}
+
+impl Disk for Files {
+    fn walkers(&self) -> usize {
+        1
+    }
+
+    fn list(&self, at: At<'_>) -> Result<Listing, DiskError> {
+        self.step(
+            Call::Listing,
+            folder_of(at),
+            false,
+            |tree| tree.list(at),
+            |disk| disk.list(at),
+        )
+    }
+
+    fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
+        self.step(
+            Call::Look,
+            name,
+            false,
+            |tree| tree.look(at, name),
+            |disk| disk.look(at, name),
+        )
+    }
+
+    fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError> {
+        self.step(
+            Call::ReadFile,
+            name,
+            false,
+            |tree| tree.read(at, name, limit),
+            |disk| disk.read(at, name, limit),
+        )
+    }
+
+    fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError> {
+        self.step(
+            Call::Stage,
+            folder_of(at),
+            false,
+            |tree| tree.stage(at, bytes, durability == Durability::Now),
+            |disk| disk.stage(at, bytes, durability),
+        )
+    }
+
+    fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
+        let folder = staged.folder.clone().unwrap_or_default();
+        let path = format!("{folder}/{name}");
+        self.shared
+            .lock()
+            .judge_file(&folder, name, &staged.temporary);
+        let twin = Staged {
+            folder: staged.folder.clone(),
+            temporary: staged.temporary.clone(),
+            stamp: staged.stamp,
+        };
+        self.step(
+            Call::Publish,
+            &path,
+            true,
+            |tree| tree.publish(&staged, name, expect),
+            |disk| disk.publish(twin, name, expect),
+        )
+    }
+
+    fn discard(&self, staged: Staged) -> Result<(), DiskError> {
+        let twin = Staged {
+            folder: staged.folder.clone(),
+            temporary: staged.temporary.clone(),
+            stamp: staged.stamp,
+        };
+        self.step(
+            Call::Look,
+            &staged.temporary,
+            false,
+            |tree| tree.discard(&staged),
+            |disk| disk.discard(twin),
+        )
+    }
+
+    fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError> {
+        self.shared.lock().judge_removal(folder_of(at), name);
+        self.step(
+            Call::RemoveFile,
+            &place(at, name),
+            true,
+            |tree| tree.remove(at, name, expected),
+            |disk| disk.remove(at, name, expected),
+        )
+    }
+
+    fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError> {
+        self.step(
+            Call::RenameFile,
+            &format!("{from} {to}"),
+            true,
+            |tree| tree.rename(from, to, expected),
+            |disk| disk.rename(from, to, expected),
+        )
+    }
+
+    fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.step(
+            Call::Exchange,
+            &format!("{one} {other}"),
+            true,
+            |tree| tree.exchange(one, other),
+            |disk| disk.exchange(one, other),
+        )
+    }
+
+    fn create_folder(&self, name: &str) -> Result<(), DiskError> {
+        self.step(
+            Call::MakeFolder,
+            name,
+            true,
+            |tree| tree.create_folder(name),
+            |disk| disk.create_folder(name),
+        )
+    }
+
+    fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.step(
+            Call::RenameFolder,
+            &format!("{from} {to}"),
+            true,
+            |tree| tree.rename_folder(from, to),
+            |disk| disk.rename_folder(from, to),
+        )
+    }
+
+    fn remove_folder(&self, name: &str) -> Result<(), DiskError> {
+        self.step(
+            Call::RemoveFile,
+            name,
+            true,
+            |tree| tree.remove_folder(name),
+            |disk| disk.remove_folder(name),
+        )
+    }
+
+    fn sync_folder(&self, at: At<'_>) -> Result<(), DiskError> {
+        self.step(
+            Call::SyncFolder,
+            folder_of(at),
+            false,
+            |tree| tree.sync_folder(at),
+            |disk| disk.sync_folder(at),
+        )
+    }
+
+    fn flush(&self) -> Result<(), DiskError> {
+        self.step(
+            Call::Flush,
+            "",
+            false,
+            |tree| {
+                tree.flush();
+                Ok(())
+            },
+            RealDisk::flush,
+        )
+    }
+
+    fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
+        if death::came() {
+            return Err(gone("clear up"));
+        }
+        let mut world = self.shared.lock();
+        match (&mut world.mirror, &self.real) {
+            (Mirror::Memory(tree), _) => Ok(tree.sweep(keep)),
+            (Mirror::Real { .. }, Some(disk)) => disk.sweep(keep),
+            (Mirror::Real { .. }, None) => Err(gone("clear up")),
+        }
+    }
+}

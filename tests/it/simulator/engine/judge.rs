@@ -1,0 +1,186 @@
+//! What is judged at the call itself, when kbsync changes a side (I4, I5, I7, I8, I14, I16).
+
+use super::step::Rewriting;
+use super::token::Tokens;
+use super::world::{Side, World, id_of, is_article};
+use kbsync::model::ArticleId;
+
+impl World {
+    /// kbsync changed a side: what vanished needs a cause.
+    pub(crate) fn effect(
+        &mut self,
+        side: Side,
+        before: &Tokens,
+        what: &str,
+        article: Option<ArticleId>,
+    ) {
+        self.ledger.effects += 1;
+        if self.ledger.dry {
+            self.violated("I14", format!("a dry run did something: {what}"));
+        }
+        let after = self.tokens(side);
+        let ledger = &mut self.ledger;
+        ledger.seen.add(&after.without(before));
+        let mut vanished = before.without(&after).without(&ledger.removed);
+        vanished.remove(&ledger.removed_there);
+        if side == Side::Service {
+            // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
+            let unseen = vanished.and(&ledger.fresh);
+            ledger.owed.remove(&unseen);
+            vanished.remove(&ledger.fresh);
+            if let Some(id) = article.filter(|_| !unseen.is_empty()) {
+                self.judge_unseen(id, &unseen, what);
+            }
+        }
+        if self.ledger.loose {
+            return;
+        }
+        // A key of the writer's own goes with its file.
+        vanished.remove(&self.ledger.aside);
+        if !vanished.is_empty() {
+            let words = vanished.all();
+            self.violated(
+                "I4",
+                format!("words {words:?} vanished from the {side:?} without a cause: {what}"),
+            );
+        }
+    }
+
+    /// A colleague's words of this very cycle are written over: only those that kbsync could not know.
+    fn judge_unseen(&mut self, id: ArticleId, words: &Tokens, what: &str) {
+        let edited = self.ledger.edited.get(&id).copied().unwrap_or_default();
+        let (read, request) = self.ledger.read.get(&id).copied().unwrap_or_default();
+        let requests = self.requests() - request;
+        let old = if self.setup.no_window {
+            requests > 1
+        } else {
+            self.now - read > 15_100_000_000
+        };
+        // After a lost answer one looks again.
+        let blind = self.ledger.unanswered.get(&id) > Some(&request);
+        if old || blind || read > edited {
+            let words = words.all();
+            self.violated(
+                "I4",
+                format!("a colleague's words {words:?} are written over unseen: {what}"),
+            );
+        }
+    }
+
+    /// A new file needs an article (I4).
+    pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
+        if !is_article(folder, name) || self.mirror.bytes(folder, name).is_some() {
+            return;
+        }
+        let id = self
+            .mirror
+            .bytes(folder, temporary)
+            .and_then(|bytes| id_of(&bytes));
+        let gone = |id: &ArticleId| {
+            !self.kb.articles.contains_key(id) && !self.ledger.lately_gone.contains(id)
+        };
+        if let Some(id) = id.filter(gone) {
+            self.violated(
+                "I4",
+                format!("{folder}/{name} is made for article {id}, which is not there"),
+            );
+        }
+    }
+
+    /// The guards' side of a DELETE: a witness, and not too many of them (I5, I16).
+    pub(crate) fn judge_delete(&mut self, id: ArticleId) {
+        if !self.ledger.withdrawn.contains(&id) {
+            self.violated(
+                "I5",
+                format!("article {id} is deleted, and nobody took its file away"),
+            );
+        }
+        if self.ledger.doubt {
+            self.violated(
+                "I5",
+                format!("article {id} is deleted in a cycle in which the looking failed"),
+            );
+        }
+        let ledger = &mut self.ledger;
+        if ledger.allow_deletes || ledger.released.contains(&id) {
+            return;
+        }
+        ledger.deleted += 1;
+        if ledger.deleted > ledger.limit {
+            let (deleted, limit) = (ledger.deleted, ledger.limit);
+            self.violated(
+                "I16",
+                format!("{deleted} articles are deleted in one cycle, more than {limit}"),
+            );
+        }
+    }
+
+    /// The same for a file (I5).
+    pub(crate) fn judge_removal(&mut self, folder: &str, name: &str) {
+        if !is_article(folder, name) {
+            return;
+        }
+        let id = self
+            .mirror
+            .bytes(folder, name)
+            .and_then(|bytes| id_of(&bytes));
+        if let Some(id) = id.filter(|id| self.kb.articles.contains_key(id)) {
+            self.violated(
+                "I5",
+                format!("{folder}/{name} is removed, and its article {id} is there"),
+            );
+        }
+    }
+
+    /// A conflict needs two writers (failures row 67).
+    pub(crate) fn judge_conflict(&mut self, id: ArticleId, path: &str) {
+        let (folder, name) = path.split_once('/').unwrap_or_default();
+        let bytes = self.mirror.bytes(folder, name);
+        let named = bytes.is_some_and(|bytes| id_of(&bytes) == Some(id));
+        let ledger = &self.ledger;
+        if !named || ledger.forgetful || self.setup.rewriting != Rewriting::Nothing {
+            return;
+        }
+        let (here, there) = (
+            ledger.touched.contains(&id),
+            ledger.edited.contains_key(&id) || !self.kb.articles.contains_key(&id),
+        );
+        if !here || !there {
+            self.violated(
+                "I7",
+                format!("{path} is in conflict (changed here: {here}, on the service: {there})"),
+            );
+        }
+    }
+
+    /// Who created twins (I8)?
+    pub(crate) fn judge_births(&mut self) {
+        let copied = self.ledger.copied;
+        let ours: Vec<(ArticleId, Tokens)> = self
+            .kb
+            .articles
+            .values()
+            .map(|article| {
+                (
+                    article.id,
+                    Tokens::of(article.text.as_bytes()).without(&copied),
+                )
+            })
+            .collect();
+        for (index, (id, tokens)) in ours.iter().enumerate() {
+            for (other, more) in ours.iter().skip(index + 1) {
+                let both = tokens.and(more);
+                if !both.is_empty() {
+                    let words = both.all();
+                    self.violated(
+                        "I8",
+                        format!(
+                            "articles {id} and {other} both say {words:?}, and nobody copied it"
+                        ),
+                    );
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The service of an engine in a simulated world. As at its disk, the process may die at every request, and
+//! something may go wrong, or somebody else may be quicker.
+
+use super::kb::{By, failure};
+use super::step::{Call, What};
+use super::world::{Entered, Shared};
+use kbsync::drill::death;
+use kbsync::model::{ArticleId, CategoryId, WorkspaceId};
+use kbsync::service::{
+    Answer, ArticlePatch, CategoryPatch, ErrorKind, ListEnd, ListRequest, Listed, NewArticle,
+    NewCategory, Purpose, RemoteArticle, RemoteCategory, Service, ServiceError, ServiceRead,
+    ServiceWrite, Usage, Workspace,
+};
+use std::time::Duration;
+
+/// The service's port.
+#[derive(Clone)]
+pub(crate) struct Remote {
+    pub(crate) shared: Shared,
+}
+
+/// The articles of a listing.
+fn ids(entries: &[Listed]) -> Vec<ArticleId> {
+    let articles = entries.iter().filter_map(|entry| match entry {
+        Listed::Article(article) => Some(article.id),
+        Listed::Category(_) | Listed::Unreadable { .. } => None,
+    });
+    articles.collect()
+}
+
+/// What an answer is, when something went wrong.
+fn trouble(what: What, call: Call, method: &'static str) -> ServiceError {
+    let lost = call.writes();
+    let (kind, status, lost) = match what {
+        What::Refused {} => (ErrorKind::Refused, Some(422), false),
+        What::Forbidden {} => (ErrorKind::Forbidden, Some(403), false),
+        What::Unauthorized {} => (ErrorKind::Unauthorized, Some(401), false),
+        What::TooMany {} => (
+            ErrorKind::RateLimited {
+                retry_after: Some(Duration::from_secs(30)),
+            },
+            Some(429),
+            false,
+        ),
+        What::Html {} => (ErrorKind::Unreadable, Some(200), lost),
+        What::HtmlNotFound {} => (ErrorKind::Unreadable, Some(404), lost),
+        What::LostBefore {}
+        | What::LostAfter {}
+        | What::Down { .. }
+        | What::Stale {}
+        | What::Skip { .. }
+        | What::Garbled { .. }
+        | What::Slow { .. }
+        | What::Denied {}
+        | What::Full {}
+        | What::Broken {}
+        | What::ByWriter { .. }
+        | What::ByColleague { .. } => (ErrorKind::Unavailable, None, lost),
+    };
+    failure(kind, method, status, lost)
+}
+
+impl Remote {
+    /// One request: what may go wrong, what it does, and what that means.
+    async fn step<T>(
+        &self,
+        call: Call,
+        method: &'static str,
+        what: &str,
+        work: impl FnOnce(&Shared, Entered) -> Answer<T>,
+    ) -> Answer<T> {
+        let entered = {
+            let mut world = self.shared.lock();
+            let usage = &mut world.kb.usage;
+            match method {
+                "GET" => usage.get += 1,
+                "POST" => usage.post += 1,
+                "PUT" => usage.put += 1,
+                _ => usage.delete += 1,
+            }
+            world.enter(call, what)
+        };
+        if entered.slow > 0 {
+            tokio::time::advance(Duration::from_secs(u64::from(entered.slow))).await;
+        }
+        let dead = || trouble(What::LostBefore {}, call, method);
+        if entered.dead {
+            return Err(dead());
+        }
+        let lost_after = entered.what == Some(What::LostAfter {});
+        if let Some(what) = entered.what.filter(|_| !lost_after) {
+            return Err(trouble(what, call, method));
+        }
+        let done = work(&self.shared, entered);
+        death::pass();
+        if death::came() || lost_after {
+            return Err(dead());
+        }
+        done
+    }
+}
+
+impl ServiceRead for Remote {
+    async fn workspaces(&self) -> Answer<Vec<Workspace>> {
+        Ok(Vec::new())
+    }
+
+    async fn workspace(&self, id: WorkspaceId) -> Answer<Workspace> {
+        Ok(Workspace {
+            id,
+            name: "Simulated".to_owned(),
+            public: true,
+            custom_domain: None,
+        })
+    }
+
+    async fn category(
+        &self,
+        id: CategoryId,
+        _purpose: Purpose,
+    ) -> Answer<(RemoteCategory, Vec<Listed>)> {
+        self.step(Call::ReadCategory, "GET", "", |shared, entered| {
+            let mut world = shared.lock();
+            let answer = world.kb.read_category(id, entered.stale);
+            if let Ok((_, entries)) = &answer {
+                world.saw(ids(entries));
+            }
+            answer
+        })
+        .await
+    }
+
+    async fn article(&self, id: ArticleId, _purpose: Purpose) -> Answer<RemoteArticle> {
+        self.step(Call::Read, "GET", "", |shared, entered| {
+            let mut world = shared.lock();
+            world.saw([id]);
+            world.kb.read(id, entered.stale)
+        })
+        .await
+    }
+
+    async fn list(
+        &self,
+        request: &ListRequest,
+        sink: &mut (dyn FnMut(Listed) + Send),
+    ) -> Answer<ListEnd> {
+        let (entries, end) = self
+            .step(Call::List, "GET", "", |shared, entered| {
+                let mut world = shared.lock();
+                let (stale, skip) = (entered.stale, entered.skip);
+                let (entries, end) = world.kb.list(request, stale, skip, entered.garble);
+                let listed = if end == ListEnd::NotModified {
+                    world.kb.articles.keys().copied().collect()
+                } else {
+                    ids(&entries)
+                };
+                world.saw(listed);
+                Ok((entries, end))
+            })
+            .await?;
+        entries.into_iter().for_each(sink);
+        Ok(end)
+    }
+}
+
+impl ServiceWrite for Remote {
+    async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
+        self.step(Call::Create, "POST", &new.slug, |shared, _| {
+            let mut world = shared.lock();
+            world.write("POST", None, |kb| kb.create(new, By::Us))
+        })
+        .await
+    }
+
+    async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
+        let what = format!("{id} {patch:?}");
+        let answer = self
+            .step(Call::Update, "PUT", &what, |shared, _| {
+                let mut world = shared.lock();
+                world.write(&what, Some(id), |kb| kb.update(id, patch, By::Us))
+            })
+            .await;
+        if answer.as_ref().is_err_and(|error| error.answer_lost) {
+            let mut world = self.shared.lock();
+            let request = world.requests();
+            world.ledger.unanswered.insert(id, request);
+        }
+        answer
+    }
+
+    async fn probe(&self, id: ArticleId, _purpose: Purpose) -> Answer<RemoteArticle> {
+        self.step(Call::Probe, "PUT", "", |shared, _| {
+            let mut world = shared.lock();
+            world.saw([id]);
+            world.kb.probe(id)
+        })
+        .await
+    }
+
+    async fn delete_article(&self, id: ArticleId) -> Answer<()> {
+        let what = format!("DELETE {id}");
+        self.step(Call::Delete, "DELETE", &what, |shared, _| {
+            let mut world = shared.lock();
+            if world.kb.articles.contains_key(&id) {
+                world.judge_delete(id);
+            }
+            world.write(&what, Some(id), |kb| kb.delete(id, By::Us))
+        })
+        .await
+    }
+
+    async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
+        let what = format!("POST category {}", new.version.slug);
+        self.step(Call::CreateCategory, "POST", &what, |shared, _| {
+            let mut world = shared.lock();
+            world.write(&what, None, |kb| kb.create_category(new))
+        })
+        .await
+    }
+
+    async fn update_category(
+        &self,
+        id: CategoryId,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        let what = format!("PUT category {id} {patch:?}");
+        self.step(Call::UpdateCategory, "PUT", &what, |shared, _| {
+            let mut world = shared.lock();
+            world.write(&what, None, |kb| kb.update_category(id, patch))
+        })
+        .await
+    }
+}
+
+impl Service for Remote {
+    fn usage(&self) -> Usage {
+        self.shared.lock().kb.usage
+    }
+}
