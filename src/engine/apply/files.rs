@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (design, section 13).
 
-use super::record::{agreed, deed, row_after};
+use super::record::{agreed, asked_for, deed, row_after};
 use super::{Done, Run, not_written, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
@@ -521,6 +521,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             for &(stamp, job) in &done {
                 // A failure ends the cycle, and the base in memory with it.
                 let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                let row = asked_for(row, now);
                 tx.put_article(&row)?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
