@@ -9,9 +9,9 @@ use super::carry::{Wrong, ensure};
 use super::layout::Layout;
 use super::reference::judge;
 use super::scene::Scene;
+use super::subject::{Said, Subject, change, subjects};
 use super::texts;
-use super::words::Words;
-use kbsync::model::{ArticleId, Flags, Place, Side, Version};
+use kbsync::model::{ArticleId, Flags, Side};
 use kbsync::reconcile::pairing::Paired;
 use kbsync::reconcile::plan::{Action, Key, Outcome, Plan, Step};
 use kbsync::reconcile::snapshot::Remote;
@@ -72,26 +72,7 @@ impl Bench {
             .filter(|carried| carried.plan == plan && carried.layout.but_for_conflicts(layout));
         let carried = match carried {
             Some(carried) => carried,
-            None => {
-                books(scene, looked, &plan)?;
-                // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
-                let reversed = looked.reversed.as_ref();
-                let reversed = reversed
-                    .filter(|paired| layout.rules.settles_all() || **paired != looked.paired);
-                if let Some(paired) = reversed {
-                    scene.reverse();
-                    let again = scene.plan(paired);
-                    scene.reverse();
-                    ensure!(plan == again, "another order, another plan:\n{again}");
-                }
-                let after =
-                    carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{plan}"))?;
-                Carried {
-                    layout: layout.clone(),
-                    plan,
-                    after,
-                }
-            }
+            None => carry_first(scene, layout, looked, plan)?,
         };
         let carried = self.carried.insert(carried);
         answered(layout, looked, carried)
@@ -142,6 +123,33 @@ fn books(scene: &Scene, looked: &Looked, plan: &Plan) -> Result<(), Wrong> {
         plan.outcomes
     );
     outcomes(plan)
+}
+
+/// What holds of a plan that is met for the first time, and what comes of it.
+fn carry_first(
+    scene: &mut Scene,
+    layout: &Layout,
+    looked: &Looked,
+    plan: Plan,
+) -> Result<Carried, Wrong> {
+    books(scene, looked, &plan)?;
+    // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
+    let reversed = looked.reversed.as_ref();
+    let reversed =
+        reversed.filter(|paired| layout.rules.settles_all() || **paired != looked.paired);
+    if let Some(paired) = reversed {
+        scene.reverse();
+        let again = scene.plan(paired);
+        scene.reverse();
+        ensure!(plan == again, "another order, another plan:\n{again}");
+    }
+    let after = carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{plan}"))?;
+    let layout = layout.clone();
+    Ok(Carried {
+        layout,
+        plan,
+        after,
+    })
 }
 
 /// Carries a plan out and goes on until both sides are at rest; gives what they said after the first round.
@@ -236,111 +244,6 @@ fn at_rest(plan: &Plan) -> bool {
         | Step::Wait => action.held.is_none(),
     };
     plan.records.is_empty() && !plan.actions.iter().any(does)
-}
-
-/// What the model judges: an article, or a file that is an article of its own.
-struct Subject {
-    id: Option<ArticleId>,
-    place: Option<Place>,
-    /// A file with the same id that is not meant.
-    not: Option<Place>,
-}
-
-/// One side of an article, before or after.
-type Said = Option<Words>;
-
-fn subjects(layout: &Layout) -> Vec<Subject> {
-    let place =
-        |file: Option<super::layout::File>| file.map(|file| texts::place(file.folder, file.name));
-    let pieces = layout.pieces.iter().enumerate();
-    let articles = pieces.map(|(slot, piece)| Subject {
-        id: Some(texts::article(slot)),
-        place: place(piece.files[0]),
-        not: place(piece.files[1]),
-    });
-    let copies = layout.pieces.iter().filter(|piece| piece.copy.is_some());
-    let copies = copies.map(|piece| Subject {
-        id: None,
-        place: place(piece.files[1]),
-        not: None,
-    });
-    articles.chain(copies).collect()
-}
-
-impl Subject {
-    fn sides(&self, scene: &Scene) -> Result<(Said, Said), Wrong> {
-        let made = scene
-            .created
-            .iter()
-            .find(|(_, place)| Some(place) == self.place.as_ref());
-        let made = made.map(|(id, _)| *id);
-        let file = scene.local.files.iter().find(|file| {
-            let known = file.id.is_some() && (file.id == self.id || file.id == made);
-            let at_place = Some(&file.place) == self.place.as_ref();
-            Some(&file.place) != self.not.as_ref()
-                && (known || at_place && (file.id.is_none() || self.id.is_none()))
-        });
-        let file = match file {
-            Some(file) => {
-                let mut words = words(&file.version, file.flags)?;
-                // The folder is the category, whatever the plan thought of it.
-                let folder = (0..2).find(|number| texts::folder(*number) == file.place.folder);
-                words.at.0 = folder.ok_or("a folder that nobody made")?;
-                Some(words)
-            }
-            None => None,
-        };
-        let entry = [made, self.id].into_iter().flatten().find_map(|id| {
-            match scene.remote.articles.get(&id) {
-                Some(Remote::Present(seen)) => Some(seen),
-                Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
-            }
-        });
-        let service = match entry {
-            Some(seen) => Some(words(&seen.version, seen.flags)?),
-            None => None,
-        };
-        Ok((file, service))
-    }
-
-    fn action<'p>(&self, plan: &'p Plan) -> Option<&'p Action> {
-        plan.actions.iter().find(|action| match &action.step {
-            Step::ParkSlug { .. } => false,
-            Step::CreateArticle { place, .. } => Some(place) == self.place.as_ref(),
-            Step::Settle(_)
-            | Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => action.id.is_some() && action.id == self.id,
-        })
-    }
-
-    fn told(&self, plan: &Plan) -> bool {
-        plan.problems.iter().any(|problem| {
-            problem.id.is_some() && problem.id == self.id
-                || self
-                    .place
-                    .as_ref()
-                    .is_some_and(|place| problem.path == place.to_string())
-        })
-    }
-}
-
-fn words(version: &Version, flags: Flags) -> Result<Words, Wrong> {
-    let words = texts::words(version, flags).map(|(_, words)| words);
-    words.ok_or_else(|| format!("nobody wrote {version:?}"))
-}
-
-fn change(before: Said, after: Said) -> After {
-    match (before, after) {
-        (None, None) => After::Kept,
-        (Some(_), None) => After::Removed,
-        (Some(before), Some(after)) if before == after => After::Kept,
-        (_, Some(after)) => After::Says(after),
-    }
 }
 
 /// What became of one article in the first round.
