@@ -558,7 +558,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Tells whether `enabled` and `draft` in a file are none that a writer set since the scan.
 fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
     let had = run.row(settle.id).map(|row| row.file_flags);
-    [Some(settle.file_flags), Some(settle.unsent_flags), had].contains(&Some(document.flags()))
+    let scanned = run.sight.paired.files.get(&settle.id);
+    let scanned = scanned.map(|file| file.flags);
+    [
+        Some(settle.file_flags),
+        Some(settle.unsent_flags),
+        had,
+        scanned,
+    ]
+    .contains(&Some(document.flags()))
 }
 
 fn is_published(job: &Job<'_>) -> bool {
