@@ -212,7 +212,8 @@ fn f118_commands_are_handed_to_the_daemon() {
     let report = kb.run(&["sync", "--json"]).exits(0).json();
     schema::check("report", &report);
     assert_eq!(report["actions"][0]["action"], "update");
-    assert!(daemon.log().contains("trigger=manual"), "{}", daemon.log());
+    // The log comes through a pipe, and may be a moment late.
+    until("the line", || daemon.log().contains("trigger=manual"));
     let status = kb.run(&["status", "--json"]).exits(0).json();
     schema::check("status", &status);
     assert_eq!(status["daemon"]["pid"], daemon.child.id());
