@@ -14,6 +14,7 @@ use super::{
     schedule::{Moment, Schedule},
     settings::Settings,
     supervisor::Supervisor,
+    told::Told,
     watch::Rescan,
 };
 use crate::{engine::report::Ending, web::board::Board};
@@ -64,6 +65,7 @@ struct Front {
     stop: CancellationToken,
     stops: u32,
     reload: bool,
+    told: Told,
 }
 
 /// What the loop is given.
@@ -105,6 +107,7 @@ impl<C: Cycle> Loop<C> {
                 stop: parts.stop,
                 stops: 0,
                 reload: false,
+                told: Told::default(),
             },
         }
     }
@@ -233,7 +236,7 @@ impl<C: Cycle> Loop<C> {
         });
         match fresh {
             Ok((settings, schedule)) => {
-                tracing::warn!("the settings were read again");
+                tracing::info!("the settings were read again");
                 self.front.rescan.set(settings.rescan);
                 self.front.desk.resettle(settings.clone(), schedule);
                 self.front.settings = settings;
@@ -343,9 +346,7 @@ impl Front {
                 seen.last_push = Some(now.steady);
             }
         });
-        for problem in &done.report.problems {
-            tracing::debug!(path = problem.path, "{}", problem.message);
-        }
+        self.told.tell(done, whole && good);
         tracing::info!(
             trigger = %job.trigger,
             ?outcome,

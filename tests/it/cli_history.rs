@@ -52,6 +52,25 @@ fn show(kb: &Kb, what: &str) -> Value {
 }
 
 #[test]
+fn what_has_no_versions_is_told_with_what_has() {
+    let (_service, kb, _) = with_a_past();
+    for arguments in [
+        &["show", "start@1"][..],
+        &["show", "start/"],
+        &["restore", "start"],
+    ] {
+        kb.run(arguments)
+            .exits(2)
+            .complains("start is a folder", "start/_category.yaml");
+    }
+    kb.run(&["show", "start/nothing.html"])
+        .exits(2)
+        .complains("the history knows nothing of", "kbsync log");
+    let none = kb.run(&["log", "-n", "0"]).exits(2);
+    assert!(none.stderr.contains("--limit"), "{none:#?}");
+}
+
+#[test]
 fn versions_are_listed_with_number_side_cause_and_fields() {
     let (_service, kb, one) = with_a_past();
     let json = log(&kb, &["start/one.html"]);
