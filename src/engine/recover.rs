@@ -11,7 +11,7 @@ use super::settings::Request;
 use super::spool::same_words;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, Flags, Place, Revision, Version};
+use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Writing;
@@ -354,16 +354,22 @@ fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     if !found {
         return Verdict::Void;
     }
+    let old = base.categories.get(id);
+    let mut local = remote.clone();
+    for field in CategoryVersion::FIELDS {
+        // What was not pulled and not sent yet stays an edit of the writer.
+        let pulled = version.get(field) == remote.get(field);
+        if let Some(row) = old.filter(|row| !pulled && remote.get(field) == row.remote.get(field)) {
+            local.take(field, &row.local);
+        }
+    }
     Verdict::Category(Box::new(CategoryRow {
         id: *id,
         folder: Some(folder.clone()),
-        local: version.clone(),
+        local,
         remote: remote.clone(),
         revision: revision.clone(),
-        read_at: base
-            .categories
-            .get(id)
-            .map_or_else(Default::default, |row| row.read_at),
+        read_at: old.map_or_else(Default::default, |row| row.read_at),
         stamp: None,
     }))
 }

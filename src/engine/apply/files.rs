@@ -558,7 +558,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Tells whether `enabled` and `draft` in a file are none that a writer set since the scan.
 fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
     let had = run.row(settle.id).map(|row| row.file_flags);
-    [Some(settle.file_flags), Some(settle.unsent_flags), had].contains(&Some(document.flags()))
+    // Of an article that is met for the first time, only the scan knows.
+    let scanned = run.sight.paired.files.get(&settle.id);
+    let scanned = scanned.map(|file| file.flags);
+    [
+        Some(settle.file_flags),
+        Some(settle.unsent_flags),
+        had,
+        scanned,
+    ]
+    .contains(&Some(document.flags()))
 }
 
 fn is_published(job: &Job<'_>) -> bool {
@@ -665,6 +674,11 @@ pub(in crate::engine) fn keep_whole(
         return Ok(None);
     }
     tx.put_body(source).map(Some)
+}
+
+/// Tells whether a file without an article is to be hidden: nothing but the file itself says so.
+pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
+    document.id().is_none() && document.flags().hides()
 }
 
 /// Tells whether a file has more than its version says: comments, other keys, other line ends.

@@ -5,7 +5,7 @@
 
 use super::unsettled::Unsettled;
 use crate::drill::defect::{self, Defect};
-use crate::engine::apply::needs_whole;
+use crate::engine::apply::{hides_a_new_article, needs_whole};
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
@@ -68,6 +68,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     let mut out = reader.finish()?;
     out.strays(disk, base, unsettled, &scan);
     out.finish(base, scan);
+    out.keep_just_gone(disk, base, unsettled);
     out.keep_in_motion(base, unsettled);
     Ok(out)
 }
@@ -265,7 +266,8 @@ impl<'a> Reader<'a> {
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
         // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
-        let whole = needs_whole(document.source(), &version, &place);
+        let whole = needs_whole(document.source(), &version, &place)
+            || (row.is_none() && hides_a_new_article(document));
         if (edited || whole)
             && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
         {

@@ -79,11 +79,12 @@ impl Store {
         let tx = self.conn.transaction()?;
         let tables: Vec<String> = tx
             .prepare_cached(
-                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'binding'",
+                // Versions name their subjects, so these go last.
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'binding' \
+                 ORDER BY name = 'subjects'",
             )?
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
-        tx.execute_batch("PRAGMA defer_foreign_keys = ON")?;
         for table in tables {
             tx.prepare_cached(&format!("DELETE FROM {table}"))?
                 .execute([])?;

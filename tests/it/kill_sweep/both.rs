@@ -105,6 +105,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.rename("alpha", "gamma");
             stage.web_category("alpha", |category| category.name = "Theirs".into());
         },
+        runs: 2,
         nested: true,
         ..SYNC
     },

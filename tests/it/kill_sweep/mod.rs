@@ -6,6 +6,9 @@
 //! the undisturbed run came to, byte for byte and row for row; and a run after that must have nothing to do
 //! (design, section 1, promise 7; failures rows 1 to 8; invariants I1, I2, I7 and I8).
 //!
+//! One limit is not ours to lift: a service that rewrites what it is sent makes a write whose answer is lost look
+//! like a colleague's. Such a run may come to another end, in which nothing is lost or double.
+//!
 //! For scenarios that write to the service, the run after the kill is killed at each of its points as well.
 //! Only kills that leave something changed count there: the others leave what was swept over already.
 

@@ -216,6 +216,11 @@ impl Author {
     fn cycle(&mut self, world: &World) -> Step {
         let command = self.command(world);
         let mut steps = vec![Step::Run { command }];
+        if self.commands.percent(20) {
+            // Nothing happens between the two.
+            let command = Command::Sync {};
+            steps.insert(0, Step::Run { command });
+        }
         if self.faults.percent(self.swarm.fault_rate) {
             for _ in 0..=self.faults.below(2) {
                 self.fault(world, &mut steps);

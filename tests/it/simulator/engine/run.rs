@@ -413,7 +413,9 @@ impl Run<'_> {
         let mut effects = Vec::new();
         for _ in 0..4 {
             self.wait(60);
-            let Some(report) = self.cycle(&request, false) else {
+            // Whatever is done after a cycle that left both sides equal has no cause.
+            let was_settled = std::mem::take(&mut self.settled);
+            let Some(report) = self.cycle(&request, was_settled) else {
                 return;
             };
             if self.violated() {

@@ -8,6 +8,9 @@ use crate::simulator::planner;
 use kbsync::drill::defect::{self, Defect};
 use std::fmt::Write as _;
 
+/// Runs of whole engines for a defect that the planner's layer finds.
+const ENOUGH: u64 = 300;
+
 /// What became of one defect.
 #[derive(Debug)]
 pub(crate) struct Catch {
@@ -67,10 +70,13 @@ pub(crate) fn hunt_all(limit: u64, told: &mut dyn FnMut(&Catch)) -> Vec<Catch> {
     let mut bench = Bench::new();
     let mut catches = Vec::new();
     for &defect in Defect::ALL {
+        let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))
+            .then(|| planner::zoo::bite(defect).worlds)
+            .flatten();
+        // What the planner's layer finds need not be hunted for long.
+        let limit = worlds.map_or(limit, |_| limit.min(ENOUGH));
         let mut found = hunt(&mut bench, defect, limit);
-        if limit > 0 && planner::zoo::DEFECTS.contains(&defect) {
-            found.worlds = planner::zoo::bite(defect).worlds;
-        }
+        found.worlds = worlds;
         told(&found);
         catches.push(found);
     }
