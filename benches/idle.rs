@@ -24,7 +24,8 @@ fn main() -> anyhow::Result<()> {
     let articles = option("--articles", 10_000);
     let started = Instant::now();
     let stage = Stage::start(articles)?;
-    stage.cycle("startup")?;
+    stage.cycle("trigger=startup")?;
+    stage.rest();
     let pid = stage.pid();
     println!("{articles} articles in 50 categories");
     tell(
@@ -34,7 +35,7 @@ fn main() -> anyhow::Result<()> {
     for _ in 0..3 {
         let pid = Pid::from_raw(i32::try_from(pid)?).context("a process id")?;
         kill_process(pid, Signal::USR1)?;
-        stage.cycle("manual")?;
+        stage.cycle("trigger=manual")?;
     }
     tell("after three polls", pid)?;
 

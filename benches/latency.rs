@@ -24,7 +24,8 @@ fn main() -> anyhow::Result<()> {
     let articles = option("--articles", 10_000);
     let edits = option("--edits", 50);
     let stage = Stage::start(articles)?;
-    stage.cycle("startup")?;
+    stage.cycle("trigger=startup")?;
+    stage.rest();
     println!("{articles} articles in 50 categories, {edits} edits each way");
     tell("save to PUT", towards_service(&stage, edits)?);
     let (whole, alone) = towards_mirror(&stage, edits)?;
@@ -58,7 +59,7 @@ fn towards_service(stage: &Stage, edits: usize) -> anyhow::Result<Vec<Duration>>
             .recv_timeout(BOUND)
             .context("the edit did not arrive")?;
         times.push((arrived - renamed).saturating_sub(QUIET));
-        stage.cycle("watch")?;
+        stage.cycle("actions=1")?;
     }
     stage.sandbox.clear_faults();
     Ok(times)
@@ -84,14 +85,14 @@ fn towards_mirror(stage: &Stage, edits: usize) -> anyhow::Result<(Vec<Duration>,
         }
         whole.push(began.elapsed());
         anyhow::ensure!(command.wait()?.success(), "kbsync sync failed");
-        stage.cycle("manual")?;
+        stage.cycle("trigger=manual")?;
         let began = Instant::now();
         anyhow::ensure!(
             stage.command().arg("sync").status()?.success(),
             "kbsync sync failed"
         );
         alone.push(began.elapsed());
-        stage.cycle("manual")?;
+        stage.cycle("trigger=manual")?;
     }
     Ok((whole, alone))
 }

@@ -6,54 +6,53 @@
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
 
+use clap::Parser as _;
 use simulator::engine::run::Bench;
 use simulator::engine::{self, Tally, zoo};
 use simulator::planner;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What is asked for.
+/// Makes worlds up, and checks in each that nothing is lost.
+#[derive(clap::Parser)]
 struct Wish {
-    layer: String,
-    limit: u64,
+    /// Which part is tried: the planner alone, engines in memory, the same traces on a real folder
+    #[arg(long, value_enum, default_value_t = Layer::Memory)]
+    layer: Layer,
+    /// Lets deliberate defects in, one by one, until each is found; writes tests/zoo.md
+    #[arg(long, conflicts_with_all = ["layer", "show"])]
+    zoo: bool,
+    /// The first seed
+    #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Stops after so many seconds
+    #[arg(long, default_value_t = 10)]
     seconds: u64,
+    /// Stops after so many worlds
+    #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
+    limit: u64,
+    /// Threads, for engines in memory
+    #[arg(long, default_value_t = 1)]
     threads: u64,
+    /// Tells what happens in the world of one seed
+    #[arg(long, value_name = "SEED")]
     show: Option<u64>,
 }
 
-fn wish() -> anyhow::Result<Wish> {
-    let mut wish = Wish {
-        layer: "memory".to_owned(),
-        limit: u64::MAX,
-        seed: 1,
-        seconds: 10,
-        threads: 1,
-        show: None,
-    };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        if word == "--zoo" {
-            "zoo".clone_into(&mut wish.layer);
-            continue;
-        }
-        let value = words.next().unwrap_or_default();
-        match word.as_str() {
-            "--layer" => wish.layer = value,
-            "--limit" => wish.limit = value.parse()?,
-            "--seed" => wish.seed = value.parse()?,
-            "--seconds" => wish.seconds = value.parse()?,
-            "--threads" => wish.threads = value.parse()?,
-            "--show" => wish.show = Some(value.parse()?),
-            _ => anyhow::bail!("unknown: {word}"),
-        }
-    }
-    Ok(wish)
+/// A part of the simulator.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Layer {
+    /// All worlds of two articles, then random ones of more.
+    Planner,
+    /// Whole engines on ports in memory.
+    Memory,
+    /// The same on the file system and a database.
+    Disk,
 }
 
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn main() -> anyhow::Result<ExitCode> {
-    let wish = wish()?;
+    let wish = Wish::parse();
     if let Some(seed) = wish.show {
         let mut bench = Bench::new();
         bench.talk = true;
@@ -62,8 +61,11 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("{:?}", outcome.violation);
         return Ok(ExitCode::SUCCESS);
     }
-    match wish.layer.as_str() {
-        "planner" => {
+    if wish.zoo {
+        return zoo(&wish);
+    }
+    match wish.layer {
+        Layer::Planner => {
             let green = planner::show(wish.limit, wish.seed, &mut |line| println!("{line}"));
             Ok(if green {
                 ExitCode::SUCCESS
@@ -71,10 +73,8 @@ fn main() -> anyhow::Result<ExitCode> {
                 ExitCode::from(1)
             })
         }
-        "memory" => Ok(memory(&wish)),
-        "disk" => Ok(disk(&wish)),
-        "zoo" => zoo(&wish),
-        layer => anyhow::bail!("there is no layer {layer:?}"),
+        Layer::Memory => Ok(memory(&wish)),
+        Layer::Disk => Ok(disk(&wish)),
     }
 }
 

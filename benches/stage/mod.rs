@@ -113,14 +113,20 @@ impl Stage {
         command(&self.binary, self.dir.path(), &self.sandbox.options().token)
     }
 
-    /// Waits until a cycle with this trigger is done.
-    pub(crate) fn cycle(&self, trigger: &str) -> anyhow::Result<()> {
+    /// Waits until no cycle ends any more: the first sync overflows the queue of events with its own writes,
+    /// and is followed by a look at all files.
+    pub(crate) fn rest(&self) {
+        while self.lines.recv_timeout(Duration::from_secs(5)).is_ok() {}
+    }
+
+    /// Waits until a cycle is done whose line in the log has these words, such as `trigger=startup`.
+    pub(crate) fn cycle(&self, words: &str) -> anyhow::Result<()> {
         loop {
             let line = self
                 .lines
                 .recv_timeout(BOUND)
-                .with_context(|| format!("no cycle by {trigger}"))?;
-            if !line.contains("a cycle is done") || !line.contains(&format!("trigger={trigger} ")) {
+                .with_context(|| format!("no cycle with {words}"))?;
+            if !line.contains("a cycle is done") || !line.contains(&format!("{words} ")) {
                 continue;
             }
             anyhow::ensure!(line.contains("outcome=Done"), "a cycle failed: {line}");

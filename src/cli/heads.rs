@@ -1,7 +1,7 @@
 //! Removals that came with a moved HEAD are held in one-shot commands as in the daemon (design, section 6).
 //!
 //! Where HEAD was when both sides last agreed on what is removed is in the state, and both write it. The
-//! first command of all has nothing to compare with, and holds nothing.
+//! first command of all has nothing to compare with, and holds nothing; the next ones have.
 
 use super::{scope::Part, session::Worked};
 use crate::{
@@ -53,7 +53,7 @@ impl Heads {
         }
     }
 
-    /// What is to be remembered after cycles over these parts: only what looked at all of the mirror and
+    /// What is to be remembered after cycles over these parts: the first place that is seen, then only what looked at all of the mirror and
     /// could push every removal agrees to anything.
     pub(super) fn agreed(
         &self,
@@ -75,7 +75,12 @@ impl Heads {
             .actions
             .iter()
             .any(|line| line.action == Kind::Delete && line.status != Status::Done);
-        let agrees = whole && went_through && !waits && self.remembered != self.now;
+        // Without anything to compare with, any place is better than none.
+        let roots = config.roots();
+        let in_the_first =
+            parts.first().map(|part| &part.root.path) == roots.first().map(|root| &root.path);
+        let first = self.remembered.is_none() && in_the_first && !request.dry_run;
+        let agrees = (first || whole && !waits) && went_through && self.remembered != self.now;
         self.now.as_ref().filter(|_| agrees)
     }
 }

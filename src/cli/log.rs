@@ -39,8 +39,15 @@ pub(super) struct Args {
     #[arg(short, long, requires = "path")]
     patch: bool,
     /// List at most so many [default: 50 of what happened, all versions of a file]
-    #[arg(short = 'n', long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
+}
+
+impl Args {
+    fn limit(&self) -> Option<usize> {
+        self.limit
+            .map(|limit| usize::try_from(limit).unwrap_or(usize::MAX))
+    }
 }
 
 #[derive(Serialize)]
@@ -141,7 +148,7 @@ fn lately(
     config: &Config,
     folders: &[(Part, String)],
 ) -> Result<(), Failure> {
-    let limit = args.limit.unwrap_or(LATELY);
+    let limit = args.limit().unwrap_or(LATELY);
     let asked = if folders.is_empty() {
         scope::all(config)
             .into_iter()
@@ -221,7 +228,7 @@ fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure
     named.note_others(context);
     let out = context.out;
     out.line(format!("{HELP}{}{HELP:#}", heading(named)))?;
-    let limit = args.limit.unwrap_or(usize::MAX);
+    let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
         for (kept, both) in named.past.sayings().into_iter().take(limit) {
             out.line(format!("{HELP}{}{HELP:#}", headline(named, kept, both)))?;
@@ -327,7 +334,7 @@ fn difference(named: &Named, kept: &Kept) -> Result<Option<Pair>, Failure> {
 }
 
 fn as_json(args: &Args, context: &Context, named: &Named) -> Result<(), Failure> {
-    let limit = args.limit.unwrap_or(usize::MAX);
+    let limit = args.limit().unwrap_or(usize::MAX);
     let mut versions = Vec::new();
     for kept in named.past.versions.iter().take(limit) {
         let diff = if args.patch {

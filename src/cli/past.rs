@@ -15,7 +15,10 @@ use crate::{
         open,
         past::{self, Past},
     },
-    model::{ArticleId, Side, Timestamp, path::EXTENSION},
+    model::{
+        ArticleId, Side, Timestamp,
+        path::{CATEGORY_FILE, EXTENSION},
+    },
     state::{Kept, Store, Subject},
 };
 use chrono::{Local, TimeZone as _};
@@ -153,6 +156,17 @@ pub(super) fn named(context: &Context, config: &Config, argument: &Path) -> Resu
         }
     }
     Err(first_failure.unwrap_or_else(|| {
+        let folder = text.trim_end_matches('/');
+        let folder = folder.rsplit_once('@').map_or(folder, |(name, _)| name);
+        if !folder.is_empty() && context.current.join(folder).is_dir() {
+            return Failure::usage(
+                format!("{folder} is a folder, which has no versions of its own"),
+                format!(
+                    "a category's are those of {folder}/{CATEGORY_FILE}; `kbsync log {folder}` lists \
+                     what happened in it"
+                ),
+            );
+        }
         Failure::usage(
             format!("the history knows nothing of {name}"),
             "check the path; `kbsync log` lists what happened lately, deletions and former names included",

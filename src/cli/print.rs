@@ -6,7 +6,7 @@
 use super::failure::Failure;
 use anstream::AutoStream;
 use anstyle::{AnsiColor, Style};
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::{
     borrow::Cow,
@@ -193,6 +193,12 @@ pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) ->
     }
     if io::stdout().is_terminal() {
         let (_, width) = dialoguer::console::Term::stdout().size();
+        let whole = whole(&table.column_max_content_widths(), width);
+        for (shown, whole) in table.column_iter_mut().zip(whole) {
+            if whole {
+                shown.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
         table
             .set_content_arrangement(ContentArrangement::Dynamic)
             .set_width(width);
@@ -200,9 +206,44 @@ pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) ->
     table.trim_fmt()
 }
 
+/// What is left at least for a column that is broken.
+const NARROW: u16 = 14;
+
+/// Tells which columns are not broken in a table so wide: the narrow ones first, the last one, which holds the
+/// details, at the end. A path or a time in two lines cannot be copied.
+fn whole(widths: &[u16], room: u16) -> Vec<bool> {
+    let mut whole = vec![false; widths.len()];
+    let last = widths.len().saturating_sub(1);
+    let mut order: Vec<usize> = (0..widths.len()).collect();
+    order.sort_by_key(|&column| (column == last, widths[column]));
+    let mut left = room;
+    for (done, &column) in order.iter().enumerate() {
+        let wider = u16::try_from(widths.len() - done - 1).unwrap_or(u16::MAX);
+        // Two for the gap.
+        let taken = widths[column].saturating_add(2);
+        if taken.saturating_add(NARROW.saturating_mul(wider)) > left {
+            break;
+        }
+        left -= taken;
+        whole[column] = true;
+    }
+    whole
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_narrow_terminal_breaks_the_details_before_the_paths() {
+        // When, what, where, path, details.
+        let widths = [19, 15, 6, 46, 36];
+        assert_eq!(whole(&widths, 140), [true; 5]);
+        assert_eq!(whole(&widths, 110), [true, true, true, true, false]);
+        assert_eq!(whole(&widths, 80), [true, true, true, false, false]);
+        assert_eq!(whole(&widths, 20), [false; 5]);
+        assert!(whole(&[], 80).is_empty());
+    }
 
     #[test]
     fn f140_titles_cannot_steer_the_terminal() {

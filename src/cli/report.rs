@@ -32,8 +32,22 @@ pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
     }
     if let Some((kind, message)) = &report.stopped {
         context.out.failure(&Failure::stopped(kind, message));
+    } else if worked.failures.is_empty() {
+        for message in untold(report) {
+            let error = anyhow::Error::msg(message.to_owned());
+            let help = "`kbsync doctor` looks closer";
+            context.out.failure(&Failure::failed(error).help(help));
+        }
     }
     Ok(())
+}
+
+/// Failures of the machine in a report of which nothing else came: the one of a daemon.
+fn untold(report: &Report) -> impl Iterator<Item = &str> {
+    let failures = report.problems.iter();
+    failures
+        .filter(|problem| is_failure(problem, report))
+        .map(|problem| problem.message.as_str())
 }
 
 /// The exit code of a report (design, section 9).

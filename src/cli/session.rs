@@ -101,11 +101,16 @@ impl<'c> Session<'c> {
             report: Report::new(request.dry_run),
             failures: Vec::new(),
         };
-        let request = &self.guarded(request);
-        for part in parts {
+        for (at, part) in parts.iter().enumerate() {
+            let request = if at == 0 {
+                self.guarded(request)
+            } else {
+                // Git may have moved HEAD while the workspace before had its turn.
+                Heads::look(self.config).guard(request)
+            };
             let request = Request {
                 scope: part.scope.clone(),
-                ..request.clone()
+                ..request
             };
             match self.cycle(part, &request).await {
                 Ok(report) => {

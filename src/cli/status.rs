@@ -68,7 +68,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if context.out.json {
         context.out.json(&found)?;
     } else {
-        for line in shown(&found, now, busy(&config).as_deref()) {
+        // A daemon that answers says the same below, and more.
+        let busy = busy(&config).filter(|_| daemon.is_none());
+        for line in shown(&found, now, busy.as_deref()) {
             context.out.line(line)?;
         }
         for line in daemon.iter().flat_map(daemon_lines) {

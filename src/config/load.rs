@@ -274,7 +274,7 @@ pub fn no_settings(mirror: &Path) -> ConfigError {
             "{} is not a mirror: it has no {SETTINGS_FILE}",
             mirror.display()
         ),
-        "run `kbsync init` there, or name the mirror with -C; \
-         in a container set KBSYNC_SERVICE and KBSYNC_WORKSPACE",
+        "run `kbsync init` there, or name the mirror with -C; without one, KBSYNC_SERVICE is enough for \
+         `kbsync workspaces`, and KBSYNC_WORKSPACE with it for the rest",
     )
 }

@@ -293,18 +293,22 @@ impl Desk {
 
     /// Where HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
     /// held any more.
-    pub fn agreed_head(&self, job: &Job, done: &Done, now: Instant) -> Option<Head> {
+    pub fn agreed_head(&self, job: &Job, done: &Done) -> Option<Head> {
         let held = done
             .report
             .actions
             .iter()
             .any(|line| line.action == Kind::Delete && line.status != Status::Done);
         let looked = match &job.look {
-            Look::Whole | Look::Mirror | Look::Paths(_) => true,
+            Look::Whole | Look::Mirror => true,
+            // What nobody told of was not looked at.
+            Look::Paths(_) => self.doubtful_since.is_none() && self.whole.is_none(),
             Look::Wish(wish) => wish.is_whole(),
         };
-        let quiet = self.quiet.unsettled(now).is_empty() && self.taken.is_empty();
-        let settled = looked && quiet && !held && done.wall.is_none();
+        // A path whose time came while the cycle ran was left alone by it, too.
+        let (waiting, _) = self.quiet.backlog();
+        let settled =
+            looked && waiting == 0 && self.taken.is_empty() && !held && done.wall.is_none();
         job.head.clone().filter(|_| settled)
     }
 

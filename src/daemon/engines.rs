@@ -93,10 +93,13 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let mut report = Report::new(matches!(&job.look, Look::Wish(wish) if wish.dry_run));
         let mut wall = None;
         let _before = self.gate.take_wall();
+        // The job names what is in motion as of now; the last workspace's turn may come much later.
+        let began = engine::Clock::now(&engine::SystemClock);
         for seat in &mut self.seats {
             let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
             };
+            request.since = matches!(job.look, Look::Whole | Look::Mirror).then_some(began);
             if let Look::Wish(wish) = &job.look
                 && let Err(error) = seat.release(wish)
             {

@@ -125,9 +125,7 @@ impl Git {
             return false;
         }
         match self.moves_since(before.log) {
-            Some(lines) => !lines
-                .lines()
-                .all(|line| message(line).is_some_and(|what| what.starts_with("commit"))),
+            Some(lines) => !lines.lines().all(|line| message(line).is_some_and(is_own)),
             None => true,
         }
     }
@@ -154,6 +152,13 @@ impl Git {
         file.take(LIMIT).read_to_string(&mut lines).ok()?;
         Some(lines)
     }
+}
+
+/// Tells whether a commit was made of the writer's own changes. One that ends a merge brings others' removals.
+fn is_own(what: &str) -> bool {
+    what.starts_with("commit")
+        && !what.starts_with("commit (merge)")
+        && !what.starts_with("commit (cherry-pick)")
 }
 
 /// What a line of the reflog says: `old new name <mail> time zone\tmessage`.

@@ -26,6 +26,7 @@ pub mod settings;
 pub mod signals;
 pub mod start;
 pub mod supervisor;
+mod told;
 pub mod trigger;
 pub mod turn;
 pub mod valve;

@@ -14,6 +14,7 @@ use super::{
     schedule::{Moment, Schedule},
     settings::Settings,
     supervisor::Supervisor,
+    told::Told,
     watch::Rescan,
 };
 use crate::{engine::report::Ending, web::board::Board};
@@ -64,6 +65,7 @@ struct Front {
     stop: CancellationToken,
     stops: u32,
     reload: bool,
+    told: Told,
 }
 
 /// What the loop is given.
@@ -105,6 +107,7 @@ impl<C: Cycle> Loop<C> {
                 stop: parts.stop,
                 stops: 0,
                 reload: false,
+                told: Told::default(),
             },
         }
     }
@@ -194,7 +197,7 @@ impl<C: Cycle> Loop<C> {
     fn finish(&mut self, job: Job, wished: Option<Wished>, done: Done, started: Instant) {
         let now = self.front.now();
         self.front.record(&job, &done, started);
-        let agreed = self.front.desk.agreed_head(&job, &done, now.steady);
+        let agreed = self.front.desk.agreed_head(&job, &done);
         let turn = self.front.desk.settle(job, &done, now);
         match turn {
             Some(Turn::Down(wall)) => tracing::warn!("{wall}; trying again now and then"),
@@ -233,7 +236,7 @@ impl<C: Cycle> Loop<C> {
         });
         match fresh {
             Ok((settings, schedule)) => {
-                tracing::warn!("the settings were read again");
+                tracing::info!("the settings were read again");
                 self.front.rescan.set(settings.rescan);
                 self.front.desk.resettle(settings.clone(), schedule);
                 self.front.settings = settings;
@@ -343,9 +346,7 @@ impl Front {
                 seen.last_push = Some(now.steady);
             }
         });
-        for problem in &done.report.problems {
-            tracing::debug!(path = problem.path, "{}", problem.message);
-        }
+        self.told.tell(done, whole && good);
         tracing::info!(
             trigger = %job.trigger,
             ?outcome,

@@ -11,9 +11,10 @@ use super::settings::Request;
 use super::spool::same_words;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, Flags, Place, Revision, Version};
+use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
+use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Subject};
 use anyhow::Context as _;
 use std::collections::BTreeSet;
@@ -54,6 +55,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
             .flush()
             .context("failed to make durable what an earlier run wrote")?;
     }
+    let mut verdicts = Vec::with_capacity(intents.len());
     for (id, intent) in intents {
         let verdict = judge(base, sight, &intent, &names);
         tracing::debug!(?intent, "an earlier run left this behind");
@@ -77,24 +79,22 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
             }
             Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
         }
-        if request.dry_run {
-            continue;
-        }
-        write(engine, id, &verdict, now)?;
+        verdicts.push((id, verdict));
     }
-    if !request.dry_run {
-        engine.clear_copies()?;
+    if verdicts.is_empty() || request.dry_run {
+        return Ok(());
     }
-    Ok(())
+    // All at once: what one says of a file may rest on another that is still there.
+    engine.store.write(now, |tx| {
+        verdicts
+            .iter()
+            .try_for_each(|(id, verdict)| write(tx, *id, verdict))
+    })?;
+    engine.clear_copies()
 }
 
-fn write<S: Service, D: Disk>(
-    engine: &mut Engine<S, D>,
-    id: IntentId,
-    verdict: &Verdict,
-    now: crate::model::Timestamp,
-) -> anyhow::Result<()> {
-    engine.store.write(now, |tx| match verdict {
+fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {
+    match verdict {
         Verdict::Open => Ok(()),
         Verdict::Void => tx.remove_intent(id),
         Verdict::Article(row) => {
@@ -124,8 +124,7 @@ fn write<S: Service, D: Disk>(
             tx.put_category(row)?;
             tx.remove_intent(id)
         }
-    })?;
-    Ok(())
+    }
 }
 
 /// Tells whether a step changes the mirror.
@@ -247,6 +246,17 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
+    // Only `enabled` and `draft` were to change, and they are as they were: it was not written.
+    let untouched = |row: &ArticleRow| {
+        file.flags == row.file_flags
+            && file.flags != *flags
+            && file.place == row.place
+            && file.version.slug == row.local.slug
+            && same_words(&file.version, &row.local)
+    };
+    if old.is_some_and(untouched) {
+        return Verdict::Void;
+    }
     let visibility = if remote_flags.hides() {
         Visibility::Unpublished
     } else {
@@ -369,16 +379,22 @@ fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     if !found {
         return Verdict::Void;
     }
+    let old = base.categories.get(id);
+    let mut local = remote.clone();
+    for field in CategoryVersion::FIELDS {
+        // What was not pulled and not sent yet stays an edit of the writer.
+        let pulled = version.get(field) == remote.get(field);
+        if let Some(row) = old.filter(|row| !pulled && remote.get(field) == row.remote.get(field)) {
+            local.take(field, &row.local);
+        }
+    }
     Verdict::Category(Box::new(CategoryRow {
         id: *id,
         folder: Some(folder.clone()),
-        local: version.clone(),
+        local,
         remote: remote.clone(),
         revision: revision.clone(),
-        read_at: base
-            .categories
-            .get(id)
-            .map_or_else(Default::default, |row| row.read_at),
+        read_at: old.map_or_else(Default::default, |row| row.read_at),
         stamp: None,
     }))
 }

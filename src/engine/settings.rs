@@ -1,6 +1,6 @@
 //! What a cycle has to know of the settings, for one workspace.
 
-use crate::model::{CategoryId, Place, WorkspaceId};
+use crate::model::{CategoryId, Place, Timestamp, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::snapshot::{Keep, OnConflict};
 use crate::service::Purpose;
@@ -79,6 +79,8 @@ pub struct Request {
     pub look: Look,
     /// Paths in motion, of files and of folders: they are left alone in a cycle that looks at everything.
     pub unsettled: BTreeSet<String>,
+    /// When it was said what is in motion, if it was: a file that went later is in motion, too.
+    pub since: Option<Timestamp>,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -103,6 +105,7 @@ impl Request {
             scope: Vec::new(),
             look: Look::Whole,
             unsettled: BTreeSet::new(),
+            since: None,
             dry_run: false,
             allow_deletes: false,
             prefer: None,

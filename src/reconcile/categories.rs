@@ -140,6 +140,14 @@ impl Planner<'_> {
         remote: &CategoryVersion,
         revision: &Revision,
     ) {
+        // Most categories are as they were in every cycle: nothing is made up to be thrown away.
+        let quiet = local.version.as_ref() == Some(&row.local)
+            && (remote, revision) == (&row.remote, &row.revision)
+            && row.folder.as_ref() == Some(&local.folder)
+            && local.id == Some(id);
+        if quiet {
+            return;
+        }
         let mine = local.version.clone().unwrap_or_else(|| {
             // Without `_category.yaml` only the folder's name speaks, and only when it changed.
             let renamed = row.folder.as_deref().is_some_and(|was| was != local.folder);

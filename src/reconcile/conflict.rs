@@ -11,7 +11,7 @@ use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow};
-use crate::model::path::CONFLICT_EXTENSION;
+use crate::model::path::{CONFLICT_EXTENSION, EXTENSION};
 use crate::model::{ArticleId, Field, Place, TextDigest, Version};
 
 impl Planner<'_> {
@@ -116,6 +116,24 @@ impl Planner<'_> {
             .find(|place| self.local.copies.contains(place))
     }
 
+    /// The name of a new copy: of a file that took the name of another one in conflict, it is not that one's.
+    fn copy_beside(&self, id: ArticleId, place: &Place) -> String {
+        let usual = copy_name(place);
+        let taken = self.base.conflicts.values().any(|other| {
+            other.id != id
+                && other.place.folder == place.folder
+                && other.copy.as_ref() == Some(&usual)
+        });
+        if taken {
+            copy_name(&Place::new(
+                &place.folder,
+                format!("{}~{}{EXTENSION}", place.stem(), &id.to_string()[..8]),
+            ))
+        } else {
+            usual
+        }
+    }
+
     /// The folders in which the copy of a conflict may lie.
     fn copy_folders<'c>(&'c self, conflict: &'c ConflictRow) -> impl Iterator<Item = &'c str> {
         let file = self.paired.files.get(&conflict.id);
@@ -138,7 +156,7 @@ impl Planner<'_> {
         let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
             (Some(place), _) => place.file.clone(),
             (None, Some(copy)) => copy,
-            (None, None) => copy_name(&file.place),
+            (None, None) => self.copy_beside(id, &file.place),
         };
         let known = standing.is_some_and(|row| {
             row.remote.as_ref() == Some(&seen.version)

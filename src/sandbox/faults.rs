@@ -114,6 +114,17 @@ impl fmt::Debug for AnswerEdit {
     }
 }
 
+/// An answer to the byte.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RawAnswer {
+    /// The status.
+    pub status: u16,
+    /// The headers; those that cannot stand in an answer are left out.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
 /// What happens to a request.
 #[derive(Clone, Debug)]
 pub enum FaultKind {
@@ -125,6 +136,8 @@ pub enum FaultKind {
     HookAfter(Hook),
     /// It is not carried out; the answer has this status and this body (JSON if it begins with `{` or `[`, else HTML).
     Status(u16, String),
+    /// It is not carried out; the answer is exactly this.
+    Raw(RawAnswer),
     /// It is not carried out; the answer is the HTML of a login page with status 200.
     Html,
     /// It is not carried out; the answer is that of a rate limit.

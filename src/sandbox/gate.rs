@@ -2,7 +2,7 @@
 //! then the headers of section 8 and the faults that spoil answers.
 
 use super::{
-    faults::{self, FaultKind, Hook},
+    faults::{self, FaultKind, Hook, RawAnswer},
     handle::Sandbox,
     limits::{Allowance, Limits},
     options::{Login, Options, RetryAfter, Rights},
@@ -14,7 +14,7 @@ use super::{
 use axum::{
     body::{Body, Bytes},
     extract::{ConnectInfo, Request, State},
-    http::{HeaderMap, HeaderValue, Method, StatusCode, header, request::Parts},
+    http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header, request::Parts},
     middleware::Next,
     response::{IntoResponse, Response},
 };
@@ -120,6 +120,7 @@ async fn before(sandbox: &Sandbox, faults: &[FaultKind]) -> Option<Instead> {
             FaultKind::Status(status, body) => {
                 return Some(Instead::Answer(canned(*status, body)));
             }
+            FaultKind::Raw(answer) => return Some(Instead::Answer(raw(answer))),
             FaultKind::Html => return Some(Instead::Answer(reply::login_page())),
             FaultKind::RateLimited { retry_after } => return Some(Instead::Limited(*retry_after)),
             FaultKind::ResetBefore => return Some(Instead::Reset),
@@ -151,6 +152,19 @@ fn canned(status: u16, body: &str) -> Response {
     } else {
         reply::html(status, body.to_owned())
     }
+}
+
+fn raw(answer: &RawAnswer) -> Response {
+    let mut response = Response::new(Body::from(answer.body.clone()));
+    *response.status_mut() =
+        StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    for (name, value) in &answer.headers {
+        let name = HeaderName::try_from(name.as_str());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::try_from(value.as_str())) {
+            response.headers_mut().append(name, value);
+        }
+    }
+    response
 }
 
 /// Sign-in and limits, then the endpoint.

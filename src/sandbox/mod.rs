@@ -44,7 +44,7 @@ mod wire;
 mod world;
 mod writes;
 
-pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher};
+pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher, RawAnswer};
 pub use handle::Sandbox;
 pub use options::{
     Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,

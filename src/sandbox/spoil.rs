@@ -81,6 +81,7 @@ pub(super) async fn spoil(response: Response, fault: FaultKind, line: Option<&Li
         | FaultKind::Hook(_)
         | FaultKind::HookAfter(_)
         | FaultKind::Status(..)
+        | FaultKind::Raw(_)
         | FaultKind::Html
         | FaultKind::RateLimited { .. }
         | FaultKind::ResetBefore

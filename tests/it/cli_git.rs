@@ -129,3 +129,21 @@ fn the_first_command_of_all_has_nothing_to_compare_with() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 3);
 }
+
+#[test]
+fn what_a_checkout_removed_after_a_first_pull_is_held() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["pull"]).exits(0);
+    commit(&kb, "all");
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "start/n1.html"]);
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(left(&service), 4);
+}

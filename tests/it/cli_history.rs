@@ -4,6 +4,7 @@ use crate::{
     kb::{Kb, Service},
     schema,
 };
+use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -48,6 +49,25 @@ fn show(kb: &Kb, what: &str) -> Value {
     let json = kb.run(&["show", "--json", what]).exits(0).json();
     schema::check("show", &json);
     json
+}
+
+#[test]
+fn what_has_no_versions_is_told_with_what_has() {
+    let (_service, kb, _) = with_a_past();
+    for arguments in [
+        &["show", "start@1"][..],
+        &["show", "start/"],
+        &["restore", "start"],
+    ] {
+        kb.run(arguments)
+            .exits(2)
+            .complains("start is a folder", "start/_category.yaml");
+    }
+    kb.run(&["show", "start/nothing.html"])
+        .exits(2)
+        .complains("the history knows nothing of", "kbsync log");
+    let none = kb.run(&["log", "-n", "0"]).exits(2);
+    assert!(none.stderr.contains("--limit"), "{none:#?}");
 }
 
 #[test]
@@ -388,6 +408,48 @@ fn what_was_hidden_comes_back_hidden() {
 }
 
 #[test]
+fn what_was_hidden_and_never_sent_comes_back_hidden() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "two", "<p>Two.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    service
+        .sandbox
+        .inject(Fault::always(Matcher::any(), FaultKind::Html));
+    let hidden = "---\ntitle: Off\nenabled: false\n---\n<p>Off.</p>\n";
+    kb.write("start/gone.html", hidden);
+    kb.write("start/broken.html", hidden);
+    kb.run(&["sync"]).exits(1);
+    kb.remove("start/gone.html");
+    kb.write("start/broken.html", "half a save");
+    service.sandbox.clear_faults();
+    kb.run(&["restore", "start/broken.html@1"]).exits(0);
+    kb.run(&["restore", "start/gone.html"]).exits(0);
+    let articles = service.sandbox.articles();
+    assert_eq!(articles.len(), 3, "{articles:?}");
+    for article in articles.iter().filter(|article| article.slug != "two") {
+        assert!(!article.enabled, "{article:?}");
+    }
+}
+
+#[test]
+fn an_article_comes_back_into_the_category_whose_folder_went() {
+    let (service, kb, _one) = with_a_past();
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 0);
+    kb.run(&["restore", "start/one.html"]).exits(0);
+    kb.run(&["sync"]).exits(0);
+    let categories = service.sandbox.categories();
+    assert_eq!(categories.len(), 1, "{categories:?}");
+    let articles = service.sandbox.articles();
+    assert_eq!(articles.len(), 1, "{articles:?}");
+    assert_eq!(articles[0].text, "<p>Third, there.</p>");
+    assert_eq!(articles[0].category_id, categories[0].id);
+}
+
+#[test]
 fn a_place_that_is_taken_is_not_written_over() {
     let (service, kb, one) = with_a_past();
     kb.remove("start/one.html");
@@ -415,6 +477,21 @@ fn a_place_that_is_taken_is_not_written_over() {
     kb.run(&["restore", &one.to_string(), "--to", "attic/one.html"])
         .exits(0);
     assert!(kb.exists("attic/_category.yaml"));
+    assert_eq!(service.sandbox.articles().len(), 2);
+}
+
+#[test]
+fn a_place_that_is_ignored_is_refused() {
+    let (service, kb, one) = with_a_past();
+    kb.remove("start/one.html");
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    kb.write(".kbsyncignore", "start/one.html\n");
+    kb.run(&["restore", "start/one.html"])
+        .exits(2)
+        .complains("is ignored", ".kbsyncignore");
+    assert!(!kb.exists("start/one.html"));
+    kb.run(&["restore", &one.to_string(), "--to", "start/uno.html"])
+        .exits(0);
     assert_eq!(service.sandbox.articles().len(), 2);
 }
 

@@ -620,6 +620,65 @@ async fn a_folder_that_is_renamed_with_a_conflict_in_it_settles_nothing() {
 }
 
 #[tokio::test]
+async fn a_file_that_took_the_name_of_one_in_conflict_gets_a_copy_of_its_own() {
+    let (world, one) = in_conflict().await;
+    let two = world.sandbox().articles();
+    let two = two.iter().find(|article| article.id != one);
+    let two = two.expect("there").id;
+    world.rename("a/one.html", "a/uno.html");
+    world.rename("a/two.html", "a/one.html");
+    world.edit("a/one.html", "<p>2</p>", "<p>2, mine.</p>");
+    theirs(&world, two, "<p>2, theirs.</p>");
+    for _ in 0..2 {
+        let report = world.sync().await;
+        assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+        assert_eq!(on_service(&world, one), THEIRS);
+        assert_eq!(on_service(&world, two), "<p>2, theirs.</p>");
+    }
+    let copies: Vec<String> = articles(&world)
+        .into_iter()
+        .filter(|path| path.ends_with(".conflict.html"))
+        .collect();
+    assert_eq!(copies.len(), 2, "{copies:?}");
+    // What settles one settles one.
+    world.run(&resolve(one, Keep::Local)).await;
+    let report = world.sync().await;
+    assert_eq!(on_service(&world, one), MINE);
+    assert_eq!(on_service(&world, two), "<p>2, theirs.</p>");
+    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    world.run(&resolve(two, Keep::Local)).await;
+    assert_eq!(on_service(&world, two), "<p>2, mine.</p>");
+    let left = articles(&world);
+    assert!(
+        left.iter().all(|path| !path.ends_with(".conflict.html")),
+        "{left:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_copy_that_could_not_be_taken_away_is_no_reason_to_take_the_next_one_away() {
+    let (world, one) = in_conflict().await;
+    {
+        let mut engine = world.engine();
+        let stale = kbsync::state::Intent::ClearCopy {
+            id: ArticleId::new(one),
+            copy: kbsync::model::Place::new("a", "one.conflict.html"),
+            shown: None,
+        };
+        let now = kbsync::engine::Clock::now(&*world.clock);
+        let store = engine.store_mut();
+        let noted = store.write(now, |tx| tx.add_intent(&stale).map(|_id| ()));
+        noted.expect("written");
+    }
+    for _ in 0..2 {
+        let report = world.sync().await;
+        assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+        assert!(world.exists(COPY));
+        assert_eq!(on_service(&world, one), THEIRS);
+    }
+}
+
+#[tokio::test]
 async fn a_file_that_moves_to_another_folder_takes_its_conflict_along() {
     let (world, one) = in_conflict().await;
     let b = world.category("b");

@@ -34,28 +34,28 @@ fn sync_all(_: &Stage) -> Request {
 
 /// Both sides as they are: articles by category and slug, files without their ids.
 #[derive(PartialEq, Eq, Debug)]
-struct Outcome {
+pub(crate) struct Outcome {
     articles: Vec<(String, String, String, String, bool)>,
     categories: Vec<(String, String)>,
     files: Vec<(String, String)>,
 }
 
 /// The categories of this workspace.
-fn categories(world: &Stage) -> Vec<Category> {
+pub(crate) fn categories(world: &Stage) -> Vec<Category> {
     let mut categories = world.sandbox().categories();
     categories.retain(|category| category.workspace == world.workspace);
     categories
 }
 
 /// The articles of this workspace.
-fn articles(world: &Stage) -> Vec<Article> {
+pub(crate) fn articles(world: &Stage) -> Vec<Article> {
     let categories = categories(world);
     let mut articles = world.sandbox().articles();
     articles.retain(|article| categories.iter().any(|one| one.id == article.category_id));
     articles
 }
 
-fn outcome(world: &Stage) -> Outcome {
+pub(crate) fn outcome(world: &Stage) -> Outcome {
     let categories = categories(world);
     let slug_of = |id: Uuid| {
         categories
@@ -96,7 +96,7 @@ fn outcome(world: &Stage) -> Outcome {
 }
 
 /// Every text that was ever written is somewhere.
-fn nothing_lost(world: &Stage, texts: &[String]) {
+pub(crate) fn nothing_lost(world: &Stage, texts: &[String]) {
     let store = hostile::store(world);
     let articles: BTreeSet<String> = articles(world)
         .into_iter()

@@ -139,6 +139,15 @@ fn f084_commits_are_the_writers_and_other_moves_are_gits() {
         repository.moves(|r| r.git(&["merge", "-q", "--no-edit", "main~1", "other"])),
         "a merge brings others' removals"
     );
+    let repository = branches();
+    assert!(
+        repository.moves(|r| {
+            assert!(!r.try_git(&["merge", "clash"]), "it conflicts");
+            r.write("a/b.html", "both\n");
+            r.commit("merged by hand");
+        }),
+        "and so does one that a person ended"
+    );
 }
 
 #[test]

@@ -787,6 +787,78 @@ async fn f086_nothing_is_done_while_git_works() {
         .await;
 }
 
+/// A work tree whose HEAD is a commit by itself.
+fn work_tree() -> (tempfile::TempDir, Stage) {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join(".git")).expect("made");
+    check_out(folder.path(), "one");
+    let stage = Stage {
+        git: Git::find(folder.path()),
+        ..Stage::new()
+    };
+    (folder, stage)
+}
+
+fn check_out(folder: &std::path::Path, commit: &str) {
+    std::fs::write(folder.join(".git/HEAD"), format!("{commit}\n")).expect("written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f084_removals_that_nobody_told_of_are_held_as_gits_all_the_same() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            check_out(folder.path(), "two");
+            // What was removed is among what was lost.
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            bench.touch("a/changed.html").await;
+            seconds(5).await;
+            let jobs = bench.full();
+            assert_eq!(
+                bench.jobs(),
+                [
+                    (Trigger::Watch, strings(&["a/changed.html"])),
+                    (Trigger::Rescan, strings(&["mirror"])),
+                ]
+            );
+            assert!(jobs.iter().all(|job| job.git_hold.is_some()), "{jobs:?}");
+            bench.clear();
+            bench.touch("a/changed.html").await;
+            seconds(20).await;
+            assert_eq!(bench.full()[0].git_hold, None, "both sides agree now");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f084_a_removal_whose_grace_ends_while_a_poll_runs_is_still_gits() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            bench.clear();
+            check_out(folder.path(), "two");
+            bench.remove("a/gone.html").await;
+            seconds(59).await;
+            bench.script.lock().expect("script").takes = Duration::from_secs(3);
+            bench.event(Event::SyncNow).await;
+            seconds(5).await;
+            let jobs = bench.full();
+            assert_eq!(
+                bench.jobs(),
+                [
+                    (Trigger::Manual, strings(&["whole"])),
+                    (Trigger::Watch, strings(&["-a/gone.html"])),
+                ]
+            );
+            assert!(jobs[0].unsettled.contains("a/gone.html"));
+            assert!(jobs[1].git_hold.is_some());
+        })
+        .await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn only_the_branch_of_the_settings_is_synced() {
     let folder = tempfile::tempdir().expect("a folder");

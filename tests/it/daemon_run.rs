@@ -212,7 +212,8 @@ fn f118_commands_are_handed_to_the_daemon() {
     let report = kb.run(&["sync", "--json"]).exits(0).json();
     schema::check("report", &report);
     assert_eq!(report["actions"][0]["action"], "update");
-    assert!(daemon.log().contains("trigger=manual"), "{}", daemon.log());
+    // The log comes through a pipe, and may be a moment late.
+    until("the line", || daemon.log().contains("trigger=manual"));
     let status = kb.run(&["status", "--json"]).exits(0).json();
     schema::check("status", &status);
     assert_eq!(status["daemon"]["pid"], daemon.child.id());
@@ -372,6 +373,10 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     let daemon = Daemon::spawn(&kb, &[]);
     let refused = "the service does not accept the token";
     until("it is told", || daemon.log().contains(refused));
+    // Whoever waits for a sync learns what stopped it.
+    kb.run(&["sync"])
+        .exits(1)
+        .complains("failed to list the workspace", "kbsync doctor");
     daemon.signal(Signal::USR1);
     service
         .sandbox
@@ -380,6 +385,22 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     kb.run(&["sync"]).exits(0);
     until("it is told", || daemon.log().contains("all is well again"));
     assert_eq!(daemon.log().matches(refused).count(), 1);
+    daemon.stop();
+}
+
+#[test]
+fn what_waits_for_a_person_is_one_line_in_the_log() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    let folder = article(&kb);
+    let folder = folder.split('/').next().expect("a folder");
+    kb.write(&format!("{folder}/bare.html"), "<p>no title</p>\n");
+    let told = format!("{folder}/bare.html: line 1: there is no front matter");
+    until("it is told", || daemon.log().contains(&told));
+    kb.run(&["sync"]).exits(4);
+    kb.run(&["sync"]).exits(4);
+    assert_eq!(daemon.log().matches(&told).count(), 1);
     daemon.stop();
 }
 

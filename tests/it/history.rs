@@ -91,33 +91,31 @@ impl Witness {
         let Some(article) = self.sandbox.article(id) else {
             return;
         };
-        let state = self.state();
-        let versions = state
-            .versions(&Subject::Article(ArticleId::new(id)))
-            .expect("read");
         let text = TextDigest::of(&article.text);
-        let known = versions
-            .iter()
-            .any(|kept| kept.seen.version.title == article.title && has(&state, kept, text));
-        assert!(known, "{moment:?}, and nobody keeps {article:?}");
-        self.seen.fetch_add(1, Ordering::SeqCst);
+        self.keeps(&Subject::Article(ArticleId::new(id)), |state, kept| {
+            kept.seen.version.title == article.title && has(state, kept, text)
+        })
+        .unwrap_or_else(|| panic!("{moment:?}, and nobody keeps {article:?}"));
     }
 
     fn category(&self, id: Uuid, moment: &Moment) {
         let Some(category) = self.sandbox.category(id) else {
             return;
         };
-        let state = self.state();
-        let versions = state
-            .versions(&Subject::category(CategoryId::new(id)))
-            .expect("read");
         let description = category.description.clone().unwrap_or_default();
-        let known = versions.iter().any(|kept| {
+        self.keeps(&Subject::category(CategoryId::new(id)), |_, kept| {
             let words = &kept.seen.version;
             words.title == category.name && words.introtext == description
-        });
-        assert!(known, "{moment:?}, and nobody keeps {category:?}");
-        self.seen.fetch_add(1, Ordering::SeqCst);
+        })
+        .unwrap_or_else(|| panic!("{moment:?}, and nobody keeps {category:?}"));
+    }
+
+    /// Counts a version that the history has; `None`: it does not have it.
+    fn keeps(&self, subject: &Subject, is_it: impl Fn(&Store, &Kept) -> bool) -> Option<usize> {
+        let state = self.state();
+        let versions = state.versions(subject).expect("read");
+        let found = versions.iter().any(|kept| is_it(&state, kept));
+        found.then(|| self.seen.fetch_add(1, Ordering::SeqCst))
     }
 }
 

@@ -325,7 +325,7 @@ async fn an_id_without_a_base_is_asked_for_and_never_posted_as_new() {
         said.contains(&"conflict both start/nobody.html held".to_owned()),
         "{said:?}"
     );
-    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(report.outcome.exit_code(), 3, "{report:#?}");
     assert!(world.read("start/draft.html").contains("\ndraft: true\n"));
     assert!(
         world

@@ -6,6 +6,7 @@ use crate::look::{articles, both, problems, requests};
 use crate::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
+use kbsync::engine::{Clock as _, SystemClock};
 use kbsync::sandbox::{NewSeed, Options};
 use uuid::Uuid;
 
@@ -202,6 +203,49 @@ async fn a_file_that_was_moved_is_not_waited_for_at_its_old_name() {
         articles(&world),
         ["a/two.html", "b/one.html", "b/three.html"]
     );
+}
+
+#[tokio::test]
+async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
+    let (world, ..) = world().await;
+    let pause = std::time::Duration::from_millis(60);
+    let since = Request {
+        since: Some(SystemClock.now()),
+        ..both()
+    };
+    // The workspace before this one had its turn meanwhile.
+    tokio::time::sleep(pause).await;
+    world.remove("a/one.html");
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let report = engine.cycle(&since).await.expect("a cycle");
+    assert_eq!(lines(&report), [""; 0]);
+    assert_eq!(world.sandbox().articles().len(), 3);
+    tokio::time::sleep(pause).await;
+    let since = Request {
+        since: Some(SystemClock.now()),
+        ..both()
+    };
+    // What was held before waits for a person, whatever else goes on in its folder.
+    let held = Request {
+        git_hold: Some("git".to_owned()),
+        ..since.clone()
+    };
+    let report = engine.cycle(&held).await.expect("a cycle");
+    assert_eq!(lines(&report), ["delete remote a/one.html held"]);
+    let held = Request {
+        since: Some(SystemClock.now()),
+        ..held
+    };
+    world.edit("a/two.html", "Two.", "Mine.");
+    world.write("a/.two.html.swp", "");
+    let report = engine.cycle(&held).await.expect("a cycle");
+    assert!(
+        lines(&report).contains(&"delete remote a/one.html held".to_owned()),
+        "{:?}",
+        lines(&report)
+    );
+    let report = engine.cycle(&since).await.expect("a cycle");
+    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
 }
 
 #[tokio::test]

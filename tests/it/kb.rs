@@ -112,6 +112,19 @@ impl Kb {
         command
     }
 
+    /// The same as a process that can be watched while it runs.
+    pub(crate) fn process(&self, arguments: &[&str]) -> std::process::Command {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_kbsync"));
+        command
+            .args(arguments)
+            .current_dir(self.mirror())
+            .env_clear()
+            .env("HOME", self.dir.path().join("home"))
+            .env("KBSYNC_USER_STATE_DIR", self.dir.path().join("state"))
+            .envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.command(arguments).output().expect("it runs");
         canary::silent(&String::from_utf8_lossy(&output.stdout));

@@ -39,6 +39,7 @@ mod fuzz_corpus;
 mod guards;
 mod history;
 mod hostile;
+mod hostile_service;
 mod identity;
 mod in_motion;
 mod kb;

@@ -13,6 +13,7 @@ use super::{
     failure::Failure,
     handed,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
+    report::grouped,
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
@@ -249,7 +250,8 @@ fn budget(config: &Config, client: &Client) -> Check {
     let reserve = config.options.budget.per_day * config.options.budget.reserve_for_pushes / 100;
     let message = format!(
         "{} requests left in this minute, {} in this day",
-        usage.minute_left, usage.day_left
+        grouped(usage.minute_left),
+        grouped(usage.day_left)
     );
     if usage.day_left <= reserve {
         return Check::new("budget", Verdict::Warning, message)

@@ -9,7 +9,7 @@ use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durabilit
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp};
+use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{
     Answer, CategoryPatch, ErrorKind, NewCategory, Purpose, RemoteCategory, Service,
@@ -394,9 +394,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match self.put_category(settle, &patch).await {
             Ok(category) => {
-                let sent: (CategoryVersion, Revision) = (category.version, category.revision);
                 let now = self.clock.now();
-                let row = self.category_row(settle, Some(sent), Some(now), run);
+                let (sent, read_at) = own_part(category, settle, now);
+                let row = self.category_row(settle, Some(sent), Some(read_at), run);
                 let fields: Vec<_> = settle.send.iter().map(|field| field.key()).collect();
                 let folder = settle.to.clone().unwrap_or_default();
                 self.store.write(now, |tx| {
@@ -488,6 +488,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
     }
+}
+
+/// What an answer says of the fields that were sent, and when the category counts as read. What else is new in
+/// it is a colleague's, from the moment before: it is pulled by the next cycle, which reads the category.
+fn own_part(
+    answer: RemoteCategory,
+    settle: &SettleCategory,
+    now: Timestamp,
+) -> ((CategoryVersion, Revision), Timestamp) {
+    let mut version = answer.version;
+    let theirs: Vec<_> = CategoryVersion::FIELDS
+        .into_iter()
+        .filter(|field| !settle.send.contains(field))
+        .filter(|field| version.get(*field) != settle.seen.get(*field))
+        .collect();
+    if theirs.is_empty() {
+        return ((version, answer.revision), now);
+    }
+    for field in theirs {
+        version.take(field, &settle.seen);
+    }
+    ((version, settle.revision.clone()), Timestamp::default())
 }
 
 /// What became of a category's folder or file that could not be written.

@@ -163,11 +163,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Takes the copies of settled conflicts away, where they are still there. What they held is in the history.
     pub(in crate::engine) fn clear_copies(&mut self) -> anyhow::Result<()> {
+        let conflicts = self.store.conflicts()?;
+        let is_shown = |copy: &Place| {
+            conflicts
+                .iter()
+                .any(|row| row.place.folder == copy.folder && row.copy.as_ref() == Some(&copy.file))
+        };
         for (intent, about) in self.store.intents()? {
             let Intent::ClearCopy { id, copy, shown } = about else {
                 continue;
             };
-            match self.remove_copy(id, &copy, shown.as_ref())? {
+            let removed = if is_shown(&copy) {
+                // By now a conflict that stands is shown there; without its copy it would count as settled.
+                Ok(())
+            } else {
+                self.remove_copy(id, &copy, shown.as_ref())?
+            };
+            match removed {
                 Ok(()) => {
                     let now = self.clock.now();
                     self.store.write(now, |tx| tx.remove_intent(intent))?;

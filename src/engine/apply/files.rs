@@ -3,7 +3,7 @@
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
 //! made durable one by one, which is quicker for them (design, section 13).
 
-use super::record::{agreed, deed, row_after};
+use super::record::{agreed, asked_for, deed, row_after};
 use super::{Done, Run, not_written, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
@@ -524,6 +524,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             for &(stamp, job) in &done {
                 // A failure ends the cycle, and the base in memory with it.
                 let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                let row = asked_for(row, now);
                 tx.put_article(&row)?;
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
@@ -560,7 +561,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Tells whether `enabled` and `draft` in a file are none that a writer set since the scan.
 fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
     let had = run.row(settle.id).map(|row| row.file_flags);
-    [Some(settle.file_flags), Some(settle.unsent_flags), had].contains(&Some(document.flags()))
+    // Of an article that is met for the first time, only the scan knows.
+    let scanned = run.sight.paired.files.get(&settle.id);
+    let scanned = scanned.map(|file| file.flags);
+    [
+        Some(settle.file_flags),
+        Some(settle.unsent_flags),
+        had,
+        scanned,
+    ]
+    .contains(&Some(document.flags()))
 }
 
 fn is_published(job: &Job<'_>) -> bool {
@@ -667,6 +677,11 @@ pub(in crate::engine) fn keep_whole(
         return Ok(None);
     }
     tx.put_body(source).map(Some)
+}
+
+/// Tells whether a file without an article is to be hidden: nothing but the file itself says so.
+pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
+    document.id().is_none() && document.flags().hides()
 }
 
 /// Tells whether a file has more than its version says: comments, other keys, other line ends.

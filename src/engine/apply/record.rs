@@ -88,6 +88,15 @@ pub(super) fn row_after(
     }
 }
 
+/// What is not listed was asked for, or it would not be known: that need not be done again at once.
+pub(super) fn asked_for(row: ArticleRow, now: Timestamp) -> ArticleRow {
+    let unasked = row.asked.is_none() && row.visibility == Visibility::Unpublished;
+    ArticleRow {
+        asked: if unasked { Some(now) } else { row.asked },
+        ..row
+    }
+}
+
 /// The version that both sides now have, for the history.
 pub(super) fn agreed(
     id: crate::model::ArticleId,
@@ -160,7 +169,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let stamp = run.sight.stamps.get(&settle.to).copied();
                 let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
                 let lf = run.sight.text_lf.get(&settle.file.text).copied();
-                row_after(run.row(settle.id), settle, stamp, lf, None)
+                asked_for(row_after(run.row(settle.id), settle, stamp, lf, None), now)
             })
             .collect();
         let categories: Vec<CategoryRow> = categories

@@ -5,7 +5,7 @@
 
 use super::unsettled::Unsettled;
 use crate::drill::defect::{self, Defect};
-use crate::engine::apply::needs_whole;
+use crate::engine::apply::{hides_a_new_article, needs_whole};
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
@@ -48,24 +48,9 @@ pub(in crate::engine) fn scan<D: Disk>(
     unsettled: &Unsettled,
     spool: &mut Spool,
 ) -> anyhow::Result<Scanned> {
-    let rows: HashMap<&Place, &ArticleRow> = base
-        .articles
-        .values()
-        .map(|row| (&row.place, row))
-        .collect();
-    let folders: HashMap<&str, Option<Stamp>> = base
-        .categories
-        .values()
-        .filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
-        .collect();
-    let mut reader = Reader {
-        base,
-        rows: &rows,
-        store,
-        spool,
-        out: Scanned::default(),
-        broken: None,
-    };
+    let rows = by_place(base);
+    let folders = by_folder(base);
+    let mut reader = Reader::new(base, &rows, store, spool);
     let scan = scan::scan(
         disk,
         &|place| rows.get(place).and_then(|row| row.stamp),
@@ -80,13 +65,10 @@ pub(in crate::engine) fn scan<D: Disk>(
         },
     )
     .context("failed to look at the mirror")?;
-    if let Some(error) = reader.broken {
-        return Err(error.into());
-    }
-    let mut out = reader.out;
-    reader.spool.flush(reader.store)?;
+    let mut out = reader.finish()?;
     out.strays(disk, base, unsettled, &scan);
     out.finish(base, scan);
+    out.keep_just_gone(disk, base, unsettled);
     out.keep_in_motion(base, unsettled);
     Ok(out)
 }
@@ -99,40 +81,33 @@ pub(in crate::engine) fn glance<D: Disk>(
     spool: &mut Spool,
     places: &BTreeSet<Place>,
 ) -> anyhow::Result<Option<Scanned>> {
-    let rows: HashMap<&Place, &ArticleRow> = base
-        .articles
-        .values()
-        .map(|row| (&row.place, row))
-        .collect();
-    let folders: HashMap<&str, Option<Stamp>> = base
-        .categories
-        .values()
-        .filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
-        .collect();
+    let rows = by_place(base);
+    let folders = by_folder(base);
     let known = |folder: &str| folders.get(folder).copied().flatten();
     let glance =
         scan::glance(disk, places, &known).context("failed to look at the changed files")?;
     let Some(glance) = glance else {
         return Ok(None);
     };
-    let mut reader = Reader {
-        base,
-        rows: &rows,
-        store,
-        spool,
-        out: Scanned::default(),
-        broken: None,
-    };
+    let mut reader = Reader::new(base, &rows, store, spool);
     glance.files.into_iter().for_each(|file| reader.take(file));
-    if let Some(error) = reader.broken {
-        return Err(error.into());
-    }
-    let mut out = reader.out;
-    reader.spool.flush(reader.store)?;
+    let mut out = reader.finish()?;
     for category in glance.categories {
         out.category(base, category, &BTreeSet::new());
     }
     Ok(Some(out))
+}
+
+fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
+    let rows = base.articles.values();
+    rows.map(|row| (&row.place, row)).collect()
+}
+
+/// The stamps of the categories' files.
+fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
+    let rows = base.categories.values();
+    rows.filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
+        .collect()
 }
 
 struct Reader<'a> {
@@ -144,7 +119,32 @@ struct Reader<'a> {
     broken: Option<StateError>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(
+        base: &'a Base,
+        rows: &'a HashMap<&'a Place, &'a ArticleRow>,
+        store: &'a mut Store,
+        spool: &'a mut Spool,
+    ) -> Self {
+        Self {
+            base,
+            rows,
+            store,
+            spool,
+            out: Scanned::default(),
+            broken: None,
+        }
+    }
+
+    /// What was read, once its bodies are in the state.
+    fn finish(self) -> anyhow::Result<Scanned> {
+        if let Some(error) = self.broken {
+            return Err(error.into());
+        }
+        self.spool.flush(self.store)?;
+        Ok(self.out)
+    }
+
     fn take(&mut self, file: ScannedFile) {
         match file {
             ScannedFile::Unchanged { place, stamp } => {
@@ -266,7 +266,8 @@ impl Reader<'_> {
         };
         let edited = row.as_ref().is_none_or(|row| row.local != version);
         // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
-        let whole = needs_whole(document.source(), &version, &place);
+        let whole = needs_whole(document.source(), &version, &place)
+            || (row.is_none() && hides_a_new_article(document));
         if (edited || whole)
             && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
         {

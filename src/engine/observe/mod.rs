@@ -16,7 +16,7 @@ pub(in crate::engine) mod unsettled;
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
-use super::{Engine, Stop};
+use super::{Engine, Stop, waiting};
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::base::{CategoryRow, Visibility};
@@ -77,7 +77,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
-        let unsettled = Unsettled::new(&request.unsettled);
+        let mut unsettled = Unsettled::new(&request.unsettled);
+        if let Some(since) = request.since {
+            unsettled = unsettled.since(since, &waiting::held(&self.store)?);
+        }
         let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);

@@ -106,10 +106,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             base.articles.insert(row.id, row.clone());
         }
         let conflicts = self.store.conflicts()?;
+        // A new conflict's copy must not have the name of a standing one's.
         let in_conflict = |row: &ArticleRow| {
             conflicts
                 .iter()
-                .any(|conflict| conflict.id == row.id || conflict.place == row.place)
+                .any(|conflict| conflict.id == row.id || conflict.place.folder == row.place.folder)
         };
         let held = waiting::held(&self.store)?;
         let is_held = |row: &ArticleRow| {

@@ -5,13 +5,15 @@
 //! 8). All else goes on as ever.
 
 use super::local::Scanned;
+use crate::engine::waiting::Held;
+use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
-use crate::mirror::scan::ScannedFile;
+use crate::mirror::scan::{ScannedFile, settled};
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, fold};
-use crate::model::{ArticleId, Place};
+use crate::model::{ArticleId, Place, Timestamp};
 use crate::reconcile::snapshot::{Base, Unknown};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// The paths in motion, of files and of folders.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub(in crate::engine) struct Unsettled {
     folders: BTreeSet<String>,
     /// The same as they clash.
     folded: BTreeSet<String>,
+    /// When this was said, and which articles were known to have no file by then.
+    since: Option<(Timestamp, BTreeSet<ArticleId>)>,
 }
 
 impl Unsettled {
@@ -38,6 +42,15 @@ impl Unsettled {
             }
         }
         unsettled
+    }
+
+    /// The same, with when it was said, and what waits since before.
+    pub(super) fn since(self, moment: Timestamp, held: &[Held]) -> Self {
+        let known = held.iter().filter_map(|held| held.id).collect();
+        Self {
+            since: Some((moment, known)),
+            ..self
+        }
     }
 
     /// Tells whether a place is in motion, by itself or with its folder.
@@ -69,6 +82,43 @@ impl Unsettled {
 }
 
 impl Scanned {
+    /// What went after it was said what is in motion has not been waited for yet: it counts as there. When a
+    /// name last went from a folder, the folder's own stamp tells.
+    pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled) {
+        let Some((since, known)) = &unsettled.since else {
+            return;
+        };
+        let since = since.0.saturating_mul(1_000_000);
+        let snapshot = &mut self.snapshot;
+        let files = snapshot.files.iter();
+        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let mut missing: BTreeSet<&Place> = base
+            .articles
+            .values()
+            .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
+            .map(|row| &row.place)
+            .collect();
+        let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
+        for place in files.map(|file| &file.place).chain(unknown) {
+            missing.remove(place);
+        }
+        let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
+        let mut just_gone = Vec::new();
+        for place in missing {
+            let in_motion = *folders.entry(&place.folder).or_insert_with(|| {
+                let folder = disk.look(At::Root, &place.folder).ok().flatten();
+                folder.is_some_and(|folder| !settled(&folder.stamp, since))
+            });
+            if in_motion {
+                just_gone.push(Unknown {
+                    place: place.clone(),
+                    id: None,
+                });
+            }
+        }
+        snapshot.unknown.extend(just_gone);
+    }
+
     /// What went a moment ago counts as there.
     pub(super) fn keep_in_motion(&mut self, base: &Base, unsettled: &Unsettled) {
         if unsettled.folded.is_empty() {

@@ -3,6 +3,7 @@
 use super::{Ground, Refused, RefusedKind, Wish};
 use crate::engine::past::Past;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
+use crate::mirror::layout::Layout;
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::LocalFile;
@@ -39,6 +40,19 @@ pub(super) enum Aim {
         /// The category.
         id: CategoryId,
     },
+}
+
+impl Aim {
+    /// The place, if it is out of scope.
+    pub(super) fn ignored_by(&self, layout: &Layout) -> Option<&Place> {
+        let (place, ignored) = match self {
+            Self::Edit { place, .. } | Self::Back { place, .. } | Self::Anew { place, .. } => {
+                (place, layout.ignores(place))
+            }
+            Self::Category { place, .. } => (place, layout.ignores_folder(&place.folder)),
+        };
+        ignored.then_some(place)
+    }
 }
 
 impl<D: Disk> Ground<'_, D> {
@@ -230,6 +244,14 @@ fn bad_place(place: &Place) -> Option<Refused> {
 
 fn taken(place: &Place, help: &str) -> Refused {
     impossible(format!("something else is at {place}"), help)
+}
+
+/// What is ignored is out of scope both ways: nothing that is written there gets anywhere.
+pub(super) fn ignored(place: &Place) -> Refused {
+    impossible(
+        format!("{place} is ignored, so it would not be synced"),
+        "take it out of .kbsyncignore, or name another place with --to FOLDER/NAME.html",
+    )
 }
 
 fn not_readable(id: ArticleId, why: &str) -> Refused {

@@ -12,7 +12,7 @@
 mod aim;
 mod words;
 
-use super::apply::{keep_whole, needs_whole};
+use super::apply::{hides_a_new_article, keep_whole, needs_whole};
 use super::observe::{load_base, local, unsettled::Unsettled};
 use super::report::{Line, Status};
 use super::spool::Spool;
@@ -163,6 +163,9 @@ fn prepared<D: Disk>(
         Ok(aim) => aim,
         Err(refused) => return Ok(Err(refused)),
     };
+    if let Some(place) = aim.ignored_by(&scanned.layout) {
+        return Ok(Err(aim::ignored(place)));
+    }
     ground.words(&past, wish, &aim)
 }
 
@@ -234,9 +237,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             version,
             file: None,
         };
+        let hidden = document.as_ref().is_some_and(hides_a_new_article);
         self.store.write(now, |tx| {
             tx.put_body(text)?;
-            let file = if document.is_some() && !seen.subject.is_category() {
+            let file = if document.is_some() && !seen.subject.is_category() && !hidden {
                 keep_whole(tx, old.as_bytes(), &seen.version, &seen.place)?
             } else {
                 Some(tx.put_body(old)?)
@@ -270,7 +274,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Some(document) => self.version_in_file(document, prepared)?,
             None => prepared.kept.seen.version.clone(),
         };
-        let whole = document.is_none() || needs_whole(source, &version, &prepared.place);
+        let whole = document.as_ref().is_none_or(hides_a_new_article)
+            || needs_whole(source, &version, &prepared.place);
         let seen = Seen {
             subject: prepared.subject(),
             place: prepared.place.clone(),

@@ -117,12 +117,14 @@ impl Writing<'_> {
         Ok(removed)
     }
 
+    /// That an article was hidden when it went is in the log alone, and is needed as long as it can come back.
     fn prune_events(&mut self, cutoff: Timestamp) -> Outcome<usize> {
         let removed = self
             .sql()?
             .prepare_cached(
                 "DELETE FROM events WHERE id IN ( \
                  SELECT id FROM events WHERE at < ?1 \
+                 AND NOT (action IN ('delete', 'forget') AND article IS NOT NULL AND detail <> '') \
                  AND id <= (SELECT max(id) FROM events) - ?2 LIMIT ?3)",
             )?
             .execute(params![cutoff, EVENTS_KEPT, AT_ONCE])?;

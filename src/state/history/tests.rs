@@ -241,6 +241,32 @@ fn much_is_done_in_several_calls() {
 }
 
 #[test]
+fn that_an_article_was_hidden_when_it_went_is_not_forgotten() {
+    let mut store = memory();
+    let hidden = Deed {
+        action: "delete".to_owned(),
+        side: Side::Remote,
+        path: "a/b.html".to_owned(),
+        id: Some(id(1)),
+        detail: "draft: true".to_owned(),
+    };
+    let shown = Deed {
+        id: Some(id(2)),
+        detail: String::new(),
+        ..hidden.clone()
+    };
+    store
+        .write(day(0), |tx| {
+            tx.event(&hidden)?;
+            (0..1500).try_for_each(|_| tx.event(&shown))
+        })
+        .expect("written");
+    prune(&mut store, 90, 20, day(1000)).expect("pruned");
+    assert_eq!(store.events_of(id(1), 9).expect("rows").len(), 1);
+    assert_eq!(store.events_of(id(2), 9999).expect("rows").len(), 1000);
+}
+
+#[test]
 fn the_log_and_the_guards_memory_do_not_grow_for_ever() {
     let mut store = memory();
     for at in [0, 100] {

@@ -105,6 +105,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.rename("alpha", "gamma");
             stage.web_category("alpha", |category| category.name = "Theirs".into());
         },
+        runs: 2,
         nested: true,
         ..SYNC
     },
@@ -240,6 +241,36 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.web_text("one", "Middle", "Theirs");
         },
         nested: true,
+        ..SYNC
+    },
+    Scenario {
+        name: "an older version restored",
+        prepare: |stage| {
+            two(stage);
+            stage.edit("alpha/one.html", "Middle", "Mine");
+            stage.sync();
+        },
+        command: &["restore", "alpha/one.html@1"],
+        ..ONCE
+    },
+    Scenario {
+        name: "a deleted article restored",
+        prepare: |stage| {
+            two(stage);
+            stage.remove("alpha/one.html");
+            stage.sync();
+        },
+        command: &["restore", "alpha/one.html"],
+        ..SYNC
+    },
+    Scenario {
+        name: "a conflict's file moved to another folder",
+        prepare: |stage| {
+            let beta = stage.category("beta");
+            stage.article(beta, "other");
+            shown(stage);
+            stage.rename("alpha/one.html", "beta/one.html");
+        },
         ..SYNC
     },
     Scenario {

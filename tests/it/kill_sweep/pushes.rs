@@ -227,6 +227,7 @@ pub(super) const PUSHES: &[Scenario] = &[
     Scenario {
         name: "new file for a service that rewrites what it gets",
         options: rewriting,
+        rewrites: true,
         prepare: |stage| {
             two(stage);
             stage.new_file("alpha/New.html", "title: \"New \"\n");
@@ -237,6 +238,7 @@ pub(super) const PUSHES: &[Scenario] = &[
     Scenario {
         name: "edit for a service that rewrites what it gets",
         options: rewriting,
+        rewrites: true,
         prepare: |stage| {
             two(stage);
             stage.edit("alpha/one.html", "Middle", "<b>Mine</b>");

@@ -1,8 +1,7 @@
 //! Random worlds of three to eight articles, and how a failing one is made smaller.
 
-use super::check::check;
+use super::check::Bench;
 use super::layout::{Around, Layout, piece};
-use super::scene::Scene;
 use super::states::{State, states};
 use super::texts::MOST;
 use super::words::{Address, Rules};
@@ -112,13 +111,13 @@ fn home(numbers: &mut Numbers, slot: u8) -> Address {
 }
 
 /// Leaves articles out of a failing world as long as it fails.
-pub(super) fn shrink(scene: &mut Scene, layout: &mut Layout, chosen: &mut Vec<State>) -> String {
-    let mut wrong = check(scene, layout).err().unwrap_or_default();
+pub(super) fn shrink(bench: &mut Bench, layout: &mut Layout, chosen: &mut Vec<State>) -> String {
+    let mut wrong = bench.check(layout).err().unwrap_or_default();
     let mut at = 0;
     while at < layout.pieces.len() {
         let mut smaller = layout.clone();
         smaller.pieces.remove(at);
-        match check(scene, &smaller) {
+        match bench.check(&smaller) {
             Err(still) => {
                 (*layout, wrong) = (smaller, still);
                 chosen.remove(at);

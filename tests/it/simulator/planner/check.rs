@@ -9,9 +9,10 @@ use super::carry::{Wrong, ensure};
 use super::layout::Layout;
 use super::reference::judge;
 use super::scene::Scene;
+use super::subject::{Said, Subject, change, subjects};
 use super::texts;
-use super::words::Words;
-use kbsync::model::{ArticleId, Flags, Place, Side, Version};
+use kbsync::model::{ArticleId, Flags, Side};
+use kbsync::reconcile::pairing::Paired;
 use kbsync::reconcile::plan::{Action, Key, Outcome, Plan, Step};
 use kbsync::reconcile::snapshot::Remote;
 use kbsync::reconcile::unaccounted;
@@ -19,85 +20,176 @@ use kbsync::reconcile::unaccounted;
 /// How many rounds lead to a fixed point, at most.
 const ROUNDS: usize = 3;
 
-/// Tries one world; says what did not hold.
-pub(super) fn check(scene: &mut Scene, layout: &Layout) -> Result<(), Wrong> {
-    scene.lay(layout);
-    let paired = scene.paired();
-    let plan = scene.plan(&paired);
-    let open = unaccounted(&scene.world(&paired), &plan);
-    ensure!(open.is_empty(), "not accounted for: {open:?}");
-    let mut keys: Vec<ArticleId> = paired
-        .files
-        .keys()
-        .chain(paired.unknown.keys())
-        .copied()
-        .collect();
-    keys.extend(
-        scene
-            .base
-            .articles
-            .keys()
-            .chain(scene.remote.articles.keys()),
-    );
-    keys.sort_unstable();
-    keys.dedup();
-    ensure!(
-        plan.outcomes.len() == keys.len() + paired.fresh.len(),
-        "keys that are in no input: {:?}",
-        plan.outcomes
-    );
-    outcomes(&plan)?;
-    if scene.reverse() {
-        // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
-        let other = scene.paired();
-        let again = (other != paired || layout.rules.settles_all()).then(|| scene.plan(&other));
-        scene.reverse();
-        if let Some(again) = again {
-            ensure!(plan == again, "another order, another plan:\n{again}");
+/// A place to try worlds in. What does not change from one world to the next is kept, since the cycles around
+/// the same articles come one after the other.
+pub(super) struct Bench {
+    scene: Scene,
+    looked: Option<Looked>,
+    carried: Option<Carried>,
+}
+
+/// What was seen of the articles.
+struct Looked {
+    layout: Layout,
+    paired: Paired,
+    /// Everything as it was, told in another order.
+    reversed: Option<Paired>,
+    subjects: Vec<Subject>,
+    before: Vec<(Said, Said)>,
+}
+
+/// A plan that was carried out, and what both sides said after its first round: the same plan for the same
+/// articles need not be carried out again.
+struct Carried {
+    layout: Layout,
+    plan: Plan,
+    after: Vec<(Said, Said)>,
+}
+
+impl Bench {
+    pub(super) fn new(layout: &Layout) -> Self {
+        Self {
+            scene: Scene::new(layout),
+            looked: None,
+            carried: None,
         }
     }
 
-    let articles = layout.articles();
-    let subjects = subjects(layout);
-    let mut before = Vec::with_capacity(subjects.len());
-    for subject in &subjects {
-        before.push(subject.sides(scene)?);
-    }
-    // Where nothing is done, both sides are at rest as they are.
-    let tokens = (!at_rest(&plan)).then(|| tokens(scene));
-    if tokens.is_some() {
-        scene
-            .apply(&plan)
-            .map_err(|wrong| format!("{wrong}\n{plan}"))?;
-    }
-    let answers = judge(&articles, &layout.rules);
-    let told = articles.iter().enumerate();
-    for (((subject, before), (at, article)), answers) in
-        subjects.iter().zip(before).zip(told).zip(&answers)
-    {
-        let after = match tokens {
-            Some(_) => subject.sides(scene)?,
-            None => before,
+    /// Tries one world; says what did not hold.
+    pub(super) fn check(&mut self, layout: &Layout) -> Result<(), Wrong> {
+        let scene = &mut self.scene;
+        scene.lay(layout);
+        let known = self.looked.take();
+        let looked = match known.filter(|looked| looked.layout.looks_like(layout)) {
+            Some(looked) => looked,
+            None => look(scene, layout)?,
         };
+        let looked = self.looked.insert(looked);
+        let plan = scene.plan(&looked.paired);
+        let carried = self
+            .carried
+            .take()
+            .filter(|carried| carried.plan == plan && carried.layout.but_for_conflicts(layout));
+        let carried = match carried {
+            Some(carried) => carried,
+            None => carry_first(scene, layout, looked, plan)?,
+        };
+        let carried = self.carried.insert(carried);
+        answered(layout, looked, carried)
+    }
+}
+
+fn look(scene: &mut Scene, layout: &Layout) -> Result<Looked, Wrong> {
+    let paired = scene.paired();
+    let reversed = scene.reverse().then(|| scene.paired());
+    scene.reverse();
+    let subjects = subjects(layout);
+    let before = sides(scene, &subjects)?;
+    let layout = layout.clone();
+    Ok(Looked {
+        layout,
+        paired,
+        reversed,
+        subjects,
+        before,
+    })
+}
+
+fn sides(scene: &Scene, subjects: &[Subject]) -> Result<Vec<(Said, Said)>, Wrong> {
+    subjects
+        .iter()
+        .map(|subject| subject.sides(scene))
+        .collect()
+}
+
+/// Every key of the inputs has one outcome, and nothing else has one.
+fn books(scene: &Scene, looked: &Looked, plan: &Plan) -> Result<(), Wrong> {
+    let paired = &looked.paired;
+    let open = unaccounted(&scene.world(paired), plan);
+    ensure!(open.is_empty(), "not accounted for: {open:?}");
+    let rows = scene
+        .base
+        .articles
+        .keys()
+        .chain(scene.remote.articles.keys());
+    let files = paired.files.keys().chain(paired.unknown.keys());
+    let mut keys: Vec<ArticleId> = rows.chain(files).copied().collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let count = keys.len() + paired.fresh.len();
+    ensure!(
+        plan.outcomes.len() == count,
+        "keys that are in no input: {:?}",
+        plan.outcomes
+    );
+    outcomes(plan)
+}
+
+/// What holds of a plan that is met for the first time, and what comes of it.
+fn carry_first(
+    scene: &mut Scene,
+    layout: &Layout,
+    looked: &Looked,
+    plan: Plan,
+) -> Result<Carried, Wrong> {
+    books(scene, looked, &plan)?;
+    // What is paired alike is planned alike, whichever way changes may go: that is looked at once.
+    let reversed = looked.reversed.as_ref();
+    let reversed =
+        reversed.filter(|paired| layout.rules.settles_all() || **paired != looked.paired);
+    if let Some(paired) = reversed {
+        scene.reverse();
+        let again = scene.plan(paired);
+        scene.reverse();
+        ensure!(plan == again, "another order, another plan:\n{again}");
+    }
+    let after = carry(scene, looked, &plan).map_err(|wrong| format!("{wrong}\n{plan}"))?;
+    let layout = layout.clone();
+    Ok(Carried {
+        layout,
+        plan,
+        after,
+    })
+}
+
+/// Carries a plan out and goes on until both sides are at rest; gives what they said after the first round.
+fn carry(scene: &mut Scene, looked: &Looked, plan: &Plan) -> Result<Vec<(Said, Said)>, Wrong> {
+    // Where nothing is done, both sides are at rest as they are.
+    if at_rest(plan) {
+        return Ok(looked.before.clone());
+    }
+    let had = tokens(scene);
+    scene.apply(plan)?;
+    let after = sides(scene, &looked.subjects)?;
+    settle(scene)?;
+    let kept = tokens(scene);
+    let lost = had.iter().zip(kept).any(|(had, kept)| had & !kept != 0);
+    ensure!(!lost, "words of a person are lost");
+    Ok(after)
+}
+
+/// Asks the reference model, article by article.
+fn answered(layout: &Layout, looked: &Looked, carried: &Carried) -> Result<(), Wrong> {
+    let (articles, plan) = (layout.articles(), &carried.plan);
+    let answers = judge(&articles, &layout.rules);
+    for (at, subject) in looked.subjects.iter().enumerate() {
+        let (before, after) = (looked.before[at], carried.after[at]);
         let actual = Actual {
-            action: subject.action(&plan),
-            told: subject.told(&plan),
+            action: subject.action(plan),
+            told: subject.told(plan),
             file: change(before.0, after.0),
             service: change(before.1, after.1),
         };
         actual.said()?;
         ensure!(
-            answers.iter().any(|answer| actual.is(answer)),
-            "subject {at} {article:?}\n  right: {answers:?}\n  file {:?}, service {:?}\n{plan}",
+            answers[at].iter().any(|answer| actual.is(answer)),
+            "article {at}: {:?}\n  right: {:?}\n  file {:?}, service {:?}\n{plan}",
+            articles[at],
+            answers[at],
             actual.file,
             actual.service
         );
     }
-    let Some(tokens) = tokens else { return Ok(()) };
-    settle(scene)?;
-    let kept = self::tokens(scene);
-    let lost = tokens.iter().zip(kept).any(|(had, kept)| had & !kept != 0);
-    ensure!(!lost, "words of a person are lost\n{plan}");
     Ok(())
 }
 
@@ -152,111 +244,6 @@ fn at_rest(plan: &Plan) -> bool {
         | Step::Wait => action.held.is_none(),
     };
     plan.records.is_empty() && !plan.actions.iter().any(does)
-}
-
-/// What the model judges: an article, or a file that is an article of its own.
-struct Subject {
-    id: Option<ArticleId>,
-    place: Option<Place>,
-    /// A file with the same id that is not meant.
-    not: Option<Place>,
-}
-
-/// One side of an article, before or after.
-type Said = Option<Words>;
-
-fn subjects(layout: &Layout) -> Vec<Subject> {
-    let place =
-        |file: Option<super::layout::File>| file.map(|file| texts::place(file.folder, file.name));
-    let pieces = layout.pieces.iter().enumerate();
-    let articles = pieces.map(|(slot, piece)| Subject {
-        id: Some(texts::article(slot)),
-        place: place(piece.files[0]),
-        not: place(piece.files[1]),
-    });
-    let copies = layout.pieces.iter().filter(|piece| piece.copy.is_some());
-    let copies = copies.map(|piece| Subject {
-        id: None,
-        place: place(piece.files[1]),
-        not: None,
-    });
-    articles.chain(copies).collect()
-}
-
-impl Subject {
-    fn sides(&self, scene: &Scene) -> Result<(Said, Said), Wrong> {
-        let made = scene
-            .created
-            .iter()
-            .find(|(_, place)| Some(place) == self.place.as_ref());
-        let made = made.map(|(id, _)| *id);
-        let file = scene.local.files.iter().find(|file| {
-            let known = file.id.is_some() && (file.id == self.id || file.id == made);
-            let at_place = Some(&file.place) == self.place.as_ref();
-            Some(&file.place) != self.not.as_ref()
-                && (known || at_place && (file.id.is_none() || self.id.is_none()))
-        });
-        let file = match file {
-            Some(file) => {
-                let mut words = words(&file.version, file.flags)?;
-                // The folder is the category, whatever the plan thought of it.
-                let folder = (0..2).find(|number| texts::folder(*number) == file.place.folder);
-                words.at.0 = folder.ok_or("a folder that nobody made")?;
-                Some(words)
-            }
-            None => None,
-        };
-        let entry = [made, self.id].into_iter().flatten().find_map(|id| {
-            match scene.remote.articles.get(&id) {
-                Some(Remote::Present(seen)) => Some(seen),
-                Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
-            }
-        });
-        let service = match entry {
-            Some(seen) => Some(words(&seen.version, seen.flags)?),
-            None => None,
-        };
-        Ok((file, service))
-    }
-
-    fn action<'p>(&self, plan: &'p Plan) -> Option<&'p Action> {
-        plan.actions.iter().find(|action| match &action.step {
-            Step::ParkSlug { .. } => false,
-            Step::CreateArticle { place, .. } => Some(place) == self.place.as_ref(),
-            Step::Settle(_)
-            | Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => action.id.is_some() && action.id == self.id,
-        })
-    }
-
-    fn told(&self, plan: &Plan) -> bool {
-        plan.problems.iter().any(|problem| {
-            problem.id.is_some() && problem.id == self.id
-                || self
-                    .place
-                    .as_ref()
-                    .is_some_and(|place| problem.path == place.to_string())
-        })
-    }
-}
-
-fn words(version: &Version, flags: Flags) -> Result<Words, Wrong> {
-    let words = texts::words(version, flags).map(|(_, words)| words);
-    words.ok_or_else(|| format!("nobody wrote {version:?}"))
-}
-
-fn change(before: Said, after: Said) -> After {
-    match (before, after) {
-        (None, None) => After::Kept,
-        (Some(_), None) => After::Removed,
-        (Some(before), Some(after)) if before == after => After::Kept,
-        (_, Some(after)) => After::Says(after),
-    }
 }
 
 /// What became of one article in the first round.

@@ -56,8 +56,8 @@ impl Domain {
     pub(super) fn layout(&self, number: u64, layout: &mut Layout) -> bool {
         let number = usize::try_from(number).expect("64 bits");
         let (pair, cycle) = (number / CYCLES, number % CYCLES);
-        let (direction, cycle) = (DIRECTIONS[cycle % 3], cycle / 3);
         let (on_conflict, cycle) = (SETTINGS[cycle % 3], cycle / 3);
+        let (direction, cycle) = (DIRECTIONS[cycle % 3], cycle / 3);
         // The neighbourhood changes last: until then, the articles stay as they are laid out.
         let (look, apart) = (cycle % LOOKS, cycle / LOOKS);
         let [one, two] = [pair / self.states.len(), pair % self.states.len()];

@@ -292,6 +292,21 @@ impl Layout {
         true
     }
 
+    /// Tells whether the same is seen in both: paths, direction and settings may differ.
+    pub(super) fn looks_like(&self, other: &Self) -> bool {
+        self.pieces == other.pieces
+            && self.folders == other.folders
+            && (self.rules.listed, self.rules.scanned) == (other.rules.listed, other.rules.scanned)
+    }
+
+    /// Tells whether the two differ in `on_conflict` at most.
+    pub(super) fn but_for_conflicts(&self, other: &Self) -> bool {
+        self.looks_like(other)
+            && self.only == other.only
+            && self.rules.direction == other.rules.direction
+            && self.rules.max_deletes == other.rules.max_deletes
+    }
+
     /// What the model is told: the articles in order, then the copies.
     pub(super) fn articles(&self) -> Vec<Article> {
         let articles = self

@@ -9,12 +9,12 @@ mod carry;
 mod chance;
 mod check;
 mod domain;
-
 mod layout;
 mod reference;
 mod run;
 mod scene;
 mod states;
+mod subject;
 mod texts;
 mod words;
 pub(crate) mod zoo;

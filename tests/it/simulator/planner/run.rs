@@ -1,10 +1,9 @@
 //! Runs over many worlds: all of them on several threads, an even slice of them, or random ones.
 
 use super::chance;
-use super::check::check;
+use super::check::Bench;
 use super::domain::Domain;
 use super::layout::Layout;
-use super::scene::Scene;
 use super::states::State;
 use super::texts;
 use super::words::Rules;
@@ -179,13 +178,13 @@ impl Slice {
 fn part(domain: &Domain, slice: Slice, from: u64, stop: bool) -> Outcome {
     let mut outcome = Outcome::default();
     let mut layout = nothing();
-    let mut scene = Scene::new(&layout);
+    let mut bench = Bench::new(&layout);
     for index in from..(from + CHUNK).min(slice.count) {
         let number = index * slice.stride;
         if !domain.layout(number, &mut layout) {
             continue;
         }
-        let failure = check(&mut scene, &layout).err();
+        let failure = bench.check(&layout).err();
         let failure = failure.map(|wrong| Failure {
             number,
             told: format!("{}{wrong}", Told(&domain.states_of(number), &layout)),
@@ -203,12 +202,12 @@ fn part(domain: &Domain, slice: Slice, from: u64, stop: bool) -> Outcome {
 pub(crate) fn random(seed: u64, runs: u64) -> Outcome {
     let start = Instant::now();
     let mut all = Outcome::new("random worlds of three to eight articles");
-    let mut scene = Scene::new(&nothing());
+    let mut bench = Bench::new(&nothing());
     for run in 0..runs {
         let number = chance::seed_of(seed, run);
         let (mut layout, mut chosen) = chance::layout(number);
-        let failure = check(&mut scene, &layout).err().map(|_| {
-            let wrong = chance::shrink(&mut scene, &mut layout, &mut chosen);
+        let failure = bench.check(&layout).err().map(|_| {
+            let wrong = chance::shrink(&mut bench, &mut layout, &mut chosen);
             Failure {
                 number,
                 told: format!("{}{wrong}", Told(&chosen, &layout)),
