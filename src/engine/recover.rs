@@ -16,6 +16,7 @@ use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Subject};
+use anyhow::Context as _;
 use std::collections::BTreeSet;
 
 /// What an intent came to.
@@ -46,6 +47,14 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let intents = engine.store.intents()?;
     let now = engine.clock.now();
     let names = names_on_the_move(&intents);
+    if !request.dry_run && intents.iter().any(|(_, intent)| writes_files(intent)) {
+        // What an earlier run wrote and did not make durable could still be gone after a loss of power, and
+        // then a base that knows it would take that for a removal.
+        engine
+            .disk
+            .flush()
+            .context("failed to make durable what an earlier run wrote")?;
+    }
     let mut verdicts = Vec::with_capacity(intents.len());
     for (id, intent) in intents {
         let verdict = judge(base, sight, &intent, &names);
@@ -115,6 +124,21 @@ fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state:
             tx.put_category(row)?;
             tx.remove_intent(id)
         }
+    }
+}
+
+/// Tells whether a step changes the mirror.
+fn writes_files(intent: &Intent) -> bool {
+    match intent {
+        Intent::WriteFile { .. }
+        | Intent::WriteCategory { .. }
+        | Intent::RemoveFile { .. }
+        | Intent::ClearCopy { .. } => true,
+        Intent::CreateArticle { .. }
+        | Intent::UpdateArticle { .. }
+        | Intent::DeleteArticle { .. }
+        | Intent::CreateCategory { .. }
+        | Intent::UpdateCategory { .. } => false,
     }
 }
 
@@ -217,7 +241,8 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    let Some(file) = file_of(sight, *id, to).filter(|file| same_words(&file.version, version))
+    let Some(file) =
+        file_of(sight, *id, to, names).filter(|file| same_words(&file.version, version))
     else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
@@ -239,7 +264,7 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     };
     let row = Box::new(ArticleRow {
         id: *id,
-        place: file.place.clone(),
+        place: to.clone(),
         local: remote_words(version, old, remote),
         local_text_lf: None,
         remote: remote.clone(),
@@ -388,12 +413,20 @@ fn remote_words(version: &Version, old: Option<&ArticleRow>, remote: &Version) -
     local
 }
 
-fn file_of<'a>(sight: &'a Sight, id: ArticleId, to: &Place) -> Option<&'a LocalFile> {
-    sight
-        .local
-        .files
+/// The file of an intent: where it was to be, or where the writer has moved it since.
+fn file_of<'a>(
+    sight: &'a Sight,
+    id: ArticleId,
+    to: &Place,
+    names: &BTreeSet<Place>,
+) -> Option<&'a LocalFile> {
+    let files = &sight.local.files;
+    let there = |file: &&LocalFile| file.place == *to && file.id.is_none_or(|found| found == id);
+    let moved = |file: &&LocalFile| file.id == Some(id) && !names.contains(&file.place);
+    files
         .iter()
-        .find(|file| file.place == *to && file.id.is_none_or(|found| found == id))
+        .find(there)
+        .or_else(|| files.iter().find(moved))
 }
 
 fn born<'a>(sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {

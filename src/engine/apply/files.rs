@@ -230,14 +230,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => return Ok(Err(not_written(&error))),
         };
         // A stamp within the clock's grain does not vouch for what was scanned.
-        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp)
-            && !run.sight.racy.contains(&content.stamp);
+        let racy = run.sight.racy.contains(&content.stamp);
+        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
             )));
         };
-        let known = |had: &Version| says(&document, had) && knows_flags(&document, settle, run);
+        let known = |had: &Version| {
+            says(&document, had) && (unchanged || knows_flags(&document, settle, run))
+        };
+        let unchanged = unchanged && !racy;
         let trusted = defect::is(Defect::StampNotCompared);
         if !unchanged && !trusted && !settle.had.as_ref().is_some_and(known) {
             return Ok(Err(Done::Later(

@@ -105,8 +105,8 @@ impl Author {
             kinds.extend([1, 1]);
             kinds
         };
-        let faulty = random.percent(60);
-        let rate = [5, 20, 60][random.below(3)];
+        let faulty = random.percent(70);
+        let rate = [20, 60, 95][random.below(3)];
         let kills = [0, 0, 10, 40][random.below(4)];
         let swarm = Swarm {
             writer: some(&mut random, WRITER, 40),

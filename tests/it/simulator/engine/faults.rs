@@ -103,12 +103,18 @@ impl Author {
                 (request, what)
             }
             Fault::Page => {
-                let what = if self.faults.percent(50) {
+                let what = if self.faults.percent(40) {
                     What::Html {}
                 } else {
                     What::HtmlNotFound {}
                 };
-                (request, what)
+                let asking = [Call::Read, Call::Read, Call::Probe];
+                let call = if self.faults.percent(60) {
+                    *self.faults.pick(&asking)?
+                } else {
+                    request
+                };
+                (call, what)
             }
             Fault::Stale => (
                 *self
@@ -134,8 +140,14 @@ impl Author {
                 (file, what)
             }
             Fault::Race if self.faults.percent(50) => {
-                let between = [Call::List, Call::Stage, Call::Look, Call::Publish];
-                let call = if self.faults.percent(50) {
+                let between = [
+                    Call::List,
+                    Call::Probe,
+                    Call::Stage,
+                    Call::Look,
+                    Call::Publish,
+                ];
+                let call = if self.faults.percent(75) {
                     *self.faults.pick(&between)?
                 } else {
                     file

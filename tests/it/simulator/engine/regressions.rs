@@ -315,3 +315,73 @@ fn an_article_got_the_text_of_the_file_that_took_its_broken_files_place() {
         ],
     );
 }
+
+#[test]
+fn an_article_was_deleted_whose_file_recovery_took_for_durable() {
+    holds(
+        Setup {
+            by_category: true,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Kill { after: 66 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::PowerLoss { after: 3, keep: 50 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_was_moved_after_a_crash_was_in_conflict() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 9,
+                    shown: true,
+                },
+            },
+            Step::Kill { after: 38 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 0),
+                    to: At(2, 2),
+                },
+            },
+        ],
+    );
+}

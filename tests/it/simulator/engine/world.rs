@@ -218,7 +218,7 @@ impl World {
 
     /// A person does something on a side: the books follow.
     pub(crate) fn human<T>(&mut self, side: Side, deed: impl FnOnce(&mut Self) -> T) -> T {
-        let before = self.tokens(side);
+        let (before, all) = (self.tokens(side), self.mirror.all_tokens());
         let ids = (side == Side::Mirror).then(|| self.ids_in_mirror());
         let done = deed(self);
         let after = self.tokens(side);
@@ -227,6 +227,8 @@ impl World {
             Side::Service => self.mirror.tokens(),
         };
         let (new, gone) = (after.without(&before), before.without(&after));
+        // What lay under a name that does not count may go, too.
+        let lost = all.without(&self.mirror.all_tokens());
         let ledger = &mut self.ledger;
         ledger.fresh.add(&new);
         // A side that has them again takes back what was done on that side, and nothing else.
@@ -237,7 +239,8 @@ impl World {
         removed.remove(&new);
         removed.add(&gone);
         // What was replaced before kbsync could see it is no concern of kbsync's.
-        let excused = gone.without(&ledger.seen).without(&other);
+        let mut excused = gone.without(&ledger.seen).without(&other);
+        excused.add(&lost.without(&ledger.seen).without(&self.kb.tokens()));
         ledger.owed.remove(&excused);
         if let Some(ids) = ids {
             let now = self.ids_in_mirror();
