@@ -235,7 +235,7 @@ fn the_ci_workflow_has_the_form_of_one() {
         for step in list(job, "steps") {
             let keys = step.as_mapping().expect("a step").keys();
             for key in keys {
-                let known = ["name", "uses", "with", "run", "env", "if"];
+                let known = ["name", "id", "uses", "with", "run", "env", "if"];
                 assert!(
                     known.contains(&key.as_str().expect("text")),
                     "{name}: {key:?}"
