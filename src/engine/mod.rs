@@ -308,6 +308,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut plan = reconcile::reconcile(world);
         let facts = self.facts(&plan, &sight, request)?;
         reconcile::guard::hold(&mut plan, &facts);
+        if let Some(doubt) = &sight.doubt {
+            reconcile::guard::hold_restores(&mut plan, doubt);
+        }
         if !request.dry_run {
             self.forget_refusals(&plan, &facts, &sight, request)?;
         }

@@ -68,6 +68,17 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     plan.note_held();
 }
 
+/// Holds what would bring files back, where a part of the mirror could not be read: a file that seems to be
+/// removed may lie there, and would be there twice.
+pub fn hold_restores(plan: &mut Plan, doubt: &str) {
+    let restores = |action: &&mut Action| action.kind == Kind::Restore && action.held.is_none();
+    for action in plan.actions.iter_mut().filter(restores) {
+        let reason = format!("nothing is brought back in a cycle in which {doubt}");
+        action.hold(HoldRule::Doubt, reason);
+    }
+    plan.note_held();
+}
+
 /// How the reason begins of what was not refused but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";
 

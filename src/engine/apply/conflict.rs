@@ -24,6 +24,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
             let text = self.text(seen.version.text, run)?;
+            self.keep_shown(conflict, &seen.version)?;
             let source = Document::compose(&Changes {
                 id: Some(conflict.id),
                 title: Some(seen.version.title.clone()),
@@ -55,17 +56,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let detail = conflict.reason.clone();
         self.store.write(now, |tx| {
             tx.put_conflict(&row)?;
-            // Of an article that the base does not know, nothing else remembers what was shown.
-            if let Some(version) = &row.remote {
-                tx.record(&SeenVersion {
-                    subject: Subject::Article(row.id),
-                    place: row.place.clone(),
-                    side: Side::Remote,
-                    cause: "in conflict".to_owned(),
-                    version: version.clone(),
-                    file: None,
-                })?;
-            }
             tx.event(&super::record::deed(
                 "conflict",
                 Side::Both,
@@ -76,6 +66,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })?;
         self.clear_copies()?;
         Ok(None)
+    }
+
+    /// Of an article that the base does not know, nothing else remembers what is shown.
+    fn keep_shown(&mut self, conflict: &Conflict, version: &Version) -> anyhow::Result<()> {
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            tx.record(&SeenVersion {
+                subject: Subject::Article(conflict.id),
+                place: conflict.place.clone(),
+                side: Side::Remote,
+                cause: "in conflict".to_owned(),
+                version: version.clone(),
+                file: None,
+            })
+        })?;
+        Ok(())
     }
 
     fn write_copy(

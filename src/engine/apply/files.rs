@@ -12,7 +12,7 @@ use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect, Staged};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, Field, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -529,6 +529,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 if job.settle.settles {
                     tx.remove_conflict(row.id)?;
                 }
+                if !whole && run.row(row.id).is_none() {
+                    // On a first meeting nothing else remembers what is going to be overwritten.
+                    let seen = &job.settle.seen;
+                    tx.record(&met(row.id, &row.place, &seen.version))?;
+                }
                 if !whole {
                     run.sight.base.articles.insert(row.id, row);
                     continue;
@@ -555,6 +560,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.clear_copy(job.settle.id, run)?;
         }
         Ok(())
+    }
+}
+
+/// The service's version of an article that the base does not know.
+fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+    SeenVersion {
+        subject: Subject::Article(id),
+        place: place.clone(),
+        side: Side::Remote,
+        cause: "met".to_owned(),
+        version: version.clone(),
+        file: None,
     }
 }
 

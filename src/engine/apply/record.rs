@@ -5,7 +5,7 @@ use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::{Sight, VALIDATOR};
-use crate::engine::report::{Report, Status};
+use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::HELD;
 use crate::mirror::disk::{At, Disk};
@@ -16,7 +16,7 @@ use crate::model::{
     ArticleId, CategoryVersion, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp,
     Version,
 };
-use crate::reconcile::plan::{Settle, SettleCategory};
+use crate::reconcile::plan::{Kind, Settle, SettleCategory};
 use crate::reconcile::snapshot::LocalFile;
 use crate::service::{Service, Validator};
 use crate::state::{Deed, FigureRow, Seen as SeenVersion, Subject, history};
@@ -243,7 +243,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && report
                 .actions
                 .iter()
-                .all(|line| line.status == Status::Done);
+                .all(|line| line.status == Status::Done && !may_send(line));
         let answered = sight.validator.is_some();
         let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
         let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
@@ -316,6 +316,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if before.stamp == Some(stamp) || (file.version != before.local && !racy) {
                 continue;
             }
+            // A file that is not opened is taken to have its id: one without is looked at until it has.
+            if file.id != Some(*id) {
+                continue;
+            }
             let Some(row) = self.store.article(*id)? else {
                 continue;
             };
@@ -378,6 +382,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
             row.read_at = now;
         }
         Ok(rows)
+    }
+}
+
+/// Tells whether the service is not what was listed any more. A tag may be that of a content, and the content
+/// from before our own write come back: then it would vouch for what we wrote.
+fn may_send(line: &Line) -> bool {
+    match (line.side, line.action) {
+        (Side::Local, _) | (_, Kind::Adopt | Kind::Forget) => false,
+        (
+            Side::Remote | Side::Both,
+            Kind::Create
+            | Kind::Update
+            | Kind::Move
+            | Kind::Delete
+            | Kind::Merge
+            | Kind::Conflict
+            | Kind::Restore
+            | Kind::CreateCategory
+            | Kind::UpdateCategory,
+        ) => true,
     }
 }
 
