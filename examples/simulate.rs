@@ -157,7 +157,7 @@ fn disk(wish: &Wish) -> ExitCode {
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     let limit = wish.limit.min(100_000);
-    let catches = zoo::hunt_all(limit, &mut |found| {
+    let catches = zoo::hunt_all(limit, &|found| {
         println!("{:?}: {:?} runs", found.defect, found.runs);
         if let Some((trace, violation)) = &found.trace {
             println!("{}: {}", violation.invariant, violation.message);

@@ -45,6 +45,7 @@ impl Run<'_> {
         world.armed.clear();
         if died {
             world.note("died");
+            world.ledger.died = true;
             if let (Some(keep), Mirror::Memory(tree)) =
                 (fatal.and_then(|fatal| fatal.power), &mut world.mirror)
             {
@@ -128,6 +129,7 @@ impl Run<'_> {
         }
         if whole && report.outcome == Ending::Done {
             world.ledger.touched.clear();
+            world.ledger.died = false;
             // What a colleague did to a hidden article is noticed later.
             let hidden: BTreeSet<ArticleId> = world
                 .kb

@@ -7,7 +7,7 @@ use super::world::{World, id_of, is_article};
 impl Author {
     /// The writer edits what kbsync is about to write, mostly.
     fn disturbs(&mut self, world: &World) -> Writer {
-        let mut busy = Vec::new();
+        let (mut busy, mut hidden) = (Vec::new(), Vec::new());
         world.mirror.each(&mut |folder, name, bytes, _| {
             let waits = id_of(bytes).is_some_and(|id| {
                 world.ledger.edited.contains_key(&id) || !world.kb.articles.contains_key(&id)
@@ -15,7 +15,16 @@ impl Author {
             if waits && is_article(folder, name) {
                 busy.extend(place(folder, name));
             }
+            if let Some(name) = name.strip_suffix('~') {
+                hidden.extend(place(folder, name));
+            }
         });
+        if let Some(at) = self.writer.pick(&hidden).copied()
+            && self.writer.percent(50)
+        {
+            // What seemed to be gone comes back.
+            return Writer::Unhide { at };
+        }
         match self.writer.pick(&busy).copied() {
             Some(at) if self.writer.percent(70) => Writer::Edit {
                 at,

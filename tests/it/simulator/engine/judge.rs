@@ -27,6 +27,7 @@ impl World {
             // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
             let unseen = vanished.and(&ledger.fresh);
             ledger.owed.remove(&unseen);
+            ledger.removed.add(&unseen);
             vanished.remove(&ledger.fresh);
             if let Some(id) = article.filter(|_| !unseen.is_empty()) {
                 self.judge_unseen(id, &unseen, what);
@@ -69,15 +70,24 @@ impl World {
 
     /// A new file needs an article (I4).
     pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
-        if !is_article(folder, name) || self.mirror.bytes(folder, name).is_some() {
+        if !is_article(folder, name) {
             return;
         }
         let id = self
             .mirror
             .bytes(folder, temporary)
             .and_then(|bytes| id_of(&bytes));
+        if let Some(bytes) = self.mirror.bytes(folder, name) {
+            // The writer's words of before go by this id from now on.
+            self.ledger
+                .touched
+                .extend(id.filter(|id| id_of(&bytes) != Some(*id)));
+            return;
+        }
         let gone = |id: &ArticleId| {
-            !self.kb.articles.contains_key(id) && !self.ledger.lately_gone.contains(id)
+            !self.kb.articles.contains_key(id)
+                && !self.ledger.lately_gone.contains(id)
+                && !self.ledger.edited.contains_key(id)
         };
         if let Some(id) = id.filter(gone) {
             self.violated(
@@ -89,7 +99,13 @@ impl World {
 
     /// The guards' side of a DELETE: a witness, and not too many of them (I5, I16).
     pub(crate) fn judge_delete(&mut self, id: ArticleId) {
-        if !self.ledger.withdrawn.contains(&id) {
+        // A file that a person took away before its id was in it is told by its words.
+        let words = self.kb.articles.get(&id).map(|article| article.tokens);
+        let mut kept = words.unwrap_or_default().without(&self.ledger.removed);
+        for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
+            kept.remove(&other.tokens);
+        }
+        if !self.ledger.withdrawn.contains(&id) && !kept.is_empty() {
             self.violated(
                 "I5",
                 format!("article {id} is deleted, and nobody took its file away"),
@@ -138,7 +154,7 @@ impl World {
         let bytes = self.mirror.bytes(folder, name);
         let named = bytes.is_some_and(|bytes| id_of(&bytes) == Some(id));
         let ledger = &self.ledger;
-        if !named || ledger.forgetful || self.setup.rewriting != Rewriting::Nothing {
+        if !named || ledger.forgetful || ledger.died || self.setup.rewriting != Rewriting::Nothing {
             return;
         }
         let (here, there) = (

@@ -385,3 +385,192 @@ fn a_file_that_was_moved_after_a_crash_was_in_conflict() {
         ],
     );
 }
+
+#[test]
+fn a_deletion_went_unseen_since_the_listing_was_as_before_our_own_write() {
+    holds(
+        Setup {
+            etag: true,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 6,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(0, 1) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_of_a_first_meeting_were_lost_when_the_process_died() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(2, 0),
+                    part: Part::First,
+                    token: 5,
+                },
+            },
+            Step::Kill { after: 33 },
+            Step::Run {
+                command: Command::PreferLocal {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_that_a_copy_showed_were_lost_when_the_process_died() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 1),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 2, to: 0 },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::Introtext,
+                    token: 5,
+                },
+            },
+            Step::Kill { after: 31 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::Owner,
+                    token: 8,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 2 },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_posted_twice_whose_file_lay_where_nothing_could_be_read() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 1, to: 0 },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 2),
+                    to: At(2, 5),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 2),
+                    part: Part::Title,
+                    token: 10,
+                },
+            },
+            Step::Fault {
+                call: Call::Listing,
+                nth: 2,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_id_was_never_written_into_a_file_after_a_crash() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 1),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Kill { after: 42 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Wait { seconds: 20 },
+            Step::Run {
+                command: Command::One { at: At(3, 1) },
+            },
+        ],
+    );
+}

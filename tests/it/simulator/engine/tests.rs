@@ -58,7 +58,7 @@ fn a_defect_is_found_and_told_by_a_short_trace() {
 #[test]
 fn the_table_of_the_zoo_knows_every_defect_and_its_end() {
     let table = include_str!("../../../zoo.md");
-    let of_none = zoo::table(&zoo::hunt_all(0, &mut |_| ()));
+    let of_none = zoo::table(&zoo::hunt_all(0, &|_| ()));
     let named = |table: &str| -> Vec<String> {
         let lines = table.lines().filter(|line| line.starts_with("| "));
         let names = lines.filter_map(|line| line.split('|').nth(1));

@@ -67,6 +67,8 @@ pub(crate) struct Ledger {
     pub(crate) unanswered: BTreeMap<ArticleId, u64>,
     /// Whether the state was lost or set back: then old edits look like new ones.
     pub(crate) forgetful: bool,
+    /// Whether a process died since both sides were equal.
+    pub(crate) died: bool,
     /// Whether a part of the looking failed in this cycle.
     pub(crate) doubt: bool,
     /// What was taken away when the cycle began, for the guard against mass deletion.

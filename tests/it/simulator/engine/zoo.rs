@@ -7,6 +7,7 @@ use super::world::Violation;
 use crate::simulator::planner;
 use kbsync::drill::defect::{self, Defect};
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs of whole engines for a defect that the planner's layer finds.
 const ENOUGH: u64 = 300;
@@ -65,22 +66,43 @@ pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
     found
 }
 
-/// Hunts all of them.
-pub(crate) fn hunt_all(limit: u64, told: &mut dyn FnMut(&Catch)) -> Vec<Catch> {
-    let mut bench = Bench::new();
-    let mut catches = Vec::new();
-    for &defect in Defect::ALL {
-        let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))
-            .then(|| planner::zoo::bite(defect).worlds)
-            .flatten();
-        // What the planner's layer finds need not be hunted for long.
-        let limit = worlds.map_or(limit, |_| limit.min(ENOUGH));
-        let mut found = hunt(&mut bench, defect, limit);
-        found.worlds = worlds;
-        told(&found);
-        catches.push(found);
+/// Hunts all of them, two at a time: a defect is let in on one thread only.
+pub(crate) fn hunt_all(limit: u64, told: &(dyn Fn(&Catch) + Sync)) -> Vec<Catch> {
+    let next = AtomicUsize::new(0);
+    let hunter = || {
+        let mut bench = Bench::new();
+        let mut catches = Vec::new();
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(&defect) = Defect::ALL.get(index) else {
+                return catches;
+            };
+            let found = hunt_both(&mut bench, defect, limit);
+            told(&found);
+            catches.push((index, found));
+        }
+    };
+    let mut catches: Vec<(usize, Catch)> = std::thread::scope(|scope| {
+        let hunters = [scope.spawn(hunter), scope.spawn(hunter)];
+        let catches = hunters.into_iter().map(std::thread::ScopedJoinHandle::join);
+        catches
+            .flat_map(|catches| catches.expect("no hunt panics"))
+            .collect()
+    });
+    catches.sort_by_key(|(index, _)| *index);
+    catches.into_iter().map(|(_, found)| found).collect()
+}
+
+/// Hunts one defect in both layers. What the planner's finds need not be hunted for long in the other.
+fn hunt_both(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
+    let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))
+        .then(|| planner::zoo::bite(defect).worlds)
+        .flatten();
+    let limit = worlds.map_or(limit, |_| limit.min(ENOUGH));
+    Catch {
+        worlds,
+        ..hunt(bench, defect, limit)
     }
-    catches
 }
 
 /// The steps of the short traces, the middle one of all.
