@@ -93,7 +93,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let at = At::Folder(&conflict.place.folder);
         let expect = match self.earlier_copy(at, copy) {
             Ok(None) => Expect::Absent,
-            Ok(Some(earlier)) if earlier.bytes == source.as_bytes() => return Ok(Ok(())),
+            // A run that was killed may have left it behind: a copy that goes with the power would be taken for
+            // one that a person removed.
+            Ok(Some(earlier)) if earlier.bytes == source.as_bytes() => {
+                return Ok(self.disk.sync_folder(at));
+            }
             Ok(Some(earlier)) => {
                 // An earlier copy, perhaps edited: its bytes are kept before it is replaced.
                 self.keep_copy(conflict.id, &conflict.place.folder, copy, &earlier.bytes)?;

@@ -9,7 +9,7 @@ use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{Known, ListError, list, visibility_of};
+use crate::engine::observe::remote::{Known, ListError, Listing, list, visibility_of};
 use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
@@ -21,6 +21,7 @@ use crate::reconcile::snapshot::Remote;
 use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, Service, ServiceError};
 use crate::state::{FigureRow, Intent, IntentId, Parked, Subject};
 use std::collections::{BTreeSet, HashSet};
+use tokio::time::Instant;
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
 const TRIES: u32 = 4;
@@ -244,6 +245,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             purpose: Purpose::Push,
         };
         let mut spool = Spool::new(false, now);
+        let at = Instant::now();
         let listing = match list(&self.service, &request, &known, &mut self.store, &mut spool).await
         {
             Ok(listing) => listing,
@@ -254,6 +256,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Err(error.into());
             }
         };
+        count_as_seen(&listing, at, run);
         let bodiless = listing.bodiless.iter().map(|article| {
             (
                 article.id,
@@ -509,4 +512,15 @@ fn without_id(done: Done, run: &mut Run<'_>) -> Done {
 /// Tells whether a word is what was sent: the service may trim it or write it in lower case.
 pub(in crate::engine) fn same(sent: &str, found: &str) -> bool {
     sent.trim().to_lowercase() == found.trim().to_lowercase()
+}
+
+/// What a second listing shows of other articles that wait to be sent counts for them, too.
+fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
+    for (other, entry) in &listing.articles {
+        if let Remote::Present(seen) = entry {
+            let version = (seen.version.clone(), seen.revision.clone());
+            run.latest.insert(*other, version);
+            run.reseen.insert(*other, at);
+        }
+    }
 }

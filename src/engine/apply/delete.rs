@@ -30,15 +30,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
-        match self.disk.look(At::Folder(&place.folder), &place.file) {
-            Ok(None) => {}
-            // Another article's file was moved there; the scan saw it.
-            Ok(Some(entry)) if is_of_another(run, id, place, entry.stamp) => {}
-            Ok(Some(_)) if defect::is(Defect::ReturnedFileIgnored) => {}
-            Ok(Some(_)) => return Ok(Done::Later("its file is there again".to_owned())),
-            // A folder that is gone holds no file; anything else is doubt.
-            Err(error) if error.kind == DiskErrorKind::NotFound => {}
-            Err(error) => return Ok(not_written(&error)),
+        for place in homes(run, id, place) {
+            match self.disk.look(At::Folder(&place.folder), &place.file) {
+                Ok(None) => {}
+                // Another article's file was moved there; the scan saw it.
+                Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
+                Ok(Some(_)) if defect::is(Defect::ReturnedFileIgnored) => {}
+                Ok(Some(_)) => return Ok(Done::Later("its file is there again".to_owned())),
+                // A folder that is gone holds no file; anything else is doubt.
+                Err(error) if error.kind == DiskErrorKind::NotFound => {}
+                Err(error) => return Ok(not_written(&error)),
+            }
         }
         let now = self.clock.now();
         let intent = self.store.write(now, |tx| {
@@ -294,6 +296,16 @@ enum Deleted {
 
 /// How often a lost answer is looked after before the article waits for the next cycle.
 const TRIES: u32 = 5;
+
+/// Where a file would be that came back: at its place, which its folder may have left since.
+fn homes(run: &Run<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
+    let category = run.row(id).map(|row| row.local.category);
+    let folder = category.and_then(|category| run.sight.paired.folder(category));
+    let now = folder.map(|folder| Place::new(folder, &place.file));
+    let mut homes = vec![place.clone()];
+    homes.extend(now.filter(|now| now != place));
+    homes
+}
 
 /// Tells whether the file at an article's place is another article's, and just as it was scanned.
 fn is_of_another(run: &Run<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {

@@ -20,7 +20,7 @@ impl World {
         }
         let after = self.tokens(side);
         let ledger = &mut self.ledger;
-        ledger.seen.add(&after.without(before));
+        ledger.written.add(&after.without(before));
         let mut vanished = before.without(&after).without(&ledger.removed);
         vanished.remove(&ledger.removed_there);
         if side == Side::Service {
@@ -36,7 +36,8 @@ impl World {
         if self.ledger.loose {
             return;
         }
-        // A key of the writer's own goes with its file.
+        // What was copied goes with the copy. A key of the writer's own goes with its file.
+        vanished.remove(&self.ledger.copied);
         vanished.remove(&self.ledger.aside);
         if !vanished.is_empty() {
             let words = vanished.all();
@@ -105,7 +106,8 @@ impl World {
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
             kept.remove(&other.tokens);
         }
-        if !self.ledger.withdrawn.contains(&id) && !kept.is_empty() {
+        let known = self.ledger.withdrawn.contains(&id) || self.ledger.died;
+        if !known && !kept.is_empty() {
             self.violated(
                 "I5",
                 format!("article {id} is deleted, and nobody took its file away"),

@@ -36,6 +36,8 @@ pub(crate) struct Article {
     pub(crate) tokens: Tokens,
     /// Title and text before the last edit.
     pub(crate) before: Option<(String, String)>,
+    /// Whether kbsync was shown it as it is.
+    shown: bool,
     /// What kbsync's last write replaced, where the last write was kbsync's.
     stale: Stale,
 }
@@ -340,6 +342,7 @@ impl Kb {
             revision: self.next_revision(),
             tokens: Tokens::default(),
             before: None,
+            shown: by == By::Us,
             stale: match by {
                 By::Us => Stale::Absent,
                 By::Colleague => Stale::Not,
@@ -395,9 +398,12 @@ impl Kb {
         if article.title.is_empty() {
             return Err(refused("PUT"));
         }
+        article.shown = by == By::Us;
         article.revision = self.next_revision();
         article.before = Some((old.title.clone(), old.text.clone()));
         article.stale = match by {
+            // A replica does not show what nobody has seen before.
+            By::Us if !old.shown => Stale::Not,
             By::Us => Stale::Older(Box::new(Article {
                 stale: Stale::Not,
                 ..old
@@ -420,10 +426,17 @@ impl Kb {
 
     pub(crate) fn delete(&mut self, id: ArticleId, by: By) -> Answer<()> {
         let gone = self.articles.remove(&id).ok_or_else(|| missing("DELETE"))?;
-        if by == By::Us {
+        if by == By::Us && gone.shown {
             self.ghosts.insert(id, gone);
         }
         Ok(())
+    }
+
+    /// kbsync was shown an article.
+    pub(crate) fn showed(&mut self, id: ArticleId) {
+        if let Some(article) = self.articles.get_mut(&id) {
+            article.shown = true;
+        }
     }
 
     // Reads.
@@ -481,7 +494,8 @@ impl Kb {
         garble: Option<u8>,
     ) -> (Vec<Listed>, ListEnd) {
         let visible = self.visible(stale);
-        let etag = self.setup.etag && !self.setup.by_category;
+        // An entry is left out between two pages, and pages have no tag.
+        let etag = self.setup.etag && !self.setup.by_category && skip.is_none();
         let validator = etag.then(|| {
             let mut sum = 3;
             for article in &visible {

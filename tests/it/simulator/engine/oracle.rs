@@ -228,7 +228,11 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
         let home = id.and_then(|id| places.get(&id));
         // A file that cannot be read has no id, and its folder may have another name by now.
         let name = path.rsplit('/').next().unwrap_or_default();
-        let problem = |problem: &Problem| problem.path.ends_with(&format!("/{name}"));
+        let known = home.and_then(|home| home.rsplit('/').next());
+        let problem = |problem: &Problem| {
+            let at = problem.path.rsplit('/').next();
+            at == Some(name) || (at.is_some() && at == known)
+        };
         let told = id.is_some_and(|id| ids.contains(&id))
             || report.problems.iter().any(problem)
             || home.is_some_and(|path| paths.contains(path))

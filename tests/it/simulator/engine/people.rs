@@ -158,7 +158,10 @@ impl World {
             }
             Writer::Unhide { .. } => {
                 let hidden = format!("{file}~");
-                if !self.exists(at) && self.mirror.bytes(at.folder(), &hidden).is_some() {
+                if let Some(bytes) = self.mirror.bytes(at.folder(), &hidden)
+                    && !self.exists(at)
+                {
+                    self.copied(&bytes);
                     self.mirror
                         .rename((at.folder(), &hidden), (at.folder(), &file));
                 }

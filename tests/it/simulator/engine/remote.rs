@@ -61,6 +61,19 @@ fn trouble(what: What, call: Call, method: &'static str) -> ServiceError {
 }
 
 impl Remote {
+    /// Time passes.
+    async fn pass(&self, seconds: u8) {
+        if seconds > 0 {
+            {
+                let mut world = self.shared.lock();
+                world.now += i64::from(seconds) * 1_000_000_000;
+                let now = world.now;
+                world.mirror.set_time(now);
+            }
+            tokio::time::advance(Duration::from_secs(u64::from(seconds))).await;
+        }
+    }
+
     /// One request: what may go wrong, what it does, and what that means.
     async fn step<T>(
         &self,
@@ -80,8 +93,8 @@ impl Remote {
             }
             world.enter(call, what)
         };
-        if entered.slow > 0 {
-            tokio::time::advance(Duration::from_secs(u64::from(entered.slow))).await;
+        if !call.writes() {
+            self.pass(entered.slow).await;
         }
         let dead = || trouble(What::LostBefore {}, call, method);
         if entered.dead {
@@ -92,6 +105,10 @@ impl Remote {
             return Err(trouble(what, call, method));
         }
         let done = work(&self.shared, entered);
+        if call.writes() {
+            // It is the answer that takes its time.
+            self.pass(entered.slow).await;
+        }
         death::pass();
         if death::came() || lost_after {
             return Err(dead());

@@ -41,6 +41,8 @@ pub(crate) struct Ledger {
     pub(crate) owed: Tokens,
     /// Words that kbsync has seen.
     pub(crate) seen: Tokens,
+    /// Words that kbsync put somewhere in this cycle.
+    pub(crate) written: Tokens,
     /// Words that a person removed from the mirror, or gave up.
     pub(crate) removed: Tokens,
     /// Words that a person removed from the service.
@@ -279,6 +281,7 @@ impl World {
     pub(crate) fn saw(&mut self, ids: impl IntoIterator<Item = ArticleId>) {
         let at = (self.now, self.requests());
         for id in ids {
+            self.kb.showed(id);
             self.ledger.read.insert(id, at);
         }
     }
@@ -345,7 +348,6 @@ impl World {
             }
             What::Slow { seconds } => {
                 entered.slow = seconds;
-                self.now += i64::from(seconds) * 1_000_000_000;
             }
             What::Down { requests } => {
                 self.down = requests;
@@ -390,6 +392,7 @@ impl World {
         self.full = false;
         let ledger = &mut self.ledger;
         ledger.fresh = Tokens::default();
+        ledger.written = Tokens::default();
         ledger.lately_gone.clear();
         ledger.read.clear();
         ledger.unanswered.clear();
