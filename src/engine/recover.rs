@@ -319,6 +319,7 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         id,
         version,
         fields,
+        over,
         over_revision,
         enabled,
         ..
@@ -354,6 +355,8 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         row.file_flags.enabled = Some(true);
         row.remote_flags.enabled = Some(true);
     }
+    // Seen again, the version that it replaced is an old copy.
+    row.replaced = Some((*over, over_revision.clone()));
     row.stamp = None;
     Verdict::Article(Box::new(row))
 }

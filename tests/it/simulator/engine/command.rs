@@ -224,7 +224,8 @@ impl Run<'_> {
                     })
                 })
                 .expect("written");
+            // A word that could not be followed is one still.
+            self.shared.lock().ledger.released.clear();
         }
-        self.shared.lock().ledger.released.clear();
     }
 }

@@ -914,3 +914,67 @@ fn a_file_is_in_conflict_with_an_old_copy_of_a_swap() {
         ],
     );
 }
+
+#[test]
+fn an_old_copy_of_what_a_killed_run_replaced_was_taken_for_a_revert() {
+    holds(
+        Setup {
+            no_window: true,
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Wait { seconds: 20 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 2),
+                    part: Part::First,
+                    token: 12,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 2),
+                    part: Part::Title,
+                    token: 13,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Kill { after: 41 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}

@@ -137,12 +137,7 @@ impl ServiceRead for Remote {
         _purpose: Purpose,
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         self.step(Call::ReadCategory, "GET", "", |shared, entered| {
-            let mut world = shared.lock();
-            let answer = world.kb.read_category(id, entered.stale);
-            if let Ok((_, entries)) = &answer {
-                world.saw(ids(entries));
-            }
-            answer
+            shared.lock().kb.read_category(id, entered.stale)
         })
         .await
     }
