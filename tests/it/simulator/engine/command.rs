@@ -148,7 +148,7 @@ impl Run<'_> {
     /// I14: what a dry run shows is what is then done.
     fn i14_as_planned(&self, planned: &Report, report: &Report) {
         let mut world = self.shared.lock();
-        if world.troubled || world.ledger.died || self.fatal.is_some() {
+        if world.troubled || self.fatal.is_some() {
             return;
         }
         let lines = |report: &Report| -> Vec<String> {
@@ -224,8 +224,7 @@ impl Run<'_> {
                     })
                 })
                 .expect("written");
-            // A word that could not be followed is one still.
-            self.shared.lock().ledger.released.clear();
         }
+        self.shared.lock().ledger.released.clear();
     }
 }

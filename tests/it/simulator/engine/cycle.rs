@@ -126,8 +126,6 @@ impl Run<'_> {
             self.settled = report.outcome == Ending::Done;
         }
         world.judge_births();
-        // What was left half done may be told apart from an edit no more.
-        world.ledger.died |= world.troubled;
         for line in &report.actions {
             if line.action == Kind::Conflict
                 && let Some(id) = line.id

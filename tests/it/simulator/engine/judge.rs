@@ -29,17 +29,12 @@ impl World {
             ledger.owed.remove(&unseen);
             ledger.removed.add(&unseen);
             vanished.remove(&ledger.fresh);
-            let strict = !ledger.loose && !unseen.is_empty();
-            if let Some(id) = article.filter(|_| strict) {
+            if let Some(id) = article.filter(|_| !unseen.is_empty()) {
                 self.judge_unseen(id, &unseen, what);
             }
         }
         if self.ledger.loose {
             return;
-        }
-        if side == Side::Mirror {
-            // A colleague brought it back in this very instant.
-            vanished.remove(&self.ledger.fresh.and(&self.kb.tokens()));
         }
         // What was copied goes with the copy. A key of the writer's own goes with its file.
         vanished.remove(&self.ledger.copied);
@@ -95,7 +90,7 @@ impl World {
                 && !self.ledger.lately_gone.contains(id)
                 && !self.ledger.edited.contains_key(id)
         };
-        if let Some(id) = id.filter(gone).filter(|_| !self.ledger.forgetful) {
+        if let Some(id) = id.filter(gone) {
             self.violated(
                 "I4",
                 format!("{folder}/{name} is made for article {id}, which is not there"),
@@ -111,9 +106,7 @@ impl World {
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
             kept.remove(&other.tokens);
         }
-        kept.remove(&self.ledger.fresh);
-        let known = self.ledger.withdrawn.contains(&id) || self.ledger.died;
-        if !known && !kept.is_empty() {
+        if !self.ledger.withdrawn.contains(&id) && !kept.is_empty() {
             self.violated(
                 "I5",
                 format!("article {id} is deleted, and nobody took its file away"),

@@ -135,14 +135,7 @@ pub(crate) fn on_disk(bench: &mut Bench, number: u64) -> Option<Violation> {
     let root = tempfile::tempdir().expect("a folder");
     let source = Source::Steps(&first.trace.steps);
     let second = bench.run(first.trace.setup, source, Ground::Folder(root.path()));
-    // When a category's words are asked for depends on the moment.
-    let without = |end: &[String]| -> Vec<String> {
-        let lines = end
-            .iter()
-            .filter(|line| !line.contains("/_category.yaml: "));
-        lines.cloned().collect()
-    };
-    let differs = without(&first.end) != without(&second.end);
+    let differs = first.end != second.end;
     second.violation.or_else(|| {
         differs.then(|| Violation {
             invariant: "L2",

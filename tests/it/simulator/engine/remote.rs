@@ -137,7 +137,12 @@ impl ServiceRead for Remote {
         _purpose: Purpose,
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         self.step(Call::ReadCategory, "GET", "", |shared, entered| {
-            shared.lock().kb.read_category(id, entered.stale)
+            let mut world = shared.lock();
+            let answer = world.kb.read_category(id, entered.stale);
+            if let Ok((_, entries)) = &answer {
+                world.saw(ids(entries));
+            }
+            answer
         })
         .await
     }
