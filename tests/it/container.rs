@@ -4,7 +4,7 @@
 //! Needs `bwrap` (bubblewrap), root for the memory limit, and a release build; what is missing is said, and the
 //! test left out. Run it by `cargo build --release && cargo test --test it container -- --ignored --nocapture`.
 
-use crate::kb::TOKEN;
+use crate::kb::{self, TOKEN};
 use kbsync::sandbox::{Fault, FaultKind, Matcher, Options, Running, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -27,12 +27,8 @@ const STOP: Duration = Duration::from_secs(10);
 const BOUND: Duration = Duration::from_mins(3);
 
 #[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + BOUND;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn until(what: &str, is_so: impl FnMut() -> bool) {
+    kb::until(BOUND, what, is_so);
 }
 
 /// The release build beside the one under test.

@@ -1,7 +1,7 @@
 //! `kbsync run` as users have it: the real command, real files, real signals, against the sandbox.
 
 use crate::{
-    kb::{Kb, Service, TOKEN},
+    kb::{self, Kb, Service, TOKEN},
     schema,
 };
 use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
@@ -11,20 +11,15 @@ use std::{
     net::TcpStream,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Long enough for any machine; nothing waits for its end.
 const BOUND: Duration = Duration::from_secs(30);
 
-/// Waits until something is so.
 #[track_caller]
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + BOUND;
-    while !is_so() {
-        assert!(Instant::now() < end, "never: {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+fn until(what: &str, is_so: impl FnMut() -> bool) {
+    kb::until(BOUND, what, is_so);
 }
 
 /// A daemon that is killed when the test ends.

@@ -4,6 +4,7 @@ use crate::canary;
 use assert_cmd::Command;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// A temporary folder with a `home` for the user and a `mirror` for the work.
@@ -255,5 +256,15 @@ impl Service {
         ));
         kb.set("KBSYNC_TOKEN", TOKEN);
         kb
+    }
+}
+
+/// Waits until something is so, but not for longer than anything takes; nothing tells it when.
+#[track_caller]
+pub(crate) fn until(bound: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + bound;
+    while !is_so() {
+        assert!(Instant::now() < end, "never: {what}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
