@@ -215,16 +215,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let scanned = settle.from.as_ref().unwrap_or(to);
         let scanned = run.sight.category_stamps.get(scanned).copied();
-        let moved = self.change_folder(settle, to, moves, scanned);
+        let folder = self.change_folder(settle, to, moves, scanned);
+        let renamed = moves && folder.is_ok();
         let below = match &settle.from {
-            Some(from) if moves && moved.is_ok() => rows_below(run, from, to),
+            Some(from) if renamed => rows_below(run, from, to),
             Some(_) | None => Vec::new(),
         };
-        let is_moved = moves && moved.is_ok();
-        let stamp = match moved.and_then(|()| self.change_words(settle, to, scanned)) {
+        let stamp = match folder.and_then(|()| self.change_words(settle, to, scanned)) {
             Ok(stamp) => stamp,
             Err(error) => {
-                if is_moved {
+                if renamed {
                     self.record_move(settle, to, below, run)?;
                 }
                 if let Some(intent) = intent {
