@@ -26,6 +26,8 @@ pub(crate) mod people;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
+#[cfg(test)]
+mod regressions_identity;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
