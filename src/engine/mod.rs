@@ -8,6 +8,7 @@ mod apply;
 pub mod compare;
 mod facts;
 mod known;
+mod late;
 mod leftovers;
 mod observe;
 pub mod open;
@@ -267,6 +268,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
+        self.keep_late(!request.patient, report)?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.

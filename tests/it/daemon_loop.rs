@@ -230,6 +230,8 @@ impl Cycle for Fake {
         self.script.lock().expect("script").head.clone()
     }
 
+    fn close(&mut self) {}
+
     fn reload(&mut self) -> Result<Settings, String> {
         let mut script = self.script.lock().expect("script");
         script.reload.take().expect("asked once")

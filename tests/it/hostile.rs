@@ -7,8 +7,8 @@ use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Leftover, Listing,
-    Staged,
+    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Late, Leftover,
+    Listing, Staged,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
@@ -156,6 +156,10 @@ impl Disk for Tampered {
 
     fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
         self.inner.sweep(keep)
+    }
+
+    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
+        self.inner.late(last, limit)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mirror::disk::{
-    Content, Durability, Entry, Expect, Leftover, Listing, RealDisk, Staged,
+    Content, Durability, Entry, Expect, Late, Leftover, Listing, RealDisk, Staged,
 };
 use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
@@ -90,6 +90,10 @@ impl Disk for Watched {
 
     fn sweep(&self, _: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
         not_here()
+    }
+
+    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
+        self.inner.late(last, limit)
     }
 }
 
