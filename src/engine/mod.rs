@@ -216,7 +216,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let before = self.service.usage();
         let mut report = Report::new(request.dry_run);
         report.partial = request.direction != Direction::Both || !request.scope.is_empty();
-        let stop = match self.run(request, &mut report).await {
+        let ran = self.run(request, &mut report).await;
+        self.service.give_back().await;
+        let stop = match ran {
             Ok(stop) => stop,
             Err(error) => Some(service_stop(error)?),
         };

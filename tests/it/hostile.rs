@@ -265,6 +265,14 @@ impl Service for Watched {
     fn usage(&self) -> Usage {
         self.inner.usage()
     }
+
+    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        self.inner.keep(requests, purpose).await
+    }
+
+    async fn give_back(&self) {
+        self.inner.give_back().await;
+    }
 }
 
 /// The world's clock, but waits pass at once.
