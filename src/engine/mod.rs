@@ -80,6 +80,9 @@ pub enum Progress {
 /// Takes progress; it must not block.
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// Tells why nothing may be deleted on the service because of what git did just now, if so.
+pub type GitSense = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// One workspace's two sides, and what is remembered of them.
 pub struct Engine<S, D> {
     service: S,
@@ -88,6 +91,7 @@ pub struct Engine<S, D> {
     settings: Settings,
     clock: Arc<dyn Clock>,
     teller: Teller,
+    git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
     /// Whether it was cleared up after an earlier run.
@@ -149,6 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settings,
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
+            git: Arc::new(|| None),
             figures: BTreeMap::new(),
             cleared_up: false,
         }
@@ -165,6 +170,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     #[must_use]
     pub fn with_teller(mut self, teller: Teller) -> Self {
         self.teller = teller;
+        self
+    }
+
+    /// Asks somebody, once the mirror was scanned, whether git had a part in what is missing there: what it does
+    /// after that is not in the scan.
+    #[must_use]
+    pub fn with_git(mut self, git: GitSense) -> Self {
+        self.git = git;
         self
     }
 
@@ -261,6 +274,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let (plan, mut sight) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
+        report.doubt = sight.hides || sight.doubt.is_some();
         if request.dry_run {
             report.plan(&plan);
             return Ok(sight.stop);

@@ -76,6 +76,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             validator: None,
             spool,
             doubt: None,
+            hides: false,
+            git: None,
             stop: None,
             recalled: BTreeSet::new(),
             listed: false,

@@ -146,6 +146,9 @@ pub trait Disk: Send + Sync {
     /// Lists a folder. A folder that changes all the while is an error, not a partial list.
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError>;
 
+    /// The stamp of the root itself: it tells when a name last came there or went.
+    fn root_stamp(&self) -> Result<Stamp, DiskError>;
+
     /// Says what lies at a name; `None`: nothing.
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError>;
 

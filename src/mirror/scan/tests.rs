@@ -40,6 +40,10 @@ impl Disk for Watched {
         self.inner.read(at, name, limit)
     }
 
+    fn root_stamp(&self) -> Result<Stamp, DiskError> {
+        self.inner.root_stamp()
+    }
+
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         self.inner.look(at, name)
     }

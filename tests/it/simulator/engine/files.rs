@@ -102,6 +102,13 @@ impl Disk for Files {
         )
     }
 
+    fn root_stamp(&self) -> Result<Stamp, DiskError> {
+        match &self.real {
+            Some(disk) => disk.root_stamp(),
+            None => Ok(Stamp::default()),
+        }
+    }
+
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         self.step(
             Call::Look,
