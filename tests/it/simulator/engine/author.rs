@@ -92,6 +92,7 @@ pub(crate) fn setup(seed: u64) -> Setup {
         no_window: random.percent(25),
         commands: random.percent(40),
         max_deletes: if random.percent(70) { 10 } else { 3 },
+        thrifty: Random::stream(seed, "budget").percent(12),
     }
 }
 

@@ -42,6 +42,17 @@ fn folder_of(at: At<'_>) -> &str {
 }
 
 impl Files {
+    /// Every name is one component below the root (I10). The root itself has none.
+    fn confined(&self, names: &[&str]) {
+        let strays = |name: &&&str| {
+            name.contains(['/', '\\', '\0']) || matches!(**name, "." | "..") || name.len() > 255
+        };
+        if let Some(name) = names.iter().find(strays) {
+            let message = format!("{name:?} is no name of a file in the mirror");
+            self.shared.lock().violated("I10", message);
+        }
+    }
+
     /// One call: what may go wrong, what it does, and what that means.
     fn step<T>(
         &self,
@@ -93,6 +104,7 @@ impl Disk for Files {
     }
 
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError> {
+        self.confined(&[folder_of(at)]);
         self.step(
             Call::Listing,
             folder_of(at),
@@ -110,6 +122,7 @@ impl Disk for Files {
     }
 
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
+        self.confined(&[folder_of(at), name]);
         self.step(
             Call::Look,
             name,
@@ -120,6 +133,7 @@ impl Disk for Files {
     }
 
     fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError> {
+        self.confined(&[folder_of(at), name]);
         self.step(
             Call::ReadFile,
             name,
@@ -130,6 +144,7 @@ impl Disk for Files {
     }
 
     fn stage(&self, at: At<'_>, bytes: &[u8], durability: Durability) -> Result<Staged, DiskError> {
+        self.confined(&[folder_of(at)]);
         self.step(
             Call::Stage,
             folder_of(at),
@@ -141,6 +156,7 @@ impl Disk for Files {
 
     fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
         let folder = staged.folder.clone().unwrap_or_default();
+        self.confined(&[&folder, name]);
         let path = format!("{folder}/{name}");
         self.shared
             .lock()
@@ -175,6 +191,7 @@ impl Disk for Files {
     }
 
     fn remove(&self, at: At<'_>, name: &str, expected: Stamp) -> Result<(), DiskError> {
+        self.confined(&[folder_of(at), name]);
         self.shared.lock().judge_removal(folder_of(at), name);
         self.step(
             Call::RemoveFile,
@@ -186,6 +203,7 @@ impl Disk for Files {
     }
 
     fn rename(&self, from: &Place, to: &Place, expected: Stamp) -> Result<Stamp, DiskError> {
+        self.confined(&[&from.folder, &from.file, &to.folder, &to.file]);
         self.step(
             Call::RenameFile,
             &format!("{from} {to}"),
@@ -196,6 +214,7 @@ impl Disk for Files {
     }
 
     fn exchange(&self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.confined(&[&one.folder, &one.file, &other.folder, &other.file]);
         self.step(
             Call::Exchange,
             &format!("{one} {other}"),
@@ -206,6 +225,7 @@ impl Disk for Files {
     }
 
     fn create_folder(&self, name: &str) -> Result<(), DiskError> {
+        self.confined(&[name]);
         self.step(
             Call::MakeFolder,
             name,
@@ -216,6 +236,7 @@ impl Disk for Files {
     }
 
     fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        self.confined(&[from, to]);
         self.step(
             Call::RenameFolder,
             &format!("{from} {to}"),
@@ -226,6 +247,7 @@ impl Disk for Files {
     }
 
     fn remove_folder(&self, name: &str) -> Result<(), DiskError> {
+        self.confined(&[name]);
         self.step(
             Call::RemoveFile,
             name,

@@ -4,6 +4,7 @@
 //! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
 //! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
 //! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world.
+//! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`].
 //! - [`relations`]: what has to hold between two runs (I7, I15).
@@ -23,6 +24,7 @@ pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
 pub(crate) mod people;
+mod purse;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;

@@ -37,6 +37,7 @@ pub(super) const PLAIN: Setup = Setup {
     no_window: false,
     commands: false,
     max_deletes: 10,
+    thrifty: false,
 };
 
 #[test]
@@ -517,6 +518,7 @@ fn an_article_was_posted_twice_whose_file_lay_where_nothing_could_be_read() {
     holds(
         Setup {
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[
@@ -924,6 +926,7 @@ fn an_old_copy_of_what_a_killed_run_replaced_was_taken_for_a_revert() {
         Setup {
             no_window: true,
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[

@@ -63,6 +63,7 @@ fn an_article_that_a_colleague_readdressed_after_a_killed_post_was_posted_twice(
     holds(
         Setup {
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[
@@ -144,6 +145,7 @@ fn a_temporary_address_was_pulled_when_a_swap_could_not_go_on() {
     holds(
         Setup {
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[
@@ -324,6 +326,7 @@ fn a_new_file_in_another_folder_was_posted_twice_and_the_first_one_held() {
         Setup {
             by_category: true,
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[
@@ -542,6 +545,7 @@ fn a_temporary_address_was_pulled_after_a_killed_swap() {
     holds(
         Setup {
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[
@@ -591,6 +595,7 @@ fn a_temporary_address_was_pulled_when_a_folder_could_not_be_synced() {
     holds(
         Setup {
             max_deletes: 3,
+            thrifty: false,
             ..PLAIN
         },
         &[

@@ -2,6 +2,7 @@
 //! something may go wrong, or somebody else may be quicker.
 
 use super::kb::{By, failure};
+use super::purse::Purse;
 use super::step::{Call, What};
 use super::world::{Entered, Shared};
 use kbsync::drill::death;
@@ -17,6 +18,7 @@ use std::time::Duration;
 #[derive(Clone)]
 pub(crate) struct Remote {
     pub(crate) shared: Shared,
+    pub(crate) purse: Purse,
 }
 
 /// The articles of a listing.
@@ -64,13 +66,9 @@ impl Remote {
     /// Time passes.
     async fn pass(&self, seconds: u8) {
         if seconds > 0 {
-            {
-                let mut world = self.shared.lock();
-                world.now += i64::from(seconds) * 1_000_000_000;
-                let now = world.now;
-                world.mirror.set_time(now);
-            }
-            tokio::time::advance(Duration::from_secs(u64::from(seconds))).await;
+            let wait = Duration::from_secs(u64::from(seconds));
+            self.shared.lock().advance(wait);
+            tokio::time::advance(wait).await;
         }
     }
 
@@ -80,8 +78,12 @@ impl Remote {
         call: Call,
         method: &'static str,
         what: &str,
+        purpose: Purpose,
         work: impl FnOnce(&Shared, Entered) -> Answer<T>,
     ) -> Answer<T> {
+        if !death::came() {
+            self.purse.pay(&self.shared, purpose, method).await?;
+        }
         let entered = {
             let mut world = self.shared.lock();
             let usage = &mut world.kb.usage;
@@ -134,9 +136,9 @@ impl ServiceRead for Remote {
     async fn category(
         &self,
         id: CategoryId,
-        _purpose: Purpose,
+        purpose: Purpose,
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
-        self.step(Call::ReadCategory, "GET", "", |shared, entered| {
+        self.step(Call::ReadCategory, "GET", "", purpose, |shared, entered| {
             let mut world = shared.lock();
             let answer = world.kb.read_category(id, entered.stale);
             if let Ok((_, entries)) = &answer {
@@ -147,8 +149,8 @@ impl ServiceRead for Remote {
         .await
     }
 
-    async fn article(&self, id: ArticleId, _purpose: Purpose) -> Answer<RemoteArticle> {
-        self.step(Call::Read, "GET", "", |shared, entered| {
+    async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.step(Call::Read, "GET", "", purpose, |shared, entered| {
             let mut world = shared.lock();
             world.saw([id]);
             world.kb.read(id, entered.stale)
@@ -162,7 +164,7 @@ impl ServiceRead for Remote {
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
         let (entries, end) = self
-            .step(Call::List, "GET", "", |shared, entered| {
+            .step(Call::List, "GET", "", request.purpose, |shared, entered| {
                 let mut world = shared.lock();
                 let (stale, skip) = (entered.stale, entered.skip);
                 let (entries, end) = world.kb.list(request, stale, skip, entered.garble);
@@ -182,17 +184,23 @@ impl ServiceRead for Remote {
 
 impl ServiceWrite for Remote {
     async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
-        self.step(Call::Create, "POST", &new.slug, |shared, _| {
-            let mut world = shared.lock();
-            world.write("POST", None, |kb| kb.create(new, By::Us))
-        })
+        self.step(
+            Call::Create,
+            "POST",
+            &new.slug,
+            Purpose::Push,
+            |shared, _| {
+                let mut world = shared.lock();
+                world.write("POST", None, |kb| kb.create(new, By::Us))
+            },
+        )
         .await
     }
 
     async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
         let what = format!("{id} {patch:?}");
         let answer = self
-            .step(Call::Update, "PUT", &what, |shared, _| {
+            .step(Call::Update, "PUT", &what, Purpose::Push, |shared, _| {
                 let mut world = shared.lock();
                 world.write(&what, Some(id), |kb| kb.update(id, patch, By::Us))
             })
@@ -205,8 +213,8 @@ impl ServiceWrite for Remote {
         answer
     }
 
-    async fn probe(&self, id: ArticleId, _purpose: Purpose) -> Answer<RemoteArticle> {
-        self.step(Call::Probe, "PUT", "", |shared, _| {
+    async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
+        self.step(Call::Probe, "PUT", "", purpose, |shared, _| {
             let mut world = shared.lock();
             world.saw([id]);
             world.kb.probe(id)
@@ -216,7 +224,7 @@ impl ServiceWrite for Remote {
 
     async fn delete_article(&self, id: ArticleId) -> Answer<()> {
         let what = format!("DELETE {id}");
-        self.step(Call::Delete, "DELETE", &what, |shared, _| {
+        self.step(Call::Delete, "DELETE", &what, Purpose::Push, |shared, _| {
             let mut world = shared.lock();
             if world.kb.articles.contains_key(&id) {
                 world.judge_delete(id);
@@ -228,10 +236,16 @@ impl ServiceWrite for Remote {
 
     async fn create_category(&self, new: &NewCategory) -> Answer<RemoteCategory> {
         let what = format!("POST category {}", new.version.slug);
-        self.step(Call::CreateCategory, "POST", &what, |shared, _| {
-            let mut world = shared.lock();
-            world.write(&what, None, |kb| kb.create_category(new))
-        })
+        self.step(
+            Call::CreateCategory,
+            "POST",
+            &what,
+            Purpose::Push,
+            |shared, _| {
+                let mut world = shared.lock();
+                world.write(&what, None, |kb| kb.create_category(new))
+            },
+        )
         .await
     }
 
@@ -241,10 +255,16 @@ impl ServiceWrite for Remote {
         patch: &CategoryPatch,
     ) -> Answer<RemoteCategory> {
         let what = format!("PUT category {id} {patch:?}");
-        self.step(Call::UpdateCategory, "PUT", &what, |shared, _| {
-            let mut world = shared.lock();
-            world.write(&what, None, |kb| kb.update_category(id, patch))
-        })
+        self.step(
+            Call::UpdateCategory,
+            "PUT",
+            &what,
+            Purpose::Push,
+            |shared, _| {
+                let mut world = shared.lock();
+                world.write(&what, None, |kb| kb.update_category(id, patch))
+            },
+        )
         .await
     }
 }
@@ -252,5 +272,18 @@ impl ServiceWrite for Remote {
 impl Service for Remote {
     fn usage(&self) -> Usage {
         self.shared.lock().kb.usage
+    }
+
+    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        if death::came() {
+            return Ok(());
+        }
+        self.purse.keep(&self.shared, requests, purpose).await
+    }
+
+    async fn give_back(&self) {
+        if !death::came() {
+            self.purse.give_back().await;
+        }
     }
 }

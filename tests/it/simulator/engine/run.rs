@@ -8,6 +8,7 @@ use super::files::Files;
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
+use super::purse::Purse;
 use super::remote::Remote;
 use super::step::{Probing, Setup, Step, Trace};
 use super::time::Time;
@@ -132,9 +133,12 @@ impl Bench {
         };
         let mut world = World::new(setup, mirror, now);
         world.log = self.talk.then(Vec::new);
+        let shared = Shared::new(world);
+        let purse = Purse::new(&shared);
         let mut run = Run {
-            shared: Shared::new(world),
+            shared,
             runtime: &self.runtime,
+            purse,
             setup,
             engine: None,
             store: Some(store),
@@ -180,6 +184,8 @@ pub(super) struct Fatal {
 pub(super) struct Run<'a> {
     pub(super) shared: Shared,
     pub(super) runtime: &'a Runtime,
+    /// It outlives the process.
+    purse: Purse,
     pub(super) setup: Setup,
     pub(super) engine: Option<Machine>,
     pub(super) store: Option<Store>,
@@ -303,6 +309,7 @@ impl Run<'_> {
             let store = self.store.take().expect("a state when there is no engine");
             let remote = Remote {
                 shared: self.shared.clone(),
+                purse: self.purse.clone(),
             };
             let files = Files {
                 shared: self.shared.clone(),
@@ -325,6 +332,7 @@ impl Run<'_> {
 
     /// The process ends.
     pub(super) fn end(&mut self) {
+        self.purse.forget();
         if let Some(engine) = self.engine.take() {
             let (_, _, store) = engine.into_parts();
             self.store = Some(match &self.root {
@@ -403,14 +411,9 @@ impl Run<'_> {
     }
 
     pub(super) fn wait(&self, seconds: u64) {
-        {
-            let mut world = self.shared.lock();
-            world.now += i64::try_from(seconds).expect("short") * 1_000_000_000;
-            let now = world.now;
-            world.mirror.set_time(now);
-        }
-        let wait = tokio::time::advance(Duration::from_secs(seconds));
-        self.runtime.block_on(wait);
+        let wait = Duration::from_secs(seconds);
+        self.shared.lock().advance(wait);
+        self.runtime.block_on(tokio::time::advance(wait));
     }
 
     /// The end of every run: nothing goes wrong any more, both sides are quiet, and within three cycles
@@ -422,6 +425,11 @@ impl Run<'_> {
         self.fatal = None;
         self.shared.lock().armed.clear();
         self.end();
+        if self.setup.thrifty {
+            // What was spent is there again.
+            self.wait(25 * 3600);
+            self.settled = false;
+        }
         let request = Request::new(Direction::Both);
         let mut effects = Vec::new();
         for _ in 0..4 {

@@ -85,7 +85,7 @@ impl Shrinker<'_> {
     }
 
     fn plain_setup(&mut self) {
-        let plain: [fn(&mut Setup); 9] = [
+        let plain: [fn(&mut Setup); 10] = [
             |setup| setup.bodies = true,
             |setup| setup.etag = false,
             |setup| setup.by_category = false,
@@ -95,6 +95,7 @@ impl Shrinker<'_> {
             |setup| setup.one_line = false,
             |setup| setup.no_window = false,
             |setup| setup.commands = false,
+            |setup| setup.thrifty = false,
         ];
         for change in plain {
             let mut setup = self.best.setup;

@@ -425,6 +425,8 @@ pub(crate) struct Setup {
     pub(crate) commands: bool,
     /// `max_deletes`.
     pub(crate) max_deletes: u8,
+    /// Few requests a minute and a day are allowed.
+    pub(crate) thrifty: bool,
 }
 
 /// A world, and what happens in it.

@@ -16,10 +16,7 @@ impl Clock for Time {
     }
 
     fn pause(&self, wait: Duration) -> Pause {
-        let mut world = self.shared.lock();
-        world.now += i64::try_from(wait.as_nanos()).unwrap_or(0);
-        let now = world.now;
-        world.mirror.set_time(now);
+        self.shared.lock().advance(wait);
         Box::pin(tokio::time::advance(wait))
     }
 }

@@ -9,7 +9,7 @@ use super::token::Tokens;
 use kbsync::drill::death;
 use kbsync::mirror::document::Document;
 use kbsync::model::ArticleId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What did not hold.
@@ -120,6 +120,8 @@ pub(crate) struct World {
     pub(crate) now: i64,
     pub(crate) armed: Vec<Armed>,
     calls: BTreeMap<Call, u8>,
+    /// When requests were sent, in the last day.
+    pub(crate) sent: VecDeque<i64>,
     /// Requests that are not answered any more.
     pub(crate) down: u8,
     /// Whether the disk is full.
@@ -159,6 +161,7 @@ impl World {
             now,
             armed: Vec::new(),
             calls: BTreeMap::new(),
+            sent: VecDeque::new(),
             down: 0,
             full: false,
             troubled: false,

@@ -1,0 +1,191 @@
+//! The budget in a simulated world: the product's own, by the world's clock, and the books that judge it (I6).
+//!
+//! It outlives the process, as its file does. A simulated cycle waits for the minute as the client does, and is
+//! refused for the day.
+
+use super::kb::failure;
+use super::world::{Shared, World};
+use futures_util::future::BoxFuture;
+use kbsync::service::budget::clock::{Clock, Moment};
+use kbsync::service::budget::{Budget, Kept, Limits, Refusal};
+use kbsync::service::{Answer, ErrorKind, Purpose};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+const MINUTE: i64 = 60_000_000_000;
+const DAY: i64 = 24 * 60 * MINUTE;
+
+/// The world's time, as the budget asks for it.
+#[derive(Debug)]
+struct WorldClock {
+    shared: Shared,
+}
+
+impl Clock for WorldClock {
+    fn now(&self) -> Moment {
+        let now = self.shared.lock().now / 1_000_000;
+        Moment {
+            wall_ms: now,
+            boot: 1,
+            boot_ms: now,
+        }
+    }
+
+    fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()> {
+        self.shared.lock().advance(wait);
+        Box::pin(tokio::time::advance(wait))
+    }
+}
+
+/// What may be spent: the service's limits, or a few requests, so that they run out in a short trace.
+fn limits(thrifty: bool) -> Limits {
+    if thrifty {
+        Limits {
+            per_minute: 6,
+            per_day: 45,
+            ..Limits::default()
+        }
+    } else {
+        Limits::default()
+    }
+}
+
+/// The budget of a world, and what is kept of it for the operation under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Purse {
+    budget: Budget,
+    kept: Arc<Mutex<Option<Kept>>>,
+}
+
+impl Purse {
+    /// The purse of a world.
+    pub(crate) fn new(shared: &Shared) -> Self {
+        let thrifty = shared.lock().setup.thrifty;
+        let clock = WorldClock {
+            shared: shared.clone(),
+        };
+        Self {
+            budget: Budget::in_memory_with(limits(thrifty), Arc::new(clock)),
+            kept: Arc::default(),
+        }
+    }
+
+    /// Pays for one request, and waits for the minute.
+    pub(crate) async fn pay(
+        &self,
+        shared: &Shared,
+        purpose: Purpose,
+        method: &'static str,
+    ) -> Answer<()> {
+        loop {
+            let mut kept = self.take();
+            let was_kept = kept.is_some();
+            let counted = self.budget.acquire(purpose, &mut kept).await;
+            self.put(kept);
+            match counted {
+                Ok(_) => {
+                    shared.lock().sends();
+                    return Ok(());
+                }
+                Err(refusal) => self.refused(shared, refusal, method, was_kept).await?,
+            }
+        }
+    }
+
+    /// Keeps requests for an operation.
+    pub(crate) async fn keep(
+        &self,
+        shared: &Shared,
+        requests: u32,
+        purpose: Purpose,
+    ) -> Answer<()> {
+        loop {
+            let mut kept = self.take();
+            let done = self.budget.keep(requests, purpose, &mut kept).await;
+            self.put(kept);
+            match done {
+                Ok(()) => return Ok(()),
+                Err(refusal) => self.refused(shared, refusal, "GET", false).await?,
+            }
+        }
+    }
+
+    /// Gives back what was kept.
+    pub(crate) async fn give_back(&self) {
+        if let Some(kept) = self.take() {
+            self.budget.give_back(kept).await.expect("in memory");
+        }
+    }
+
+    /// Waits for the minute; the day is an error, and none that may meet an operation that was begun (I6).
+    async fn refused(
+        &self,
+        shared: &Shared,
+        refusal: Refusal,
+        method: &'static str,
+        begun: bool,
+    ) -> Answer<()> {
+        let free_in = match refusal {
+            Refusal::Minute { free_in } | Refusal::Blocked { free_in } => free_in,
+            Refusal::Day { free_in } => {
+                let mut world = shared.lock();
+                world.note("  the day is spent");
+                world.troubled = true;
+                world.ledger.doubt = true;
+                if begun {
+                    let message = "an operation was begun that the day has no room for";
+                    world.violated("I6", message.to_owned());
+                }
+                let kind = ErrorKind::BudgetSpent { free_in };
+                return Err(failure(kind, method, None, false));
+            }
+            Refusal::Broken { path, source } => panic!("{}: {source}", path.display()),
+        };
+        self.budget.clock().sleep(free_in).await;
+        Ok(())
+    }
+
+    /// The process ends: what it kept stays kept until it is too old.
+    pub(crate) fn forget(&self) {
+        self.put(None);
+    }
+
+    fn take(&self) -> Option<Kept> {
+        self.kept.lock().expect("one thread").take()
+    }
+
+    fn put(&self, kept: Option<Kept>) {
+        *self.kept.lock().expect("one thread") = kept;
+    }
+}
+
+impl World {
+    /// Time passes.
+    pub(crate) fn advance(&mut self, wait: Duration) {
+        self.now += i64::try_from(wait.as_nanos()).expect("short");
+        let now = self.now;
+        self.mirror.set_time(now);
+    }
+
+    /// A request goes out: any rolling minute and any rolling day keep their limits (I6).
+    fn sends(&mut self) {
+        let limits = limits(self.setup.thrifty);
+        self.sent.push_back(self.now);
+        while self.sent.front().is_some_and(|sent| self.now - sent >= DAY) {
+            self.sent.pop_front();
+        }
+        let minute = self.sent.iter().rev();
+        let minute = minute.take_while(|sent| self.now - **sent < MINUTE).count();
+        for (count, limit, of) in [
+            (minute, limits.per_minute, "minute"),
+            (self.sent.len(), limits.per_day, "day"),
+        ] {
+            if u32::try_from(count).is_ok_and(|count| count > limit) {
+                self.violated(
+                    "I6",
+                    format!("{count} requests in a {of}, more than {limit}"),
+                );
+            }
+        }
+    }
+}
