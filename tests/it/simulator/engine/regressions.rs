@@ -19,7 +19,7 @@ fn holds(setup: Setup, steps: &[Step]) {
 }
 
 /// A service and settings without anything odd.
-const PLAIN: Setup = Setup {
+pub(super) const PLAIN: Setup = Setup {
     bodies: true,
     etag: false,
     by_category: false,
@@ -971,6 +971,86 @@ fn an_old_copy_of_what_a_killed_run_replaced_was_taken_for_a_revert() {
                 call: Call::List,
                 nth: 0,
                 what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_deleted_article_came_back_when_nothing_remembered_it() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 8,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 0 },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::LoseState {},
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_went_from_the_mirror_that_a_colleague_had_put_back_meanwhile() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 4),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 4),
+                    part: Part::First,
+                    token: 13,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(1, 4) },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByColleague {
+                    deed: Colleague::Revert { at: At(1, 4) },
+                },
             },
             Step::Run {
                 command: Command::Sync {},
