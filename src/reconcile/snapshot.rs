@@ -67,6 +67,8 @@ pub struct LocalSnapshot {
     pub unready_categories: BTreeSet<String>,
     /// Folders that could not be listed: nothing below them counts as absent.
     pub unreadable: BTreeSet<String>,
+    /// A file or folder that could not be read, if there is one: any article's file may be there.
+    pub unread: Option<String>,
     /// Every name in every folder, folded: what a new file must not clash with.
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Every name at the top, folded: what a new folder must not clash with.

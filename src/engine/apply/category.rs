@@ -219,7 +219,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let stamp = match wrote {
             Ok(stamp) => stamp,
             Err(error) => {
-                if let Some(intent) = intent {
+                // A folder may have its new name by now: the next cycle tells, by the intent.
+                if let Some(intent) = intent.filter(|_| !moves) {
                     self.store.write(now, |tx| tx.remove_intent(intent))?;
                 }
                 return unwritten(error);

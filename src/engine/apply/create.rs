@@ -4,6 +4,7 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
+use super::files::needs_whole;
 use super::record::{agreed, deed};
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
@@ -350,7 +351,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.sight.base.articles.insert(id, row.clone());
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
-        let (stamp, file_flags) = match self.write_id(birth, &row) {
+        let (stamp, file_flags) = match self.write_id(birth, &row, run) {
             Ok(written) => written,
             // The article is there and known; the id is written by the next cycle.
             Err(done) => return Ok(without_id(done, run)),
@@ -410,18 +411,31 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article. Gives the
     /// file's stamp, if the file holds what was sent, and the flags that the base has of it.
+    ///
+    /// A file that by now names an article that the scan did not find there is that article's.
     fn write_id(
         &self,
         birth: &Birth<'_>,
         row: &ArticleRow,
+        run: &Run<'_>,
     ) -> Result<(Option<Stamp>, Flags), Done> {
         let at = At::Folder(&birth.place.folder);
         let (content, document) = self.own_file(birth)?;
+        let scanned = run.sight.local.files.iter();
+        let had_id = scanned
+            .filter(|file| file.place == *birth.place)
+            .any(|file| file.id == document.id());
+        if document.id().is_some() && !had_id {
+            return Err(Done::Later("the file changed during the cycle".to_owned()));
+        }
         let (had, sent) = (document.flags(), row.remote_flags);
         let as_sent =
             had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
-        // If the writer saved meanwhile, the file is more than what was sent.
-        let same = as_sent && super::files::says(&document, &row.local);
+        // If the writer saved meanwhile, the file is more than what was sent, or has other comments and keys of
+        // the writer's own, which the next scan keeps.
+        let vouched = run.sight.vouches(Some(birth.place), content.stamp);
+        let own = needs_whole(document.source(), &row.local, birth.place);
+        let same = as_sent && super::files::says(&document, &row.local) && (vouched || !own);
         let flags = if as_sent {
             Flags {
                 enabled: sent.enabled.filter(|on| !on).or(had.enabled),

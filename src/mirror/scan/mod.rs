@@ -7,6 +7,7 @@
 //!
 //! Nothing is written here, and nothing is decided.
 
+mod again;
 mod folder;
 mod glance;
 mod strays;
@@ -28,6 +29,7 @@ use std::{
 };
 
 pub use crate::model::stamp::settled;
+pub use again::appeared;
 pub use glance::{Glance, glance};
 pub use strays::{Strays, read_strays};
 
@@ -141,6 +143,8 @@ pub struct Scan {
     pub unreadable: Vec<Unreadable>,
     /// Names in the root that are no folders to look into: places below them are not known either.
     pub blocked: BTreeMap<String, String>,
+    /// Articles' files that could not be read.
+    pub unread: Vec<Place>,
     /// Whether everything that is in scope was listed.
     pub complete: bool,
     /// What is worth a word, by path.
@@ -225,6 +229,7 @@ impl Scan {
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
         self.strays.extend(found.strays);
+        self.unread.extend(found.unread);
         match found.listed {
             Ok((category, names)) => {
                 self.names.insert(found.folder, names);

@@ -64,8 +64,9 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
-    let left = claim_by_place(&places, left, &mut paired);
-    claim_by_slug(base, remote, left, &mut paired);
+    let left = claim_by_words(base, left, &mut paired);
+    let left = claim_by_place(base, local, &places, left, &mut paired);
+    claim_by_slug(base, local, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -268,8 +269,34 @@ fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired:
         .insert(other, "its file has another article's id".to_owned());
 }
 
+/// Gives new articles, whose ids may be in no file yet, the files that were moved before the ids could get
+/// into them: a file without an id that says just what was created, where none is left at the article's place.
+fn claim_by_words(base: &Base, files: Vec<LocalFile>, paired: &mut Paired) -> Vec<LocalFile> {
+    let anonymous = |file: &LocalFile| file.id.is_none();
+    if !files.iter().any(anonymous) {
+        return files;
+    }
+    let mut left = files;
+    for row in base.articles.values() {
+        let at_home = |file: &LocalFile| anonymous(file) && file.place == row.place;
+        let unnamed = row.stamp.is_none() && paired.is_free(row.id);
+        if !unnamed || left.iter().any(at_home) {
+            continue;
+        }
+        let says = |file: &LocalFile| anonymous(file) && file.version.same_words(&row.local);
+        if left.iter().filter(|file| says(file)).count() == 1
+            && let Some(position) = left.iter().position(says)
+        {
+            paired.files.insert(row.id, left.remove(position));
+        }
+    }
+    left
+}
+
 /// Gives files without an id the articles whose places in the state they have.
 fn claim_by_place(
+    base: &Base,
+    local: &LocalSnapshot,
     places: &StatePlaces<'_>,
     files: Vec<LocalFile>,
     paired: &mut Paired,
@@ -277,20 +304,52 @@ fn claim_by_place(
     let mut left = Vec::new();
     for file in files {
         match places.owner_of(&file).filter(|id| paired.is_free(*id)) {
-            Some(id) => {
-                paired.files.insert(id, file);
-            }
+            Some(id) => claim(id, file, base, local, paired),
             None => left.push(file),
         }
     }
     left
 }
 
+/// Gives a file that names no article one by its place or address. While something else in the mirror cannot
+/// be read that may be the article's own file, moved there by its writer, and then this one's words were never
+/// meant for the article.
+fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, paired: &mut Paired) {
+    let edited = base
+        .articles
+        .get(&id)
+        .is_some_and(|row| !row.local.same_words(&file.version));
+    match local.unread.as_ref().filter(|_| edited) {
+        Some(unread) => {
+            paired.problems.push(Problem {
+                path: file.place.to_string(),
+                id: Some(id),
+                message: format!(
+                    "it has no `id:` line, and whether it is the file of article {id} cannot be told while \
+                     {unread} cannot be read"
+                ),
+            });
+            paired.unknown.insert(id, UNREAD.to_owned());
+        }
+        None => {
+            paired.files.insert(id, file);
+        }
+    }
+}
+
+const UNREAD: &str = "its file may be one that cannot be read";
+
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
 ///
 /// An article that came to the address only since both sides last agreed is not what such a file was written
 /// for: the file would count as an edit of it, and replace a text that its writer never saw.
-fn claim_by_slug(base: &Base, remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
+fn claim_by_slug(
+    base: &Base,
+    local: &LocalSnapshot,
+    remote: &RemoteSnapshot,
+    files: Vec<LocalFile>,
+    paired: &mut Paired,
+) {
     let came = |id: &ArticleId, seen: &Seen| {
         base.articles.get(id).is_some_and(|row| {
             row.remote.category != seen.version.category || row.remote.slug != seen.version.slug
@@ -309,9 +368,7 @@ fn claim_by_slug(base: &Base, remote: &RemoteSnapshot, files: Vec<LocalFile>, pa
         let address = (file.version.category, file.version.slug.as_str());
         let found = by_slug.get(&address).copied();
         match found.filter(|id| paired.is_free(*id)) {
-            Some(id) => {
-                paired.files.insert(id, file);
-            }
+            Some(id) => claim(id, file, base, local, paired),
             None => paired.fresh.push(file),
         }
     }
