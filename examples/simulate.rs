@@ -7,8 +7,8 @@
 mod simulator;
 
 use clap::Parser as _;
-use simulator::engine::run::Bench;
-use simulator::engine::{self, Tally, zoo};
+use simulator::engine::run::{Bench, Ground, Source};
+use simulator::engine::{self, Tally, shrink, zoo};
 use simulator::planner;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -37,6 +37,9 @@ struct Wish {
     /// Tells what happens in the world of one seed
     #[arg(long, value_name = "SEED")]
     show: Option<u64>,
+    /// With `--show`: the shortest world in which the same does not hold
+    #[arg(long, requires = "show")]
+    short: bool,
 }
 
 /// A part of the simulator.
@@ -56,7 +59,13 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(seed) = wish.show {
         let mut bench = Bench::new();
         bench.talk = true;
-        let outcome = engine::seed(&mut bench, seed);
+        let mut outcome = engine::seed(&mut bench, seed);
+        if let Some(violation) = outcome.violation.as_ref().filter(|_| wish.short) {
+            let (trace, _) = shrink::shrink(&mut bench, &outcome.trace, violation);
+            println!("{}", trace.code(&format!("seed_{seed}")));
+            let source = Source::Steps(&trace.steps);
+            outcome = bench.run(trace.setup, source, Ground::Memory);
+        }
         println!("{}", outcome.log.join("\n"));
         println!("{:?}", outcome.violation);
         return Ok(ExitCode::SUCCESS);

@@ -10,8 +10,8 @@ use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Version, path};
-use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
+use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, TextDigest, Version, path};
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -201,7 +201,7 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
             flags,
             ..
         } => {
-            let found = born(sight, version).filter(|(id, _)| !base.articles.contains_key(id));
+            let found = born(base, sight, version);
             let gone = base
                 .articles
                 .values()
@@ -210,7 +210,17 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
             let told_apart =
                 |file: &LocalFile| file.id.is_some_and(|id| !base.articles.contains_key(&id));
             let mut files = sight.local.files.iter();
-            let waits = files.any(|file| file.place == *place && !told_apart(file));
+            let known = |file: &LocalFile| {
+                let row = file.id.and_then(|id| base.articles.get(&id));
+                row.is_some_and(|row| row.place == file.place && !is_gone(base, row))
+            };
+            let posted = (place, version);
+            let waits = files.any(|file| {
+                let mine = file.place == *place
+                    || file.id.is_none()
+                        && is_posted(&sight.local, (&file.place, &file.version), posted);
+                mine && !told_apart(file) && !known(file)
+            });
             let settled = base.articles.values().any(|row| {
                 let address = (row.remote.category, row.remote.slug.as_str());
                 address == (version.category, &version.slug) && !is_gone(base, row)
@@ -261,13 +271,16 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         revision,
         remote_flags,
         settles,
+        published,
     } = intent
     else {
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    let Some(file) = file_of(sight, *id, to, names).filter(|file| file.version.same_words(version))
-    else {
+    let written = |file: &&LocalFile| {
+        file.version.same_words(version) || (*published && file.id == Some(*id))
+    };
+    let Some(file) = file_of(sight, *id, to, names).filter(written) else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written.
@@ -481,21 +494,37 @@ fn file_of<'a>(
         .or_else(|| files.iter().find(moved))
 }
 
-fn born<'a>(sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
-    sight
-        .remote
-        .articles
-        .iter()
-        .find_map(|(id, entry)| match entry {
-            Remote::Present(seen)
-                if seen.version.category == version.category
-                    && same(&version.slug, &seen.version.slug)
-                    && same(&version.title, &seen.version.title) =>
-            {
-                Some((*id, seen))
-            }
+/// The article that a POST without an answer made: the one at the address, or one that a colleague has given
+/// another address since. Nobody knew it before, and no file names it.
+fn born<'a>(base: &Base, sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
+    let named = |id: &ArticleId| sight.local.files.iter().any(|file| file.id == Some(*id));
+    let strangers = || {
+        let listed = sight.remote.articles.iter();
+        listed.filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, seen)),
             Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
         })
+    };
+    let at_home = |(_, seen): &(ArticleId, &Seen)| {
+        seen.version.category == version.category
+            && same(&version.slug, &seen.version.slug)
+            && same(&version.title, &seen.version.title)
+    };
+    let moved = |(id, seen): &(ArticleId, &Seen)| !named(id) && version.same_words(&seen.version);
+    strangers()
+        .find(at_home)
+        .or_else(|| strangers().find(moved))
+}
+
+/// Tells whether a new file is what was posted from this place, or from one where nothing lies any more.
+pub(super) fn is_posted(
+    local: &LocalSnapshot,
+    (place, version): (&Place, &Version),
+    (from, sent): (&Place, &Version),
+) -> bool {
+    let text = version.text == sent.text && version.text != TextDigest::of("");
+    let there = place == from || local.files.iter().all(|file| file.place != *from);
+    there && (text || same(&version.title, &sent.title))
 }
 
 /// An article that is gone from the service: its file is created anew in its place.
@@ -515,19 +544,24 @@ fn newborn(
     flags: Flags,
     seen: &Seen,
 ) -> ArticleRow {
+    let as_sent = seen.version == *version;
     ArticleRow {
         id,
         place: place.clone(),
         local: version.clone(),
         local_text_lf: None,
         remote: version.clone(),
-        revision: seen.revision.clone(),
+        revision: if as_sent {
+            seen.revision.clone()
+        } else {
+            Revision::default()
+        },
         file_flags: Flags::default(),
         remote_flags: flags,
         visibility: seen.visibility,
         stamp: None,
         replaced: None,
-        written: (seen.version == *version).then(|| seen.revision.clone()),
+        written: as_sent.then(|| seen.revision.clone()),
         asked: None,
     }
 }

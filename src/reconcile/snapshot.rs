@@ -63,12 +63,12 @@ pub struct LocalSnapshot {
     pub categories: Vec<LocalCategory>,
     /// What is there but cannot be read as an article.
     pub unknown: Vec<Unknown>,
+    /// Files that could not be read: whose they are is not known.
+    pub unread: Vec<Place>,
     /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's words.
     pub unready_categories: BTreeSet<String>,
     /// Folders that could not be listed: nothing below them counts as absent.
     pub unreadable: BTreeSet<String>,
-    /// A file or folder that could not be read, if there is one: any article's file may be there.
-    pub unread: Option<String>,
     /// Every name in every folder, folded: what a new file must not clash with.
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Every name at the top, folded: what a new folder must not clash with.

@@ -274,7 +274,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match &settle.from {
             Some(from) if moves => {
-                self.disk.rename_folder(from, to)?;
+                self.rename_folder(from, to)?;
                 self.disk.sync_folder(At::Root)?;
             }
             None => {
@@ -290,6 +290,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         self.write_yaml(to, settle.id, &settle.file, scanned)
             .map(Some)
+    }
+
+    /// Renames a folder; a name is also free where an empty folder has it.
+    fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        let Err(taken) = self.disk.rename_folder(from, to) else {
+            return Ok(());
+        };
+        if taken.kind != DiskErrorKind::Exists || self.disk.remove_folder(to).is_err() {
+            return Err(taken);
+        }
+        self.disk.rename_folder(from, to)
     }
 
     /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.

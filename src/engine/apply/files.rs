@@ -12,7 +12,7 @@ use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect, Staged};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, Digest, Field, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -33,6 +33,8 @@ struct Job<'a> {
     scanned: bool,
     staged: Option<Staged>,
     text_lf: Option<TextDigest>,
+    /// The digest of the bytes that the file has afterwards.
+    bytes: Option<Digest>,
     intent: Option<IntentId>,
     outcome: Option<Result<Stamp, Done>>,
     /// Whether the file may have been changed although the outcome is a failure: then the intent stays.
@@ -151,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.sight.text_lf.extend(job.text_lf.map(|lf| (text, lf)));
             }
         }
-        self.wait_out_racy_stamps(jobs).await;
+        self.wait_out_racy_stamps(jobs, run).await;
         Ok(())
     }
 
@@ -180,6 +182,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             scanned: true,
             staged: None,
             text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
+            bytes: None,
             intent: None,
             outcome: None,
             unclear: false,
@@ -195,6 +198,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match self.rendered(settle, run)? {
             Ok(Rendered { bytes, old, lf }) => {
                 job.text_lf = lf.or(job.text_lf);
+                job.bytes = Some(digest_of(&bytes));
                 let same = old.as_ref().is_some_and(|(_, had)| *had == bytes);
                 let stamp = old.as_ref().map(|(stamp, _)| *stamp);
                 job.scanned =
@@ -298,18 +302,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         file,
                     })?;
                 }
-                job.intent = Some(tx.add_intent(&Intent::WriteFile {
-                    id: settle.id,
-                    from: settle.from.clone(),
-                    to: settle.to.clone(),
-                    version: settle.file.clone(),
-                    // A wish that was not sent is still one after a crash.
-                    flags: settle.unsent_flags,
-                    remote: settle.seen.version.clone(),
-                    revision: settle.seen.revision.clone(),
-                    remote_flags: settle.seen.flags,
-                    settles: settle.settles,
-                })?);
+                job.intent = Some(tx.add_intent(&write_intent(settle, false))?);
             }
             Ok(())
         })?;
@@ -498,15 +491,33 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can.
-    async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>]) {
-        let racy = jobs.iter().any(|job| {
+    /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can, unless somebody
+    /// saved the file meanwhile, which only a look at what it holds can tell.
+    async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>], run: &mut Run<'_>) {
+        let young = |job: &&Job<'_>| {
             job.settle.touches_file()
                 && matches!(&job.outcome, Some(Ok(stamp)) if self.trusted(*stamp).is_none())
-        });
-        if racy {
-            self.clock.pause(GRAIN).await;
+        };
+        let young: Vec<&Job<'_>> = jobs.iter().filter(young).collect();
+        if young.is_empty() {
+            return;
         }
+        self.clock.pause(GRAIN).await;
+        for job in young {
+            if let (Some(Ok(stamp)), Some(bytes)) = (&job.outcome, job.bytes)
+                && !self.still_holds(&job.settle.to, bytes)
+            {
+                run.sight.racy.push(*stamp);
+            }
+        }
+    }
+
+    /// Tells whether a file has these bytes.
+    pub(super) fn still_holds(&self, place: &Place, bytes: Digest) -> bool {
+        let content = self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE);
+        content.is_ok_and(|content| content.whole && digest_of(&content.bytes) == bytes)
     }
 
     /// Writes the rows. Of the first half of an action only the row counts: it is told when it is whole.
@@ -561,14 +572,41 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.sight.base.articles.insert(row.id, row);
             }
             jobs.iter()
-                .filter(|job| !job.unclear)
-                .filter_map(|job| job.intent)
-                .try_for_each(|intent| tx.remove_intent(intent))
+                .filter_map(|job| Some((job, job.intent?)))
+                .try_for_each(|(job, intent)| {
+                    if job.unclear {
+                        tx.replace_intent(intent, &write_intent(job.settle, true))
+                    } else {
+                        tx.remove_intent(intent)
+                    }
+                })
         })?;
         for (_, job) in done.iter().filter(|(_, job)| job.settle.settles) {
             self.clear_copy(job.settle.id, run)?;
         }
         Ok(())
+    }
+}
+
+/// The digest of a whole file.
+pub(super) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::of_parts(&[bytes])
+}
+
+/// What is written down before a file is written, and once it is under its name and not durable.
+fn write_intent(settle: &Settle, published: bool) -> Intent {
+    Intent::WriteFile {
+        id: settle.id,
+        from: settle.from.clone(),
+        to: settle.to.clone(),
+        version: settle.file.clone(),
+        // A wish that was not sent is still one after a crash.
+        flags: settle.unsent_flags,
+        remote: settle.seen.version.clone(),
+        revision: settle.seen.revision.clone(),
+        remote_flags: settle.seen.flags,
+        settles: settle.settles,
+        published,
     }
 }
 

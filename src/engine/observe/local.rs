@@ -344,9 +344,6 @@ impl Scanned {
             });
             self.snapshot.unreadable.insert(unreadable.folder.clone());
         }
-        let unread = scan.unread.iter().map(Place::to_string);
-        let folders = scan.unreadable.iter().map(|one| one.folder.clone());
-        self.snapshot.unread = unread.chain(folders).min();
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());
         }
@@ -373,6 +370,7 @@ impl Scanned {
                 .filter(|unknown| !known.contains(&unknown.place)),
         );
         self.snapshot.complete = true;
+        self.snapshot.unread.clone_from(&scan.unread);
         self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
         self.snapshot.names = scan
             .names

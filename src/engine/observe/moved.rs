@@ -34,7 +34,7 @@ impl Scanned {
     }
 
     /// A file that was moved to where no article can be, or where the scan had been before, is not gone: its id
-    /// counts wherever it is.
+    /// counts wherever it is, and more than a file without one at its place.
     pub(super) fn strays(
         &mut self,
         disk: &impl Disk,
@@ -67,17 +67,13 @@ impl Scanned {
     fn missing(&self, base: &Base, unsettled: &Unsettled, scan: &Scan) -> BTreeSet<ArticleId> {
         let files = self.snapshot.files.iter();
         let named: BTreeSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let lying: BTreeMap<&Place, Option<ArticleId>> =
-            files.map(|file| (&file.place, file.id)).collect();
+        let lying: BTreeSet<&Place> = files.map(|file| &file.place).collect();
         base.articles
             .values()
             .filter(|row| {
                 !named.contains(&row.id)
                     && !unsettled.covers(&row.place)
-                    && match lying.get(&row.place) {
-                        Some(id) => id.is_some(),
-                        None => scan.proves_absent(&row.place),
-                    }
+                    && (lying.contains(&row.place) || scan.proves_absent(&row.place))
             })
             .map(|row| row.id)
             .collect()

@@ -143,8 +143,6 @@ pub struct Scan {
     pub unreadable: Vec<Unreadable>,
     /// Names in the root that are no folders to look into: places below them are not known either.
     pub blocked: BTreeMap<String, String>,
-    /// Articles' files that could not be read.
-    pub unread: Vec<Place>,
     /// Whether everything that is in scope was listed.
     pub complete: bool,
     /// What is worth a word, by path.
@@ -154,6 +152,8 @@ pub struct Scan {
     /// Files that are no articles here, and may hold one all the same: one that was moved there is not
     /// gone. See [`read_strays`]. A place in the root has no folder.
     pub strays: Vec<Place>,
+    /// Files at places of articles that could not be read: whose they are is not known.
+    pub unread: Vec<Place>,
     /// The rules that were followed.
     pub layout: Layout,
 }

@@ -1,14 +1,15 @@
 //! Which file is which article, and which folder is which category (design, section 3, "Identity").
 //!
-//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along;
-//! category and slug, where the service has an article that nothing else claims; else it is new.
+//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along; the
+//! words, of an article whose id may not have come into its file before that was moved; category and slug,
+//! where the service has an article that nothing else claims; else it is new.
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place};
+use crate::model::{ArticleId, CategoryId, Place, Revision};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -64,8 +65,8 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
-    let left = claim_by_words(base, left, &mut paired);
     let left = claim_by_place(base, local, &places, left, &mut paired);
+    let left = claim_by_words(base, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
@@ -226,12 +227,16 @@ fn claim_by_id(
     left
 }
 
-/// Tells whether a copy became this article, and nobody has written its id into the file yet: the row is of our
-/// own creation, no scan has seen the file since, and the words are the article's.
+/// Tells whether a copy became this article, and nobody has written its id into the file yet.
 fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
-    row.stamp.is_none()
-        && row.written.as_ref() == Some(&row.revision)
-        && row.local.digest() == copy.version.digest()
+    is_unread(row) && row.local.digest() == copy.version.digest()
+}
+
+/// Tells whether an article may be one whose id never came into its file: the row is of our own writing, or of
+/// a creation whose answer was lost, and no scan has seen the file since.
+fn is_unread(row: &ArticleRow) -> bool {
+    let unknown = row.revision == Revision::default();
+    row.stamp.is_none() && (unknown || row.written.as_ref() == Some(&row.revision))
 }
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
@@ -269,30 +274,6 @@ fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired:
         .insert(other, "its file has another article's id".to_owned());
 }
 
-/// Gives new articles, whose ids may be in no file yet, the files that were moved before the ids could get
-/// into them: a file without an id that says just what was created, where none is left at the article's place.
-fn claim_by_words(base: &Base, files: Vec<LocalFile>, paired: &mut Paired) -> Vec<LocalFile> {
-    let anonymous = |file: &LocalFile| file.id.is_none();
-    if !files.iter().any(anonymous) {
-        return files;
-    }
-    let mut left = files;
-    for row in base.articles.values() {
-        let at_home = |file: &LocalFile| anonymous(file) && file.place == row.place;
-        let unnamed = row.stamp.is_none() && paired.is_free(row.id);
-        if !unnamed || left.iter().any(at_home) {
-            continue;
-        }
-        let says = |file: &LocalFile| anonymous(file) && file.version.same_words(&row.local);
-        if left.iter().filter(|file| says(file)).count() == 1
-            && let Some(position) = left.iter().position(says)
-        {
-            paired.files.insert(row.id, left.remove(position));
-        }
-    }
-    left
-}
-
 /// Gives files without an id the articles whose places in the state they have.
 fn claim_by_place(
     base: &Base,
@@ -319,7 +300,7 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
         .articles
         .get(&id)
         .is_some_and(|row| !row.local.same_words(&file.version));
-    match local.unread.as_ref().filter(|_| edited) {
+    match local.unread.first().filter(|_| edited) {
         Some(unread) => {
             paired.problems.push(Problem {
                 path: file.place.to_string(),
@@ -338,6 +319,30 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
 }
 
 const UNREAD: &str = "its file may be one that cannot be read";
+
+/// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
+/// the id in it yet, so it may never have been written, and the file was moved before.
+fn claim_by_words(base: &Base, files: Vec<LocalFile>, paired: &mut Paired) -> Vec<LocalFile> {
+    let mut unread: Vec<&ArticleRow> = base
+        .articles
+        .values()
+        .filter(|row| is_unread(row) && paired.is_free(row.id))
+        .collect();
+    let mut left = Vec::new();
+    for file in files {
+        match unread
+            .iter()
+            .position(|row| row.local.same_words(&file.version))
+        {
+            Some(position) => {
+                let row = unread.swap_remove(position);
+                paired.files.insert(row.id, file);
+            }
+            None => left.push(file),
+        }
+    }
+    left
+}
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
 ///

@@ -25,6 +25,8 @@ pub(crate) mod people;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
+#[cfg(test)]
+mod regressions_identity;
 mod remote;
 pub(crate) mod run;
 pub(crate) mod shrink;
