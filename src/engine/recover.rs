@@ -271,16 +271,13 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         revision,
         remote_flags,
         settles,
-        published,
     } = intent
     else {
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    let written = |file: &&LocalFile| {
-        file.version.same_words(version) || (*published && file.id == Some(*id))
-    };
-    let Some(file) = file_of(sight, *id, to, names).filter(written) else {
+    let Some(file) = file_of(sight, *id, to, names).filter(|file| file.version.same_words(version))
+    else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written.

@@ -196,10 +196,6 @@ pub enum Intent {
         /// Whether this settles a conflict that was shown.
         #[serde(default)]
         settles: bool,
-        /// Whether the file was under its name, and only not durable: then its writer has seen it, and what
-        /// it says else by now is an edit.
-        #[serde(default)]
-        published: bool,
     },
     /// A file removed, because the service said that its article is gone.
     RemoveFile {

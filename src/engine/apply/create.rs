@@ -317,7 +317,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some((id, title, seen)) = found else {
             let reason = format!(
                 "the article exists, but it cannot be read; publish it in the dashboard, or put its id into \
-                 the file (the service says: {})",
+                 the file; if it is not there any more, edit the file (the service says: {})",
                 refusal.message
             );
             return self.wait_for_person(birth.action, reason);

@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker for them (design, section 13).
 
 use super::record::{agreed, asked_for, deed, row_after};
-use super::{Done, Run, not_written, wall};
+use super::{Done, Run, not_written, told, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
@@ -145,7 +145,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         self.publish_all(jobs);
-        self.make_durable(jobs, many);
+        if let Some(doubt) = self.make_durable(jobs, many) {
+            run.doubt.get_or_insert(doubt);
+        }
         for job in jobs.iter() {
             if let (Some(Ok(stamp)), true) = (&job.outcome, job.settle.touches_file()) {
                 run.sight.stamps.insert(job.settle.to.clone(), *stamp);
@@ -302,7 +304,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         file,
                     })?;
                 }
-                job.intent = Some(tx.add_intent(&write_intent(settle, false))?);
+                job.intent = Some(tx.add_intent(&Intent::WriteFile {
+                    id: settle.id,
+                    from: settle.from.clone(),
+                    to: settle.to.clone(),
+                    version: settle.file.clone(),
+                    // A wish that was not sent is still one after a crash.
+                    flags: settle.unsent_flags,
+                    remote: settle.seen.version.clone(),
+                    revision: settle.seen.revision.clone(),
+                    remote_flags: settle.seen.flags,
+                    settles: settle.settles,
+                })?);
             }
             Ok(())
         })?;
@@ -421,10 +434,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Makes the names durable. What is not durable does not count as done; its intent stays.
-    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) {
+    /// Makes the names durable. What is not durable does not count as done; its intent stays. Gives why nothing
+    /// is to be deleted, if a folder failed and only the whole disk could be made durable.
+    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) -> Option<String> {
         if defect::is(Defect::NamesNotSynced) {
-            return;
+            return None;
         }
         if many {
             if let Err(error) = self.disk.flush() {
@@ -433,9 +447,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     job.outcome = Some(Err(Done::Wall(wall(&error))));
                 }
             }
-            return;
+            return None;
         }
-        for (folder, error) in self.sync_folders(jobs) {
+        let failed = self.sync_folders(jobs);
+        if let Some((_, error)) = failed.first()
+            && self.disk.flush().is_ok()
+        {
+            return Some(told(error));
+        }
+        for (folder, error) in failed {
             let touched = |job: &Job<'_>| {
                 let from = job.settle.from.as_ref();
                 is_published(job)
@@ -452,6 +472,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 job.outcome = Some(Err(done));
             }
         }
+        None
     }
 
     fn sync_folders(&self, jobs: &[Job<'_>]) -> Vec<(String, DiskError)> {
@@ -572,14 +593,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.sight.base.articles.insert(row.id, row);
             }
             jobs.iter()
-                .filter_map(|job| Some((job, job.intent?)))
-                .try_for_each(|(job, intent)| {
-                    if job.unclear {
-                        tx.replace_intent(intent, &write_intent(job.settle, true))
-                    } else {
-                        tx.remove_intent(intent)
-                    }
-                })
+                .filter(|job| !job.unclear)
+                .filter_map(|job| job.intent)
+                .try_for_each(|intent| tx.remove_intent(intent))
         })?;
         for (_, job) in done.iter().filter(|(_, job)| job.settle.settles) {
             self.clear_copy(job.settle.id, run)?;
@@ -591,23 +607,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// The digest of a whole file.
 pub(super) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::of_parts(&[bytes])
-}
-
-/// What is written down before a file is written, and once it is under its name and not durable.
-fn write_intent(settle: &Settle, published: bool) -> Intent {
-    Intent::WriteFile {
-        id: settle.id,
-        from: settle.from.clone(),
-        to: settle.to.clone(),
-        version: settle.file.clone(),
-        // A wish that was not sent is still one after a crash.
-        flags: settle.unsent_flags,
-        remote: settle.seen.version.clone(),
-        revision: settle.seen.revision.clone(),
-        remote_flags: settle.seen.flags,
-        settles: settle.settles,
-        published,
-    }
 }
 
 /// The service's version of an article that the base does not know.

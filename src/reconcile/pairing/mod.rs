@@ -1,7 +1,7 @@
 //! Which file is which article, and which folder is which category (design, section 3, "Identity").
 //!
-//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along; the
-//! words, of an article whose id may not have come into its file before that was moved; category and slug,
+//! In order: the id in the file; the words, of an article whose id may not have come into its file before that
+//! was moved; the place in the state, so that a renamed folder takes its files along; category and slug,
 //! where the service has an article that nothing else claims; else it is new.
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
@@ -62,11 +62,11 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
+    let left = claim_by_words(base, &places, &unready, left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
-    let left = claim_by_words(base, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
@@ -322,26 +322,32 @@ const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
 /// the id in it yet, so it may never have been written, and the file was moved before.
-fn claim_by_words(base: &Base, files: Vec<LocalFile>, paired: &mut Paired) -> Vec<LocalFile> {
-    let mut unread: Vec<&ArticleRow> = base
-        .articles
-        .values()
-        .filter(|row| is_unread(row) && paired.is_free(row.id))
-        .collect();
-    let mut left = Vec::new();
-    for file in files {
-        match unread
-            .iter()
-            .position(|row| row.local.same_words(&file.version))
-        {
-            Some(position) => {
-                let row = unread.swap_remove(position);
-                paired.files.insert(row.id, file);
-            }
-            None => left.push(file),
+fn claim_by_words(
+    base: &Base,
+    places: &StatePlaces<'_>,
+    unready: &Unready,
+    mut files: Vec<LocalFile>,
+    paired: &mut Paired,
+) -> Vec<LocalFile> {
+    let rows = base.articles.values();
+    for row in rows.filter(|row| is_unread(row)) {
+        let same = |file: &LocalFile| row.local.same_words(&file.version);
+        let home = |file: &LocalFile| same(file) && places.owner_of(file) == Some(row.id);
+        if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
+            continue;
         }
+        let Some(position) = files.iter().position(same) else {
+            continue;
+        };
+        let file = files.remove(position);
+        // What lies at its own place may be the file of the one whose place it has taken.
+        if unready.at_home.contains(&row.id) {
+            let other = places.owner_of(&file);
+            paired.mark(other, NOT_READY);
+        }
+        paired.files.insert(row.id, file);
     }
-    left
+    files
 }
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.

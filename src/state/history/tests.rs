@@ -405,7 +405,6 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                     revision: Revision::default(),
                     remote_flags: Flags::default(),
                     settles: false,
-                    published: false,
                 })
                 .map(drop)
             })

@@ -78,7 +78,6 @@ fn intents() -> Vec<Intent> {
             revision: Revision("3".to_owned()),
             remote_flags: Flags::default(),
             settles: true,
-            published: true,
         },
         Intent::RemoveFile {
             id: id(1),

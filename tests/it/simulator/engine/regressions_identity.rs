@@ -657,3 +657,261 @@ fn a_temporary_address_was_pulled_when_a_folder_could_not_be_synced() {
         ],
     );
 }
+
+#[test]
+fn a_listing_without_a_tag_left_the_tag_of_an_older_one() {
+    holds(
+        Setup {
+            etag: true,
+            ..PLAIN
+        },
+        &[
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Skip { entry: 4 },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(0, 0) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_folder_whose_new_name_was_not_recorded_was_unknown_without_its_words() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 1,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 3,
+                    shown: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(1, 0),
+                    other: At(1, 3),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 9,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(1, 0) },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(1, 1),
+                    to: At(0, 0),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 1, to: 2 },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 0),
+                    to: At(2, 2),
+                },
+            },
+            Step::Fault {
+                call: Call::Look,
+                nth: 1,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 2 },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_file_in_the_place_of_an_emptied_one_was_posted_twice() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 2),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Empty { at: At(0, 3) },
+            },
+            Step::Kill { after: 20 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 2),
+                    other: At(0, 3),
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_was_old_again_after_a_loss_of_power_was_taken_for_an_edit() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 2, to: 1 },
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 0),
+                    other: At(1, 0),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 11,
+                },
+            },
+            Step::PowerLoss {
+                after: 79,
+                keep: 50,
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_hidden_article_that_a_colleague_moved_was_posted_again_after_a_day() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 2),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 4,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 2),
+                    other: At(2, 0),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Found { folder: 1 },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 0,
+                what: What::LostAfter {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Wait { seconds: 90000 },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 2),
+                    to: At(1, 0),
+                },
+            },
+        ],
+    );
+}
