@@ -16,12 +16,14 @@ use crate::engine::spool::{Spool, text_lf};
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Digest, Flags, Place, Revision, Side, Stamp, Timestamp, Version};
+use crate::model::{
+    ArticleId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
 use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, Service, ServiceError};
-use crate::state::{FigureRow, Intent, IntentId, Parked, Subject};
+use crate::state::{FigureRow, Intent, IntentId, Parked, Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
 
@@ -48,6 +50,8 @@ struct Written {
     flags: Flags,
     /// The digest of all of it.
     bytes: Digest,
+    /// What it was before, if it had comments or keys of the writer's own that the scan may not have seen.
+    own: Option<String>,
 }
 
 /// What was sent under an intent, in this run or an earlier one.
@@ -400,7 +404,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..row
         };
         let now = self.clock.now();
-        self.store.write(now, |tx| tx.put_article(&row))?;
+        self.store.write(now, |tx| {
+            if let Some(own) = &written.own {
+                let file = Some(tx.put_body(own)?);
+                tx.record(&whole(&row, file))?;
+            }
+            tx.put_article(&row)
+        })?;
         run.sight.base.articles.insert(id, row);
         Ok(Done::Yes(None))
     }
@@ -465,11 +475,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (had, sent) = (document.flags(), row.remote_flags);
         let as_sent =
             had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
-        // If the writer saved meanwhile, the file is more than what was sent, or has other comments and keys of
-        // the writer's own, which the next scan keeps.
-        let vouched = run.sight.vouches(Some(birth.place), content.stamp);
-        let own = needs_whole(document.source(), &row.local, birth.place);
-        let same = as_sent && super::files::says(&document, &row.local) && (vouched || !own);
+        // If the writer saved meanwhile, the file is more than what was sent.
+        let same = as_sent && super::files::says(&document, &row.local);
+        // Comments and keys of the writer's own that came just before, too, are in no history yet.
+        let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
+            && needs_whole(document.source(), &row.local, birth.place);
         let flags = if as_sent {
             Flags {
                 enabled: sent.enabled.filter(|on| !on).or(had.enabled),
@@ -499,6 +509,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stamp: same.then_some(stamp),
             flags: if as_sent { flags } else { sent },
             bytes: digest_of(source.as_bytes()),
+            own: (same && unseen).then(|| document.source().to_owned()),
         })
     }
 
@@ -539,6 +550,18 @@ impl Birth<'_> {
             written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
             asked: Some(now),
         }
+    }
+}
+
+/// The whole file of a new article, for the history.
+fn whole(row: &ArticleRow, file: Option<TextDigest>) -> SeenVersion {
+    SeenVersion {
+        subject: Subject::Article(row.id),
+        place: row.place.clone(),
+        side: Side::Local,
+        cause: "edited here".to_owned(),
+        version: row.local.clone(),
+        file,
     }
 }
 

@@ -1507,3 +1507,132 @@ fn an_article_was_deleted_whose_file_was_moved_to_a_folder_that_was_looked_at_be
         ],
     );
 }
+
+#[test]
+fn a_copied_file_that_lost_its_words_with_the_power_was_sent_over_newer_ones() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(0, 3),
+                    to: At(0, 0),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 3),
+                    part: Part::First,
+                    token: 7,
+                },
+            },
+            Step::PowerLoss {
+                after: 40,
+                keep: 50,
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_lost_its_words_with_the_power_was_sent_over_newer_ones() {
+    holds(
+        Setup {
+            bodies: false,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 3),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 3),
+                    part: Part::First,
+                    token: 6,
+                },
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::PowerLoss { after: 18, keep: 0 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_conflict_was_settled_by_a_copy_that_went_along_with_a_renamed_folder() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 0 },
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 0, to: 3 },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(3, 1),
+                    to: At(0, 1),
+                },
+            },
+        ],
+    );
+}
