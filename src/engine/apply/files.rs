@@ -29,6 +29,8 @@ struct Job<'a> {
     action: &'a Action,
     settle: &'a Settle,
     old: Option<(Stamp, Vec<u8>)>,
+    /// Whether the file is as it was scanned; otherwise it may have comments and keys that nobody kept.
+    scanned: bool,
     staged: Option<Staged>,
     text_lf: Option<TextDigest>,
     /// The digest of the bytes that the file has afterwards.
@@ -179,6 +181,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             action,
             settle,
             old: None,
+            scanned: true,
             staged: None,
             text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
             bytes: None,
@@ -199,6 +202,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 job.text_lf = lf.or(job.text_lf);
                 job.bytes = Some(digest_of(&bytes));
                 let same = old.as_ref().is_some_and(|(_, had)| *had == bytes);
+                let stamp = old.as_ref().map(|(stamp, _)| *stamp);
+                job.scanned =
+                    stamp.is_none_or(|stamp| run.sight.vouches(settle.from.as_ref(), stamp));
                 job.old = old;
                 if !same {
                     match self
@@ -282,9 +288,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|job| job.outcome.is_none() && job.settle.touches_file())
             {
                 let settle = job.settle;
-                if let (Some((_, bytes)), Some(had), Some(from), true) =
-                    (&job.old, &settle.had, &settle.from, job.staged.is_some())
-                {
+                if let (Some((_, bytes)), Some(had), Some(from), true) = (
+                    &job.old,
+                    &settle.had,
+                    &settle.from,
+                    job.staged.is_some() || !job.scanned,
+                ) {
                     let file = keep_whole(tx, bytes, had, from)?;
                     tx.record(&SeenVersion {
                         subject: Subject::Article(settle.id),
@@ -607,7 +616,7 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
 }
 
 /// The service's version of an article that the base does not know.
-fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
     SeenVersion {
         subject: Subject::Article(id),
         place: place.clone(),
