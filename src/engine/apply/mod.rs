@@ -208,7 +208,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
-            Step::ParkSlug { id, slug } => self.park_slug(*id, slug, run).await?,
+            Step::ParkSlug { id, slug, seen } => self.park_slug(*id, slug, seen, run).await?,
             Step::DeleteArticle { id, place, seen } => {
                 self.delete_article(&action, *id, place, seen, run).await?
             }

@@ -55,6 +55,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) seen_at: Instant,
     /// What to send back with the next listing, if this cycle leaves nothing open.
     pub(in crate::engine) validator: Option<Validator>,
+    /// Whether the listing was answered with "not modified".
+    pub(in crate::engine) not_modified: bool,
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
     pub(in crate::engine) doubt: Option<String>,
@@ -126,6 +128,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text_lf: scanned.text_lf,
             seen_at,
             validator: None,
+            not_modified: false,
             spool,
             doubt: scanned.doubt,
             hides: scanned.hides,
@@ -216,8 +219,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         self.fetch_bodies(&mut listing, request, known, sight)
             .await?;
-        if let Some(ListEnd::Whole { validator, .. }) = &listing.end {
-            sight.validator.clone_from(validator);
+        match &listing.end {
+            Some(ListEnd::Whole { validator, .. }) => sight.validator.clone_from(validator),
+            Some(ListEnd::NotModified) => sight.not_modified = true,
+            None => {}
         }
         sight.remote.complete = listing.nameless.is_empty() && sight.stop.is_none();
         for left in listing.bodiless {

@@ -74,6 +74,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text_lf: scanned.text_lf,
             seen_at,
             validator: None,
+            not_modified: false,
             spool,
             doubt: None,
             hides: false,
