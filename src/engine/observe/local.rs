@@ -22,7 +22,7 @@ use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, 
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
 use anyhow::Context as _;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a scan came to.
 #[derive(Default)]
@@ -330,8 +330,8 @@ impl Scanned {
     /// A file that was moved to where no article can be is not gone: its id counts wherever it is.
     fn strays(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled, scan: &Scan) {
         let files = self.snapshot.files.iter();
-        let named: BTreeSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let lying: BTreeMap<&Place, Option<ArticleId>> =
+        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let lying: HashMap<&Place, Option<ArticleId>> =
             files.map(|file| (&file.place, file.id)).collect();
         let missing: BTreeSet<ArticleId> = base
             .articles
@@ -396,7 +396,7 @@ impl Scanned {
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());
         }
-        let lying: BTreeSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
+        let lying: HashSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
         let unproven: Vec<Unknown> = base
             .articles
             .values()

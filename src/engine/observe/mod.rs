@@ -131,6 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        let listed = sight.extent(&base);
         let asked = self
             .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
@@ -140,8 +141,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_strangers(&base, request, &asked, &sight)?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
-        sight.paired = Paired::default();
-        sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        if !asked.is_empty() || listed.is_none() || sight.extent(&base) != listed {
+            sight.paired = Paired::default();
+            sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        }
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
         sight.local.ignored = ignored(&out_of_reach, &base, &sight);
         sight.base = base;
@@ -587,6 +590,18 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
 const MAX_REFRESHED: usize = 5;
 
 impl Sight {
+    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    fn extent(&self, base: &Base) -> Option<[usize; 3]> {
+        let mut files = self.paired.files.keys();
+        let remote = &self.remote;
+        files.all(|id| base.articles.contains_key(id)).then_some([
+            remote.articles.len(),
+            remote.categories.len(),
+            remote.foreign.len(),
+        ])
+    }
+
     /// Remembers what ended the looking; nothing is deleted in such a cycle.
     pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));
