@@ -9,6 +9,7 @@ pub mod compare;
 mod facts;
 mod known;
 mod leftovers;
+mod memory;
 mod observe;
 pub mod open;
 pub mod past;
@@ -28,6 +29,7 @@ use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, store::Store};
+use memory::Memory;
 use report::{BudgetLeft, Ending, Report, Requests};
 use settings::{Look, Request, Settings};
 use std::collections::BTreeMap;
@@ -89,6 +91,8 @@ pub struct Engine<S, D> {
     teller: Teller,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
+    /// What the entries of the last listing stood for.
+    memory: Memory,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
 }
@@ -149,6 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             figures: BTreeMap::new(),
+            memory: Memory::new(),
             cleared_up: false,
         }
     }
@@ -269,6 +274,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let stop = self.apply(plan, &mut sight, request, report).await?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
+        if let Some(met) = sight.met.take() {
+            self.memory.learn(met);
+        }
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         Ok(stop.or(sight.stop))

@@ -13,6 +13,7 @@ pub(in crate::engine) mod remote;
 mod unread;
 pub(in crate::engine) mod unsettled;
 
+use super::memory::Entries;
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
@@ -65,6 +66,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
+    /// What the listing's entries stood for, to be remembered once their figures are recorded.
+    pub(in crate::engine) met: Option<Entries>,
 }
 
 /// The stored validator of the last listing that left nothing open.
@@ -99,10 +102,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
             validator: self.validator()?,
+            familiar: None,
             purpose: request.purpose,
         };
         let seen_at = Instant::now();
-        let listing = remote::list(&self.service, &list, &known, &mut self.store, &mut spool)
+        let (store, memory) = (&mut self.store, &self.memory);
+        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory);
+        let listing = Box::pin(listing)
             .await
             .map_err(|error| match error {
                 remote::ListError::Service(error) => anyhow::Error::new(error),
@@ -126,6 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             listed: true,
+            met: None,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
@@ -214,6 +221,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         if let Some(ListEnd::Whole { validator, .. }) = &listing.end {
             sight.validator.clone_from(validator);
+            sight.met = Some(std::mem::take(&mut listing.met));
         }
         sight.remote.complete = listing.nameless.is_empty() && sight.stop.is_none();
         for left in listing.bodiless {
