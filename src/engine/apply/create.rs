@@ -10,9 +10,9 @@ use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{Known, ListError, Listing, list, visibility_of};
+use crate::engine::observe::remote::{ListError, Listing, visibility_of};
 use crate::engine::recover::is_posted;
-use crate::engine::spool::{Spool, text_lf};
+use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Visibility};
@@ -22,9 +22,8 @@ use crate::model::{
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
-use crate::service::{ErrorKind, ListRequest, NewArticle, Purpose, Service, ServiceError};
+use crate::service::{ErrorKind, NewArticle, Service, ServiceError};
 use crate::state::{FigureRow, Intent, IntentId, Parked, Seen as SeenVersion, Subject};
-use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
@@ -265,23 +264,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sent: &[Birthright],
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let now = self.clock.now();
-        let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
-        let known = Known {
-            rows: &run.sight.base.articles,
-            tombstones: &tombstones,
-            changed: &changed,
-        };
-        let request = ListRequest {
-            workspace: self.settings.workspace,
-            categories: vec![birth.version.category],
-            validator: None,
-            purpose: Purpose::Push,
-        };
-        let mut spool = Spool::new(false, now);
         let at = Instant::now();
-        let listing = match list(&self.service, &request, &known, &mut self.store, &mut spool).await
-        {
+        let listing = match self.list_again(vec![birth.version.category], run).await {
             Ok(listing) => listing,
             Err(ListError::Service(error)) => {
                 return Ok(failed(error));

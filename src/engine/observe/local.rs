@@ -22,7 +22,7 @@ use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, 
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
 use anyhow::Context as _;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a scan came to.
 #[derive(Default)]
@@ -349,7 +349,7 @@ impl Scanned {
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());
         }
-        let lying: BTreeSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
+        let lying: HashSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
         let unproven: Vec<Unknown> = base
             .articles
             .values()

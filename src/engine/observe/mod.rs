@@ -14,6 +14,7 @@ pub(in crate::engine) mod remote;
 mod unread;
 pub(in crate::engine) mod unsettled;
 
+use super::memory::Entries;
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
@@ -72,6 +73,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
+    /// What the listing's entries stood for, to be remembered once their figures are recorded.
+    pub(in crate::engine) met: Option<Entries>,
 }
 
 /// The stored validator of the last listing that left nothing open.
@@ -107,10 +110,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
             validator: self.validator()?,
+            familiar: None,
             purpose: request.purpose,
         };
         let seen_at = Instant::now();
-        let listing = remote::list(&self.service, &list, &known, &mut self.store, &mut spool)
+        let (store, memory) = (&mut self.store, &self.memory);
+        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory);
+        let listing = Box::pin(listing)
             .await
             .map_err(|error| match error {
                 remote::ListError::Service(error) => anyhow::Error::new(error),
@@ -137,11 +143,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             listed: true,
+            met: None,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        let listed = sight.extent(&base);
         let asked = self
             .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
@@ -151,8 +159,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_strangers(&base, request, &asked, &sight)?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
-        sight.paired = Paired::default();
-        sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        if !asked.is_empty() || listed.is_none() || sight.extent(&base) != listed {
+            sight.paired = Paired::default();
+            sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        }
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
         sight.local.ignored = ignored(&out_of_reach, &base, &sight);
         sight.base = base;
@@ -221,7 +231,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.fetch_bodies(&mut listing, request, known, sight)
             .await?;
         match &listing.end {
-            Some(ListEnd::Whole { validator, .. }) => sight.validator.clone_from(validator),
+            Some(ListEnd::Whole { validator, .. }) => {
+                sight.validator.clone_from(validator);
+                sight.met = Some(std::mem::take(&mut listing.met));
+            }
             Some(ListEnd::NotModified) => sight.not_modified = true,
             None => {}
         }
@@ -611,6 +624,18 @@ impl Sight {
     pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
         let scanned = place.and_then(|place| self.stamps.get(place));
         scanned == Some(&stamp) && !self.racy.contains(&stamp)
+    }
+
+    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    fn extent(&self, base: &Base) -> Option<[usize; 3]> {
+        let mut files = self.paired.files.keys();
+        let remote = &self.remote;
+        files.all(|id| base.articles.contains_key(id)).then_some([
+            remote.articles.len(),
+            remote.categories.len(),
+            remote.foreign.len(),
+        ])
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.

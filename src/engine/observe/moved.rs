@@ -8,7 +8,7 @@ use crate::mirror::scan::{self, Scan, Strays};
 use crate::model::{ArticleId, Place};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 impl Scanned {
     /// Of two files with one id, one may have become the other since it was looked at.
@@ -66,8 +66,8 @@ impl Scanned {
     /// Articles whose file was not found, though all of its folder was listed.
     fn missing(&self, base: &Base, unsettled: &Unsettled, scan: &Scan) -> BTreeSet<ArticleId> {
         let files = self.snapshot.files.iter();
-        let named: BTreeSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let lying: BTreeSet<&Place> = files.map(|file| &file.place).collect();
+        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
         base.articles
             .values()
             .filter(|row| {

@@ -14,7 +14,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The mirror with every file and folder given its identity.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -77,8 +77,8 @@ const NOT_READY: &str = "its file is not ready";
 /// The places in the state: a category and a file's name, not a folder's. Where a folder is not its
 /// category's any more, the place itself counts.
 struct StatePlaces<'a> {
-    by_category: BTreeMap<(CategoryId, &'a str), ArticleId>,
-    exact: BTreeMap<&'a Place, ArticleId>,
+    by_category: HashMap<(CategoryId, &'a str), ArticleId>,
+    exact: HashMap<&'a Place, ArticleId>,
 }
 
 impl<'a> StatePlaces<'a> {
@@ -89,7 +89,7 @@ impl<'a> StatePlaces<'a> {
             .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
             .collect();
         let rows = base.articles.values();
-        let mut by_category: BTreeMap<(CategoryId, &str), ArticleId> = rows
+        let mut by_category: HashMap<(CategoryId, &str), ArticleId> = rows
             .clone()
             .filter_map(|row| {
                 let category = *categories.get(row.place.folder.as_str())?;
@@ -361,6 +361,9 @@ fn claim_by_slug(
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) {
+    if files.is_empty() {
+        return;
+    }
     let came = |id: &ArticleId, seen: &Seen| {
         base.articles.get(id).is_some_and(|row| {
             row.remote.category != seen.version.category || row.remote.slug != seen.version.slug

@@ -47,6 +47,19 @@ fn the_same_trace_gives_the_same_run() {
 }
 
 #[test]
+fn entries_told_again_by_their_bytes_end_as_if_they_were_read() {
+    let (mut bench, mut reading) = (Bench::new(), Bench::new());
+    reading.reads_all = true;
+    for number in 1..=60 {
+        let first = seed(&mut bench, number);
+        let source = Source::Steps(&first.trace.steps);
+        let again = reading.run(first.trace.setup, source, Ground::Memory);
+        assert_eq!(first.hash, again.hash, "seed {number}");
+        assert_eq!(first.end, again.end, "seed {number}");
+    }
+}
+
+#[test]
 fn on_a_real_folder_it_ends_with_the_same() {
     let mut bench = Bench::new();
     for number in 1..=20 {
