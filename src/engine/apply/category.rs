@@ -494,10 +494,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// Tells whether categories were read lately enough to be changed.
+    pub(super) fn is_category_seen(&self, run: &Run<'_>) -> bool {
+        let window = self.settings.guard_window;
+        !window.is_zero() && run.sight.seen_at.elapsed() <= window
+    }
+
     /// GET before PUT, unless the category was read just now.
     async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
-        let window = self.settings.guard_window;
-        if !window.is_zero() && run.sight.seen_at.elapsed() <= window {
+        if self.is_category_seen(run) {
             return None;
         }
         match self.service.category(settle.id, Purpose::Push).await {

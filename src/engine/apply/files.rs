@@ -12,7 +12,7 @@ use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect, Staged};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, Digest, Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, Digest, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -293,7 +293,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         file,
                     })?;
                 }
-                job.intent = Some(tx.add_intent(&write_intent(settle, false))?);
+                let before = job.old.as_ref();
+                let only_flags = before.and_then(|(_, bytes)| only_flags(bytes, settle));
+                let intent = write_intent(settle, only_flags, false);
+                job.intent = Some(tx.add_intent(&intent)?);
             }
             Ok(())
         })?;
@@ -566,7 +569,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 match job.intent {
                     Some(intent) if !job.unclear => tx.remove_intent(intent)?,
                     Some(intent) if job.settle.from.is_none() => {
-                        tx.replace_intent(intent, &write_intent(job.settle, true))?;
+                        tx.replace_intent(intent, &write_intent(job.settle, None, true))?;
                     }
                     Some(_) | None => {}
                 }
@@ -586,7 +589,7 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
 }
 
 /// What is written down before a file is written, and once a new one is under its name and not durable.
-fn write_intent(settle: &Settle, made: bool) -> Intent {
+fn write_intent(settle: &Settle, only_flags: Option<Flags>, made: bool) -> Intent {
     Intent::WriteFile {
         id: settle.id,
         from: settle.from.clone(),
@@ -594,6 +597,7 @@ fn write_intent(settle: &Settle, made: bool) -> Intent {
         version: settle.file.clone(),
         // A wish that was not sent is still one after a crash.
         flags: settle.unsent_flags,
+        only_flags,
         remote: settle.seen.version.clone(),
         revision: settle.seen.revision.clone(),
         remote_flags: settle.seen.flags,
@@ -627,6 +631,14 @@ fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
         scanned,
     ]
     .contains(&Some(document.flags()))
+}
+
+/// `enabled` and `draft` of a file in which nothing but these changes.
+fn only_flags(bytes: &[u8], settle: &Settle) -> Option<Flags> {
+    let document = Document::parse_with_markers(bytes).ok()?;
+    let flags = document.flags();
+    let stays = says(&document, &settle.file) && flags != settle.file_flags;
+    stays.then_some(flags)
 }
 
 fn is_published(job: &Job<'_>) -> bool {
