@@ -272,12 +272,16 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         revision,
         remote_flags,
         settles,
+        made,
     } = intent
     else {
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    let Some(file) = file_of(sight, *id, to, names).filter(|file| file.version.same_words(version))
+    // After a loss of power a file that was replaced may be the old one again; one that was made is ours.
+    let made = |file: &LocalFile| *made && old.is_none() && file.id == Some(*id);
+    let Some(file) = file_of(sight, *id, to, names)
+        .filter(|file| file.version.same_words(version) || made(file))
     else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
