@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|(_, parked)| still_parked(parked, now))
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
-            git: request.git_hold.clone(),
+            git: sight.git.clone().or_else(|| request.git_hold.clone()),
         })
     }
 

@@ -267,6 +267,7 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         to,
         version,
         flags,
+        only_flags,
         remote,
         revision,
         remote_flags,
@@ -280,15 +281,10 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
-    // Only `enabled` and `draft` were to change, and they are as they were: it was not written.
-    let untouched = |row: &ArticleRow| {
-        file.flags == row.file_flags
-            && file.flags != *flags
-            && file.place == row.place
-            && file.version.slug == row.local.slug
-            && file.version.same_words(&row.local)
-    };
-    if old.is_some_and(untouched) {
+    // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
+    // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
+    let moved = from.as_ref() != Some(to) && file.place == *to;
+    if *only_flags == Some(file.flags) && !moved {
         return Verdict::Void;
     }
     let visibility = if remote_flags.hides() {

@@ -215,16 +215,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let scanned = settle.from.as_ref().unwrap_or(to);
         let scanned = run.sight.category_stamps.get(scanned).copied();
-        let done = self.change_folder(settle, to, moves, scanned);
+        let folder = self.change_folder(settle, to, moves, scanned);
+        let renamed = moves && folder.is_ok();
         let below = match &settle.from {
-            Some(from) if moves && done.is_ok() => rows_below(run, from, to),
+            Some(from) if renamed => rows_below(run, from, to),
             Some(_) | None => Vec::new(),
         };
-        let is_moved = moves && done.is_ok();
-        let stamp = match done.and_then(|()| self.change_words(settle, to, scanned)) {
+        let stamp = match folder.and_then(|()| self.change_words(settle, to, scanned)) {
             Ok(stamp) => stamp,
             Err(error) => {
-                if is_moved {
+                if renamed {
                     self.record_move(settle, to, below, run)?;
                 }
                 if let Some(intent) = intent {
@@ -494,10 +494,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// Tells whether categories were read lately enough to be changed.
+    pub(super) fn is_category_seen(&self, run: &Run<'_>) -> bool {
+        let window = self.settings.guard_window;
+        !window.is_zero() && run.sight.seen_at.elapsed() <= window
+    }
+
     /// GET before PUT, unless the category was read just now.
     async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
-        let window = self.settings.guard_window;
-        if !window.is_zero() && run.sight.seen_at.elapsed() <= window {
+        if self.is_category_seen(run) {
             return None;
         }
         match self.service.category(settle.id, Purpose::Push).await {

@@ -12,7 +12,7 @@ use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect, Staged};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, Digest, Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, Digest, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -304,18 +304,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         file,
                     })?;
                 }
-                job.intent = Some(tx.add_intent(&Intent::WriteFile {
-                    id: settle.id,
-                    from: settle.from.clone(),
-                    to: settle.to.clone(),
-                    version: settle.file.clone(),
-                    // A wish that was not sent is still one after a crash.
-                    flags: settle.unsent_flags,
-                    remote: settle.seen.version.clone(),
-                    revision: settle.seen.revision.clone(),
-                    remote_flags: settle.seen.flags,
-                    settles: settle.settles,
-                })?);
+                job.intent = Some(
+                    tx.add_intent(&Intent::WriteFile {
+                        id: settle.id,
+                        from: settle.from.clone(),
+                        to: settle.to.clone(),
+                        version: settle.file.clone(),
+                        // A wish that was not sent is still one after a crash.
+                        flags: settle.unsent_flags,
+                        only_flags: job
+                            .old
+                            .as_ref()
+                            .and_then(|(_, bytes)| only_flags(bytes, settle)),
+                        remote: settle.seen.version.clone(),
+                        revision: settle.seen.revision.clone(),
+                        remote_flags: settle.seen.flags,
+                        settles: settle.settles,
+                    })?,
+                );
             }
             Ok(())
         })?;
@@ -634,6 +640,14 @@ fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
         scanned,
     ]
     .contains(&Some(document.flags()))
+}
+
+/// `enabled` and `draft` of a file in which nothing but these changes.
+fn only_flags(bytes: &[u8], settle: &Settle) -> Option<Flags> {
+    let document = Document::parse_with_markers(bytes).ok()?;
+    let flags = document.flags();
+    let stays = says(&document, &settle.file) && flags != settle.file_flags;
+    stays.then_some(flags)
 }
 
 fn is_published(job: &Job<'_>) -> bool {

@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod files;
 mod guard_read;
+mod keep;
 mod record;
 mod send;
 
@@ -63,6 +64,8 @@ pub(super) struct Run<'a> {
     pub(super) doubt: Option<String>,
     /// Articles that still wait to be sent, for deciding how to look again.
     pub(super) to_send: usize,
+    /// Requests that a chain of steps needs together, by the article whose address it frees first.
+    pub(super) circles: BTreeMap<ArticleId, u32>,
     /// Requests made and steps done, for progress.
     pub(super) done: u64,
 }
@@ -127,6 +130,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             wall: None,
             doubt: None,
             to_send,
+            circles: keep::circles(&plan.actions),
             done: 0,
         };
         if to_send > 0 {
@@ -180,6 +184,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             run.block(&action);
             run.say(&action, status, Some(reason));
             return Ok(());
+        }
+        if let Some(done) = self.keep_for(&action, run).await {
+            run.block(&action);
+            return self.conclude(&action, done, run);
         }
         let done = match &action.step {
             Step::CreateCategory {

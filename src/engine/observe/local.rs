@@ -36,6 +36,8 @@ pub(in crate::engine) struct Scanned {
     /// Articles whose file changed.
     pub(in crate::engine) changed: BTreeSet<ArticleId>,
     pub(in crate::engine) doubt: Option<String>,
+    /// Whether there are places in scope where nobody could look: a removal there goes unseen.
+    pub(in crate::engine) hides: bool,
     /// What is out of scope.
     pub(in crate::engine) layout: Layout,
 }
@@ -364,11 +366,14 @@ impl Scanned {
             .iter()
             .map(|unknown| unknown.place.clone())
             .collect();
-        self.snapshot.unknown.extend(
-            unproven
-                .into_iter()
-                .filter(|unknown| !known.contains(&unknown.place)),
-        );
+        let unproven: Vec<Unknown> = unproven
+            .into_iter()
+            .filter(|unknown| !known.contains(&unknown.place))
+            .collect();
+        self.hides = unproven
+            .iter()
+            .any(|unknown| !scan.layout.ignores(&unknown.place));
+        self.snapshot.unknown.extend(unproven);
         self.snapshot.complete = true;
         self.snapshot.unread.clone_from(&scan.unread);
         self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();

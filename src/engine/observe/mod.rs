@@ -61,6 +61,10 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
     pub(in crate::engine) doubt: Option<String>,
+    /// Whether removals in the mirror may have gone unseen.
+    pub(in crate::engine) hides: bool,
+    /// Why nothing may be deleted on the service because of git, as of the end of the scan.
+    pub(in crate::engine) git: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
     /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
@@ -85,6 +89,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             unsettled = unsettled.since(since, &waiting::held(&self.store)?);
         }
         let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
+        let git = (self.git)();
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
@@ -127,6 +132,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             not_modified: false,
             spool,
             doubt: scanned.doubt,
+            hides: scanned.hides,
+            git,
             stop: None,
             recalled: BTreeSet::new(),
             listed: true,

@@ -1,5 +1,6 @@
 //! What the simulator found: each is a short trace, as it was printed, that lost something once.
 
+use super::relations::{self, Relation};
 use super::run::{Bench, Ground, Source};
 use super::step::{
     At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
@@ -16,6 +17,12 @@ pub(super) fn holds(setup: Setup, steps: &[Step]) {
         "what happened:\n{}",
         outcome.log.join("\n")
     );
+}
+
+/// Compares a trace with another one; both end with the same.
+fn compares(relation: Relation, setup: Setup, steps: &[Step]) {
+    let (_, violation) = relations::judge(&mut Bench::new(), relation, setup, steps);
+    assert_eq!(violation, None);
 }
 
 /// A service and settings without anything odd.
@@ -967,6 +974,43 @@ fn an_old_copy_of_what_a_killed_run_replaced_was_taken_for_a_revert() {
                 call: Call::List,
                 nth: 0,
                 what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_kill_before_a_hidden_articles_line_was_written_published_it_again() {
+    compares(
+        Relation::Killed(28),
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 3),
+                    part: Part::First,
+                    token: 17,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Show {
+                    at: At(0, 3),
+                    on: false,
+                },
             },
             Step::Run {
                 command: Command::Sync {},
