@@ -983,6 +983,43 @@ fn an_old_copy_of_what_a_killed_run_replaced_was_taken_for_a_revert() {
 }
 
 #[test]
+fn a_kill_before_a_hidden_articles_line_was_written_published_it_again() {
+    compares(
+        Relation::Killed(28),
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 3),
+                    part: Part::First,
+                    token: 17,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Show {
+                    at: At(0, 3),
+                    on: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
 fn an_article_was_overwritten_whose_file_was_moved_to_where_it_could_not_be_read() {
     holds(
         PLAIN,
@@ -1639,43 +1676,6 @@ fn a_conflict_was_settled_by_a_copy_that_went_along_with_a_renamed_folder() {
                     from: At(3, 1),
                     to: At(0, 1),
                 },
-            },
-        ],
-    );
-}
-
-#[test]
-fn a_kill_before_a_hidden_articles_line_was_written_published_it_again() {
-    compares(
-        Relation::Killed(28),
-        PLAIN,
-        &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 3),
-                    part: Part::First,
-                    token: 17,
-                    save: Save::RenameOver,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Show {
-                    at: At(0, 3),
-                    on: false,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
             },
         ],
     );
