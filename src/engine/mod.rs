@@ -10,6 +10,7 @@ mod facts;
 mod known;
 mod late;
 mod leftovers;
+mod memory;
 mod observe;
 pub mod open;
 pub mod past;
@@ -29,6 +30,7 @@ use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, store::Store};
+use memory::Memory;
 use report::{BudgetLeft, Ending, Report, Requests};
 use settings::{Look, Request, Settings};
 use std::collections::BTreeMap;
@@ -94,6 +96,8 @@ pub struct Engine<S, D> {
     git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
+    /// What the entries of the last listing stood for.
+    memory: Memory,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
 }
@@ -155,6 +159,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
+            memory: Memory::new(),
             cleared_up: false,
         }
     }
@@ -287,6 +292,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_late(!request.patient, report)?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
+        if let Some(met) = sight.met.take() {
+            self.memory.learn(met);
+        }
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         Ok(stop.or(sight.stop))

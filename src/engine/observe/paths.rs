@@ -82,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             listed: false,
+            met: None,
         }))
     }
 
