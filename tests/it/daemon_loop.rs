@@ -57,6 +57,8 @@ struct Script {
     refused: usize,
     reload: Option<Result<Settings, String>>,
     head: Option<Head>,
+    /// Whether a look at the files finds nothing.
+    as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
     doubt: bool,
 }
@@ -231,6 +233,10 @@ impl Cycle for Fake {
 
     fn remembered_head(&self) -> Option<Head> {
         self.script.lock().expect("script").head.clone()
+    }
+
+    fn is_as_recorded(&mut self) -> bool {
+        self.script.lock().expect("script").as_recorded
     }
 
     fn close(&mut self) {}
@@ -841,6 +847,34 @@ async fn f084_removals_that_nobody_told_of_are_held_as_gits_all_the_same() {
             bench.touch("a/changed.html").await;
             seconds(20).await;
             assert_eq!(bench.full()[0].git_hold, None, "both sides agree now");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f075_lost_events_that_hid_nothing_cost_no_request() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(2).await;
+            // As after a first sync, which fills the queue of events by itself.
+            bench.clear();
+            bench.script.lock().expect("script").as_recorded = true;
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            seconds(5).await;
+            assert_eq!(bench.jobs(), []);
+            // What was left unfinished, or is ignored by other rules, is not told by the files.
+            for cause in [Cause::Unfinished, Cause::Rules] {
+                bench.event(Event::Doubt(Cause::Overflow)).await;
+                bench.event(Event::Doubt(cause)).await;
+                seconds(5).await;
+            }
+            let rescan = || (Trigger::Rescan, strings(&["mirror"]));
+            assert_eq!(bench.jobs(), [rescan(), rescan()]);
+            bench.clear();
+            bench.script.lock().expect("script").as_recorded = false;
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            seconds(5).await;
+            assert_eq!(bench.jobs(), [rescan()]);
         })
         .await;
 }
