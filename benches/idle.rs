@@ -15,9 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Clock ticks of `/proc/PID/stat` in a second; Linux shows users a hundred on every machine.
-const TICKS: f64 = 100.0;
-
 #[expect(clippy::print_stdout, reason = "a benchmark tells its figures")]
 fn main() -> anyhow::Result<()> {
     let minutes: f64 = option("--minutes", 0.2);
@@ -47,9 +44,9 @@ fn main() -> anyhow::Result<()> {
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
         .clear();
-    let before = processor_seconds(pid)?;
+    let before = stage.processor_seconds()?;
     std::thread::sleep(Duration::from_secs_f64(minutes * 60.0));
-    let used = processor_seconds(pid)? - before;
+    let used = stage.processor_seconds()? - before;
     tell(&format!("idle for {minutes} minutes"), pid)?;
     println!("{:28} {used:.2} s of processor time", "");
     let written = written.lock().unwrap_or_else(PoisonError::into_inner);
@@ -78,19 +75,6 @@ fn watch(dir: &Path, written: &Arc<Mutex<BTreeSet<PathBuf>>>) -> anyhow::Result<
     })?;
     watcher.watch(dir, RecursiveMode::Recursive)?;
     Ok(watcher)
-}
-
-/// Processor time that a process has used.
-fn processor_seconds(pid: u32) -> anyhow::Result<f64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name before them may have spaces.
-    let (_, fields) = stat.rsplit_once(") ").context("no fields")?;
-    let fields: Vec<&str> = fields.split(' ').collect();
-    let ticks = |at: usize| -> anyhow::Result<f64> {
-        Ok(fields.get(at).context("too few fields")?.parse()?)
-    };
-    // `utime` and `stime` are the fields 14 and 15, of which the first two were cut off.
-    Ok((ticks(11)? + ticks(12)?) / TICKS)
 }
 
 #[expect(clippy::print_stdout, reason = "a benchmark tells its figures")]

@@ -5,9 +5,11 @@
 //! another one, such as the one that is released.
 
 use anyhow::Context as _;
+use kbsync::model::WorkspaceId;
 use kbsync::sandbox::{Options, Running, Sandbox};
 use std::collections::BTreeMap;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -15,6 +17,9 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
+
+/// Clock ticks of `/proc/PID/stat` in a second; Linux shows users a hundred on every machine.
+const TICKS: f64 = 100.0;
 
 /// Longer than any cycle takes; nothing waits for its end.
 const BOUND: Duration = Duration::from_mins(3);
@@ -35,7 +40,8 @@ pub(crate) struct Stage {
     lines: Receiver<String>,
     dir: TempDir,
     binary: PathBuf,
-    _running: Running,
+    workspace: WorkspaceId,
+    running: Running,
     _runtime: Runtime,
 }
 
@@ -88,7 +94,8 @@ impl Stage {
             lines,
             dir,
             binary,
-            _running: running,
+            workspace: WorkspaceId::new(workspace),
+            running,
             _runtime: runtime,
         })
     }
@@ -106,6 +113,38 @@ impl Stage {
     /// The daemon's process id.
     pub(crate) fn pid(&self) -> u32 {
         self.daemon.id()
+    }
+
+    /// Processor time that the daemon has used.
+    pub(crate) fn processor_seconds(&self) -> anyhow::Result<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid()))?;
+        // The name before them may have spaces.
+        let (_, fields) = stat.rsplit_once(") ").context("no fields")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let ticks = |at: usize| -> anyhow::Result<f64> {
+            Ok(fields.get(at).context("too few fields")?.parse()?)
+        };
+        // `utime` and `stime` are the fields 14 and 15, of which the first two were cut off.
+        Ok((ticks(11)? + ticks(12)?) / TICKS)
+    }
+
+    /// Downloads the listing as fast as the service and this machine can, and lets it go. Gives its size.
+    pub(crate) fn download(&self) -> anyhow::Result<u64> {
+        let host = self.running.url.trim_start_matches("http://");
+        let mut stream = TcpStream::connect(host)?;
+        write!(
+            stream,
+            "GET /api/base/{}/articles HTTP/1.1\r\nhost: {host}\r\nauthorization: Bearer {}\r\nconnection: close\r\n\r\n",
+            self.workspace,
+            self.sandbox.options().token
+        )?;
+        let (mut buffer, mut bytes) = (vec![0; 256 * 1024], 0);
+        loop {
+            match stream.read(&mut buffer)? {
+                0 => return Ok(bytes),
+                read => bytes += read as u64,
+            }
+        }
     }
 
     /// Another command of kbsync, in the mirror.

@@ -10,6 +10,7 @@ mod facts;
 mod known;
 mod late;
 mod leftovers;
+mod memory;
 mod observe;
 pub mod open;
 pub mod past;
@@ -29,6 +30,7 @@ use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, store::Store};
+use memory::Memory;
 use report::{BudgetLeft, Ending, Report, Requests};
 use settings::{Look, Request, Settings};
 use std::collections::BTreeMap;
@@ -96,6 +98,8 @@ pub struct Engine<S, D> {
     figures: BTreeMap<ArticleId, FigureRow>,
     /// Articles that went back to older versions a moment ago, and when they were sent.
     gone_back: BTreeMap<ArticleId, Instant>,
+    /// What the entries of the last listing stood for.
+    memory: Memory,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
 }
@@ -158,6 +162,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
             gone_back: BTreeMap::new(),
+            memory: Memory::new(),
             cleared_up: false,
         }
     }
@@ -303,6 +308,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_late(!request.patient, report)?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
+        if let Some(met) = sight.met.take() {
+            self.memory.learn(met);
+        }
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         Ok(stop.or(sight.stop))

@@ -27,7 +27,7 @@ impl fmt::Display for Holder {
 
 /// Notes who is known to have the addresses that are asked for: a refusal holds until that changes.
 pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
-    let holders = holders(base, remote);
+    let holders = holders(&plan.actions, base, remote);
     for action in &mut plan.actions {
         let known = match waits_for(action, &holders) {
             Some(Holder::Article(id)) => Some(id),
@@ -48,9 +48,16 @@ pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot
     }
 }
 
-/// Who has which address on the service now.
-pub(super) fn holders(base: &Base, remote: &RemoteSnapshot) -> BTreeMap<Address, Holder> {
+/// Who has which address on the service now. Nobody is looked for where no action takes an address.
+pub(super) fn holders(
+    actions: &[Action],
+    base: &Base,
+    remote: &RemoteSnapshot,
+) -> BTreeMap<Address, Holder> {
     let mut holders = BTreeMap::new();
+    if actions.iter().all(|action| takes(action).is_none()) {
+        return holders;
+    }
     for row in base.categories.values() {
         let slug = match remote.categories.get(&row.id) {
             Some((version, _)) => &version.slug,

@@ -9,7 +9,7 @@ use super::snapshot::{
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Place, Side};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Everything a plan is made from, and the plan so far.
 pub(super) struct Planner<'a> {
@@ -32,7 +32,7 @@ pub(super) struct Planner<'a> {
 }
 
 /// Files by the category and slug that they ask for.
-pub(super) type Addresses<'a> = BTreeMap<(CategoryId, &'a str), Vec<&'a Place>>;
+pub(super) type Addresses<'a> = HashMap<(CategoryId, &'a str), Vec<&'a Place>>;
 
 /// What is known of an article's file.
 enum Local<'a> {

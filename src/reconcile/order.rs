@@ -19,7 +19,7 @@ pub use super::addresses::{Address, leaves, takes};
 
 /// Puts a guarded plan in order.
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
-    let holders = holders(base, remote);
+    let holders = holders(&plan.actions, base, remote);
     while wait_for_names(plan) | wait_for_addresses(plan, &holders) | wait_for_categories(plan) {}
     plan.note_held();
     let mut actions = std::mem::take(&mut plan.actions);

@@ -5,6 +5,7 @@
 
 use super::{
     Listed, RemoteCategory, answer,
+    familiar::Familiar,
     pieces::Entry,
     wire::{Seen, WireArticle, peek_id},
 };
@@ -14,6 +15,7 @@ use std::collections::HashSet;
 /// What was read so far, and where it goes.
 pub(super) struct Harvest<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
+    familiar: Option<&'a Familiar>,
     seen: HashSet<ArticleId>,
     /// Entries so far.
     pub(super) entries: u64,
@@ -30,6 +32,7 @@ impl<'a> Harvest<'a> {
     pub(super) fn new(sink: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
         Self {
             sink,
+            familiar: None,
             seen: HashSet::new(),
             entries: 0,
             readable: 0,
@@ -38,12 +41,18 @@ impl<'a> Harvest<'a> {
         }
     }
 
+    /// Tells entries again that need not be read, and marks the others.
+    pub(super) fn with(mut self, familiar: Option<&'a Familiar>) -> Self {
+        self.familiar = familiar;
+        self
+    }
+
     /// Takes one entry. `owner` is the category that was asked for, where one was.
     pub(super) fn take(&mut self, entry: &Entry<'_>, owner: Option<CategoryId>) {
         if self.fault.is_some() {
             return;
         }
-        let listed = match decode(entry, owner) {
+        let listed = match self.read(entry, owner) {
             Ok(listed) => listed,
             Err(fault) => {
                 self.fault = Some(fault);
@@ -56,6 +65,10 @@ impl<'a> Harvest<'a> {
                 self.readable += 1;
                 Some(article.id)
             }
+            Listed::Familiar(id) => {
+                self.readable += 1;
+                Some(*id)
+            }
             Listed::Category(_) => None,
             Listed::Unreadable { id, why } => {
                 self.last_why = Some(why.clone());
@@ -67,6 +80,26 @@ impl<'a> Harvest<'a> {
             return;
         }
         (self.sink)(listed);
+    }
+
+    /// Reads one entry, unless it is familiar.
+    fn read(&self, entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
+        // Of an entry over a cap not all bytes are there.
+        let Some(familiar) = self.familiar.filter(|_| entry.over.is_none()) else {
+            return decode(entry, owner);
+        };
+        let mark = match owner {
+            Some(owner) => familiar.mark(entry.bytes, owner.uuid().as_bytes()),
+            None => familiar.mark(entry.bytes, entry.owner.unwrap_or_default()),
+        };
+        if let Some(id) = familiar.article(mark) {
+            return Ok(Listed::Familiar(id));
+        }
+        let mut listed = decode(entry, owner)?;
+        if let Listed::Article(article) = &mut listed {
+            article.mark = Some(mark);
+        }
+        Ok(listed)
     }
 
     /// Hands over a category that was read on the way.

@@ -45,7 +45,7 @@ impl Client {
         request: &ListRequest,
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
-        let mut harvest = Harvest::new(sink);
+        let mut harvest = Harvest::new(sink).with(request.familiar.as_deref());
         if self.no_listing.load(Ordering::Relaxed) {
             return self.list_categories(request, &mut harvest).await;
         }

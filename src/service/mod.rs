@@ -9,6 +9,7 @@ pub mod budget;
 pub mod client;
 mod endpoints;
 pub mod error;
+pub mod familiar;
 #[cfg(feature = "drill")]
 pub mod fuzzed;
 mod harvest;
@@ -32,7 +33,8 @@ mod tests;
 pub use error::{ErrorKind, ServiceError};
 
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
-use std::future::Future;
+use familiar::{Familiar, Mark};
+use std::{future::Future, sync::Arc};
 
 /// The outcome of one request.
 pub type Answer<T> = Result<T, ServiceError>;
@@ -88,6 +90,8 @@ pub struct RemoteArticle {
     pub figures: Option<Figures>,
     /// The public address, in answers to `GET /api/article/{id}`.
     pub full_url: Option<String>,
+    /// What the bytes of its entry come to, in listings that were asked for marks.
+    pub mark: Option<Mark>,
 }
 
 /// How often an article was read and how readers rated it.
@@ -108,6 +112,8 @@ pub struct Figures {
 pub enum Listed {
     /// An article that could be read, with or without its body.
     Article(Box<RemoteArticle>),
+    /// An article whose entry has one of the marks that were given along: it was not read.
+    Familiar(ArticleId),
     /// A category that was read on the way, where a listing goes category by category.
     Category(Box<RemoteCategory>),
     /// An entry that could not: unknown, never absent (failures row 39).
@@ -128,6 +134,8 @@ pub struct ListRequest {
     pub categories: Vec<CategoryId>,
     /// The validator of the last whole listing, to be sent back.
     pub validator: Option<Validator>,
+    /// Entries that need not be read again; with `None` nothing is marked.
+    pub familiar: Option<Arc<Familiar>>,
     /// Who pays: polls leave a reserve to pushes.
     pub purpose: Purpose,
 }

@@ -105,6 +105,7 @@ impl WireArticle {
             revision: Revision(self.updated_at),
             figures,
             full_url: self.full_url,
+            mark: None,
         })
     }
 }

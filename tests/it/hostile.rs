@@ -171,6 +171,8 @@ impl Disk for Tampered {
 pub(crate) struct Watched {
     pub(crate) inner: Arc<Client>,
     pub(crate) meddle: Meddler,
+    /// Entries of the last listing that were not read, since their bytes were familiar.
+    pub(crate) familiar: AtomicUsize,
 }
 
 impl Watched {
@@ -223,8 +225,14 @@ impl ServiceRead for Watched {
         request: &ListRequest,
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
-        self.step("GET", "listing".to_owned(), self.inner.list(request, sink))
-            .await
+        self.familiar.store(0, Ordering::SeqCst);
+        let mut count = |entry: Listed| {
+            let familiar = usize::from(matches!(entry, Listed::Familiar(_)));
+            self.familiar.fetch_add(familiar, Ordering::SeqCst);
+            sink(entry);
+        };
+        let list = self.inner.list(request, &mut count);
+        self.step("GET", "listing".to_owned(), list).await
     }
 }
 
@@ -373,6 +381,7 @@ pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampere
     let service = Watched {
         inner: world.client.clone(),
         meddle: meddle.clone(),
+        familiar: AtomicUsize::default(),
     };
     let disk = Tampered {
         inner: RealDisk::open(world.folder.path()).expect("a mirror"),

@@ -33,6 +33,7 @@ mod deployment;
 mod echo;
 mod edits;
 mod failures;
+mod familiar;
 mod faults;
 mod first;
 mod fuzz_corpus;

@@ -8,13 +8,13 @@ use super::send::version_of;
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{Known, ListError, list};
+use crate::engine::observe::remote::{Known, ListError, Listing, list};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Side, Version};
+use crate::model::{ArticleId, CategoryId, Side, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Answer, ListRequest, RemoteArticle, Service};
+use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::{Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -120,9 +120,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Lists once more, for all that still waits to be sent.
-    async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
-        let now = self.clock.now();
+    /// Lists the workspace while something is under way.
+    pub(super) async fn list_again(
+        &mut self,
+        categories: Vec<CategoryId>,
+        run: &Run<'_>,
+    ) -> Result<Listing, ListError> {
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let known = Known {
             rows: &run.sight.base.articles,
@@ -131,13 +134,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let request = ListRequest {
             workspace: self.settings.workspace,
-            categories: run.sight.base.categories.keys().copied().collect(),
+            categories,
             validator: None,
-            purpose: crate::service::Purpose::Push,
+            familiar: None,
+            purpose: Purpose::Push,
         };
-        let mut spool = Spool::new(false, now);
+        let mut spool = Spool::new(false, self.clock.now());
+        let (store, memory) = (&mut self.store, &self.memory);
+        list(&self.service, request, &known, store, &mut spool, memory).await
+    }
+
+    /// Lists once more, for all that still waits to be sent.
+    async fn look_again(&mut self, run: &mut Run<'_>) -> anyhow::Result<Option<Done>> {
+        let categories = run.sight.base.categories.keys().copied().collect();
         let at = Instant::now();
-        match list(&self.service, &request, &known, &mut self.store, &mut spool).await {
+        match self.list_again(categories, run).await {
             Ok(listing) => {
                 run.served = Some(1);
                 for (id, entry) in listing.articles {

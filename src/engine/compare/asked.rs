@@ -75,6 +75,7 @@ impl<D: Disk> Comparer<'_, D> {
             workspace: settings.workspace,
             categories: self.base.categories.keys().copied().collect(),
             validator: None,
+            familiar: None,
             purpose: Purpose::Push,
         };
         // Equal articles are let go as they come, so that memory does not grow with the bodies.

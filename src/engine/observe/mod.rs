@@ -7,12 +7,14 @@
 mod foreign;
 mod lately;
 pub(in crate::engine) mod local;
+mod moved;
 pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
 mod unread;
 pub(in crate::engine) mod unsettled;
 
+use super::memory::Entries;
 use super::recover;
 use super::settings::Request;
 use super::spool::Spool;
@@ -68,11 +70,13 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) older: BTreeSet<ArticleId>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
-    /// Articles that were not asked for, and go by what is known of them: whoever changes them on the service
-    /// reads them first.
+    /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
+    /// whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
+    /// What the listing's entries stood for, to be remembered once their figures are recorded.
+    pub(in crate::engine) met: Option<Entries>,
 }
 
 /// The stored validator of the last listing that left nothing open.
@@ -108,10 +112,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             workspace: self.settings.workspace,
             categories: self.known_categories(&base, &scanned.snapshot),
             validator: self.validator()?,
+            familiar: None,
             purpose: request.purpose,
         };
         let seen_at = Instant::now();
-        let listing = remote::list(&self.service, &list, &known, &mut self.store, &mut spool)
+        let (store, memory) = (&mut self.store, &self.memory);
+        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory);
+        let listing = Box::pin(listing)
             .await
             .map_err(|error| match error {
                 remote::ListError::Service(error) => anyhow::Error::new(error),
@@ -139,11 +146,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             listed: true,
+            met: None,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         recover::settle_intents(self, &mut base, &sight, request)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        let listed = sight.extent(&base);
         let asked = self
             .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
@@ -153,8 +162,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_strangers(&base, request, &asked, &sight)?;
         // A file may meet an article that only the answers brought to light. With many articles there is no
         // room for both.
-        sight.paired = Paired::default();
-        sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        if !asked.is_empty() || listed.is_none() || sight.extent(&base) != listed {
+            sight.paired = Paired::default();
+            sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
+        }
         let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
         sight.local.ignored = ignored(&out_of_reach, &base, &sight);
         sight.base = base;
@@ -223,7 +234,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.fetch_bodies(&mut listing, request, known, sight)
             .await?;
         match &listing.end {
-            Some(ListEnd::Whole { validator, .. }) => sight.validator.clone_from(validator),
+            Some(ListEnd::Whole { validator, .. }) => {
+                sight.validator.clone_from(validator);
+                sight.met = Some(std::mem::take(&mut listing.met));
+            }
             Some(ListEnd::NotModified) => sight.not_modified = true,
             None => {}
         }
@@ -341,7 +355,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_unread(unread, request)
     }
 
-    /// A category's answer carries bodies anyway: they serve the articles that the listing left without.
+    /// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
+    /// that it shows under another revision changed since it was listed, or before: nobody has seen which of
+    /// the two is the present one, so whoever replaces it reads it first.
     fn use_bodies(
         &mut self,
         articles: Vec<crate::service::Listed>,
@@ -353,6 +369,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let crate::service::Listed::Article(article) = entry else {
                 continue;
             };
+            if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
+                && seen.revision != article.revision
+            {
+                sight.recalled.insert(article.id);
+            }
             let waiting = listing
                 .bodiless
                 .iter()
@@ -602,6 +623,24 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
 const MAX_REFRESHED: usize = 5;
 
 impl Sight {
+    /// Tells whether a file with this stamp is just what the scan found at a place.
+    pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
+        let scanned = place.and_then(|place| self.stamps.get(place));
+        scanned == Some(&stamp) && !self.racy.contains(&stamp)
+    }
+
+    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    fn extent(&self, base: &Base) -> Option<[usize; 3]> {
+        let mut files = self.paired.files.keys();
+        let remote = &self.remote;
+        files.all(|id| base.articles.contains_key(id)).then_some([
+            remote.articles.len(),
+            remote.categories.len(),
+            remote.foreign.len(),
+        ])
+    }
+
     /// Remembers what ended the looking; nothing is deleted in such a cycle.
     pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));

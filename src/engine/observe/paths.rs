@@ -83,6 +83,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             listed: false,
+            met: None,
         }))
     }
 

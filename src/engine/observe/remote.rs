@@ -2,6 +2,7 @@
 //! that it did not carry (design, section 5).
 
 use crate::drill::defect::{self, Defect};
+use crate::engine::memory::{Entries, Memory};
 use crate::engine::spool::Spool;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Flags, Revision, Side, TextDigest, Timestamp, Version};
@@ -24,6 +25,8 @@ pub(in crate::engine) struct Listing {
     /// Entries of which not even the id could be read.
     pub(in crate::engine) nameless: Vec<String>,
     pub(in crate::engine) end: Option<ListEnd>,
+    /// What its entries stood for, to be told again by their bytes.
+    pub(in crate::engine) met: Entries,
 }
 
 /// What entries are compared with.
@@ -53,20 +56,22 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// Lists a workspace.
+/// Lists a workspace. Entries that are familiar are not read again.
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
-    request: &ListRequest,
+    mut request: ListRequest,
     known: &Known<'_>,
     store: &mut Store,
     spool: &mut Spool,
+    memory: &Memory,
 ) -> Result<Listing, ListError> {
+    request.familiar = Some(memory.familiar(known.rows));
     let mut listing = Listing::default();
     let mut broken = None;
     let end = service
-        .list(request, &mut |entry| {
+        .list(&request, &mut |entry| {
             if broken.is_none()
-                && let Err(error) = listing.take(entry, known, store, spool)
+                && let Err(error) = listing.take(entry, known, store, spool, memory)
             {
                 broken = Some(error);
             }
@@ -117,9 +122,22 @@ impl Listing {
         known: &Known<'_>,
         store: &mut Store,
         spool: &mut Spool,
+        memory: &Memory,
     ) -> Result<(), StateError> {
         match entry {
-            Listed::Article(article) => self.article(*article, known, store, spool),
+            Listed::Article(article) => {
+                let (id, mark) = (article.id, article.mark);
+                self.article(*article, known, store, spool)?;
+                if let (Some(mark), Some(Remote::Present(seen))) = (mark, self.articles.get(&id)) {
+                    let met = memory.meet(mark, &seen.version, &seen.revision, seen.flags);
+                    self.met.insert(id, met);
+                }
+                Ok(())
+            }
+            Listed::Familiar(id) => {
+                self.familiar(id, known, memory);
+                Ok(())
+            }
             Listed::Category(category) => {
                 self.categories.insert(category.id, *category);
                 Ok(())
@@ -133,6 +151,25 @@ impl Listing {
                 Ok(())
             }
         }
+    }
+
+    /// Takes an article whose entry says what the base says. Its figures are known, too.
+    fn familiar(&mut self, id: ArticleId, known: &Known<'_>, memory: &Memory) {
+        let (Some(row), Some(met)) = (known.rows.get(&id), memory.met(id)) else {
+            let why = "the entry was taken for one that is known".to_owned();
+            self.articles.insert(id, Remote::Unknown(why));
+            return;
+        };
+        if known.tombstones.contains(&(id, row.revision.clone())) {
+            return;
+        }
+        let seen = Seen {
+            flags: met.flags,
+            visibility: Visibility::Published,
+            ..as_recorded(row)
+        };
+        self.articles.insert(id, Remote::Present(seen));
+        self.met.insert(id, met);
     }
 
     /// Takes one article; one that we deleted, in the revision that we deleted, is an old copy.

@@ -3,15 +3,18 @@
 use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
     budget::{Budget, Limits},
+    familiar::{Familiar, Mark, Marker},
 };
 use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id};
-use std::fmt::Write as _;
+use crate::model::ArticleId;
+use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 fn request() -> ListRequest {
     ListRequest {
         workspace: workspace_id(),
         categories: vec![category_id(1), category_id(2)],
         validator: None,
+        familiar: None,
         purpose: Purpose::Poll,
     }
 }
@@ -30,6 +33,7 @@ fn articles(listed: &[Listed]) -> Vec<String> {
         .iter()
         .map(|entry| match entry {
             Listed::Article(article) => article.title.clone(),
+            Listed::Familiar(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
         })
@@ -202,6 +206,7 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
         .map(|entry| match entry {
             Listed::Unreadable { id, .. } => *id,
             Listed::Article(article) => panic!("readable: {}", article.id),
+            Listed::Familiar(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
         })
         .collect();
@@ -609,4 +614,124 @@ async fn a_large_listing_comes_through_whole() {
     end.expect("whole");
     assert_eq!(listed.len(), 3000);
     assert_eq!(articles(&listed)[2999], "Title 2999");
+}
+
+/// Asks for marks, and takes entries with the marks of these for read.
+fn asking(familiar: &Familiar) -> ListRequest {
+    ListRequest {
+        familiar: Some(Arc::new(familiar.clone())),
+        ..request()
+    }
+}
+
+/// The marks of what was read.
+fn marks(listed: &[Listed]) -> HashMap<Mark, ArticleId> {
+    listed
+        .iter()
+        .filter_map(|entry| match entry {
+            Listed::Article(article) => Some((article.mark?, article.id)),
+            Listed::Familiar(_) | Listed::Category(_) | Listed::Unreadable { .. } => None,
+        })
+        .collect()
+}
+
+/// Which entries were read, and which were told again.
+fn read(listed: &[Listed]) -> Vec<(ArticleId, bool)> {
+    listed
+        .iter()
+        .map(|entry| match entry {
+            Listed::Article(article) => (article.id, true),
+            Listed::Familiar(id) => (*id, false),
+            Listed::Category(category) => panic!("a category: {}", category.id),
+            Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn an_entry_with_a_familiar_mark_is_told_again_and_one_byte_more_is_read() {
+    let entry = |n: u32| article_json(n, r#","text":"<p>\u00e9</p>""#);
+    let before = [entry(1), entry(2), entry(3)].join(",");
+    let after = [
+        entry(3),
+        entry(2).replace("\\u00e9", "\\u00e8"),
+        article_json(4, ""),
+        entry(1),
+    ]
+    .join(",");
+    let replies = [before, after].map(|entries| Reply::json(200, page("articles", &entries, "")));
+    let service = Responder::script(replies.to_vec()).await;
+    let setup = service.client();
+    let marker = Marker::draw();
+    let nothing = Familiar::new(marker, HashMap::new());
+    let (end, first) = list(&setup, &asking(&nothing)).await;
+    end.expect("whole");
+    let [one, two, three, four] = [1, 2, 3, 4].map(article_id);
+    assert_eq!(read(&first), [(one, true), (two, true), (three, true)]);
+    let familiar = Familiar::new(marker, marks(&first));
+    let (end, second) = list(&setup, &asking(&familiar)).await;
+    end.expect("whole");
+    assert_eq!(
+        read(&second),
+        [(three, false), (two, true), (four, true), (one, false)]
+    );
+    // Who asks for no marks gets none, and everything is read.
+    let (_, third) = list(&setup, &request()).await;
+    assert!(read(&third).iter().all(|&(_, read)| read));
+    assert!(marks(&third).is_empty());
+}
+
+#[tokio::test]
+async fn a_familiar_entry_counts_like_any_other() {
+    let entries = [article_json(1, ""), article_json(2, "")].join(",");
+    let twice = [article_json(1, ""), article_json(1, r#","views":1"#)].join(",");
+    let total = |count: u32| format!(r#","total":{count}"#);
+    let service = Responder::script(vec![
+        Reply::json(200, page("articles", &entries, "")),
+        Reply::json(200, page("articles", &entries, "")),
+        Reply::json(200, page("articles", &entries, &total(2))),
+        Reply::json(200, page("articles", &entries, &total(3))),
+        Reply::json(200, page("articles", &twice, "")),
+    ])
+    .await;
+    let setup = service.client();
+    let marker = Marker::draw();
+    let (_, first) = list(&setup, &asking(&Familiar::new(marker, HashMap::new()))).await;
+    let familiar = Familiar::new(marker, marks(&first));
+    for whole in [true, true, false] {
+        let (end, _) = list(&setup, &asking(&familiar)).await;
+        assert_eq!(end.is_ok(), whole, "{end:?}");
+    }
+    let (end, _) = list(&setup, &asking(&familiar)).await;
+    let error = end.expect_err("two entries with one id");
+    assert!(error.message.contains("two entries"), "{error}");
+}
+
+#[tokio::test]
+async fn the_same_bytes_in_another_category_are_another_entry() {
+    let own = format!(r#""category_id":"{}","#, category_id(1));
+    let entry = article_json(1, "").replace(&own, "");
+    let here = page("categories[].articles", &entry, "");
+    let there = here.replace(&category_id(1).to_string(), &category_id(2).to_string());
+    let replies = [here, there].map(|document| Reply::json(200, document));
+    let service = Responder::script(replies.to_vec()).await;
+    let setup = service.client();
+    let marker = Marker::draw();
+    let (_, first) = list(&setup, &asking(&Familiar::new(marker, HashMap::new()))).await;
+    let (_, second) = list(&setup, &asking(&Familiar::new(marker, marks(&first)))).await;
+    assert!(matches!(&second[0], Listed::Article(article) if article.category == category_id(2)));
+}
+
+#[tokio::test]
+async fn a_giant_entry_gets_no_mark() {
+    // Only its beginning is kept, and that may be the same where the rest is not.
+    let giant = article_json(2, &format!(r#","text":"{}""#, "x".repeat(50_000)));
+    let entries = [article_json(1, ""), giant].join(",");
+    let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;
+    let setup = service.client_with(|options| options.max_article = 10_000);
+    let nothing = Familiar::new(Marker::draw(), HashMap::new());
+    let (end, listed) = list(&setup, &asking(&nothing)).await;
+    end.expect("whole");
+    assert_eq!(marks(&listed).len(), 1);
+    assert!(matches!(&listed[1], Listed::Unreadable { id, .. } if *id == Some(article_id(2))));
 }

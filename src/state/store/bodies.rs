@@ -3,19 +3,12 @@
 //! A body is there as long as a base, a version, a conflict or an intent names it, and at least a day
 //! after it was last put: `history` removes the rest. What comes out is what went in, or an error.
 
-use super::{Store, Writing};
+use super::{Store, Writing, packing::Packing};
 use crate::{
     model::{TextDigest, Timestamp},
     state::{Outcome, StateError},
 };
 use rusqlite::{Connection, OptionalExtension, params};
-use std::io::Read;
-
-/// Level 3 is zstd's own middle: HTML shrinks to a third at the speed of the disk.
-const LEVEL: i32 = 3;
-
-/// The most that is set aside before a body is unpacked; a larger one grows as it comes.
-const SET_ASIDE: u64 = 1 << 20;
 
 /// How stale the mark of the last put may get before it is renewed, in milliseconds.
 const RENEW_AFTER: u64 = 12 * 3_600_000;
@@ -33,7 +26,7 @@ impl Store {
         let Some((size, packed)) = found else {
             return Ok(None);
         };
-        unpack(digest, size.cast_unsigned(), &packed)
+        unpack(&self.packing, digest, size.cast_unsigned(), &packed)
             .map(Some)
             .map_err(|error| error.at(self.path.as_deref()))
     }
@@ -58,7 +51,7 @@ impl Writing<'_> {
                     .execute(params![digest, self.now])?;
             }
             None => {
-                let packed = self.pack(text)?;
+                let packed = self.packing.pack(text).map_err(StateError::io)?;
                 let size = i64::try_from(text.len()).unwrap_or(i64::MAX);
                 self.sql()?
                     .prepare_cached(
@@ -69,16 +62,6 @@ impl Writing<'_> {
         }
         Ok(digest)
     }
-
-    fn pack(&mut self, text: &str) -> Outcome<Vec<u8>> {
-        let packer = match &mut self.packer {
-            Some(packer) => packer,
-            empty @ None => {
-                empty.insert(zstd::bulk::Compressor::new(LEVEL).map_err(StateError::io)?)
-            }
-        };
-        packer.compress(text.as_bytes()).map_err(StateError::io)
-    }
 }
 
 fn put_at(conn: &Connection, digest: TextDigest) -> rusqlite::Result<Option<Timestamp>> {
@@ -88,18 +71,20 @@ fn put_at(conn: &Connection, digest: TextDigest) -> rusqlite::Result<Option<Time
 }
 
 /// Unpacks a body, and trusts neither its size nor its bytes.
-fn unpack(digest: TextDigest, size: u64, packed: &[u8]) -> Outcome<String> {
+fn unpack(packing: &Packing, digest: TextDigest, size: u64, packed: &[u8]) -> Outcome<String> {
     let damaged = |source: Option<std::io::Error>| StateError {
         source: source.map(Into::into),
         ..StateError::corrupt(format!("the body {digest} is not what was kept"))
     };
-    let room = usize::try_from(size.min(SET_ASIDE)).unwrap_or(0);
-    let mut text = String::with_capacity(room);
-    zstd::stream::read::Decoder::new(packed)
-        .map_err(|error| damaged(Some(error)))?
-        .take(size.saturating_add(1))
-        .read_to_string(&mut text)
+    let bytes = packing
+        .unpack(packed, size)
         .map_err(|error| damaged(Some(error)))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        damaged(Some(std::io::Error::new(
+            std::io::ErrorKind::InvalidData,
+            error,
+        )))
+    })?;
     if TextDigest::of(&text) == digest {
         Ok(text)
     } else {

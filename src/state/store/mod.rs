@@ -17,11 +17,13 @@ mod guards;
 mod intents;
 mod meta;
 mod open;
+mod packing;
 mod versions;
 
 use super::{ErrorKind, Outcome, StateError};
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
+use packing::Packing;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
@@ -30,6 +32,7 @@ use std::path::{Path, PathBuf};
 pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
+    packing: Packing,
 }
 
 impl Store {
@@ -41,7 +44,7 @@ impl Store {
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
-        let outcome = transact(&mut self.conn, now, work);
+        let outcome = transact(&mut self.conn, &self.packing, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
     }
 
@@ -57,6 +60,7 @@ impl Store {
 
 fn transact<T>(
     conn: &mut Connection,
+    packing: &Packing,
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -64,7 +68,7 @@ fn transact<T>(
     let mut writing = Writing {
         tx: &tx,
         now,
-        packer: None,
+        packing,
     };
     let value = work(&mut writing)?;
     // A swallowed error may have taken the transaction back.
@@ -85,8 +89,7 @@ fn transact<T>(
 pub struct Writing<'store> {
     tx: &'store Transaction<'store>,
     now: Timestamp,
-    /// Made when the first body is packed, and used for all of them.
-    packer: Option<zstd::bulk::Compressor<'static>>,
+    packing: &'store Packing,
 }
 
 impl Writing<'_> {

@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::Store;
+use super::{Store, packing::Packing};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
@@ -36,6 +36,7 @@ impl Store {
             .map(|conn| Self {
                 conn,
                 path: Some(path.clone()),
+                packing: Packing::default(),
             })
             .map_err(|error| error.at(Some(&path)))
     }
@@ -54,6 +55,7 @@ impl Store {
         Ok(found.map(|conn| Self {
             conn,
             path: Some(path),
+            packing: Packing::default(),
         }))
     }
 
@@ -63,7 +65,11 @@ impl Store {
         prepare(&conn)?;
         schema::migrate(&mut conn, schema::STEPS)?;
         bind(&conn, binding, Timestamp::default())?;
-        Ok(Self { conn, path: None })
+        Ok(Self {
+            conn,
+            path: None,
+            packing: Packing::default(),
+        })
     }
 
     /// Copies everything into a store in memory, which then goes its own way.
@@ -71,7 +77,11 @@ impl Store {
         let mut conn = Connection::open_in_memory()?;
         Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
         prepare(&conn)?;
-        Ok(Self { conn, path: None })
+        Ok(Self {
+            conn,
+            path: None,
+            packing: Packing::default(),
+        })
     }
 
     /// Forgets everything but whose state it is.

@@ -7,6 +7,7 @@ use super::random::mix;
 use super::step::{Probing, Rewriting, Setup};
 use super::token::Tokens;
 use kbsync::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
+use kbsync::service::familiar::Familiar;
 use kbsync::service::{
     Answer, ArticlePatch, CategoryPatch, ErrorKind, Figures, ListEnd, ListRequest, Listed,
     NewArticle, NewCategory, RemoteArticle, RemoteCategory, ServiceError, Usage, Validator,
@@ -73,6 +74,8 @@ pub(crate) struct Kb {
     known: Vec<ArticleId>,
     revision: i64,
     pub(crate) usage: Usage,
+    /// Whether no entry of a listing is told again by its mark.
+    pub(crate) reads_all: bool,
 }
 
 /// Who writes.
@@ -124,6 +127,34 @@ impl Article {
         self.enabled && !self.draft
     }
 
+    /// Its entry in a listing, which is told again by its mark where that is familiar.
+    fn listed(&self, body: bool, familiar: Option<&Familiar>) -> Listed {
+        let mut article = self.answer(true, body);
+        if let Some(familiar) = familiar {
+            let words = [
+                &article.title,
+                &article.slug,
+                article.text.as_ref().unwrap_or(&article.title),
+                &article.introtext,
+                &article.keywords,
+                &article.revision.0,
+            ];
+            let mut bytes = vec![u8::from(body)];
+            bytes.extend_from_slice(article.id.uuid().as_bytes());
+            bytes.extend_from_slice(article.category.uuid().as_bytes());
+            for word in words {
+                bytes.extend_from_slice(&word.len().to_le_bytes());
+                bytes.extend_from_slice(word.as_bytes());
+            }
+            let mark = familiar.mark(&bytes, b"");
+            if let Some(id) = familiar.article(mark) {
+                return Listed::Familiar(id);
+            }
+            article.mark = Some(mark);
+        }
+        Listed::Article(Box::new(article))
+    }
+
     fn answer(&self, read: bool, body: bool) -> RemoteArticle {
         RemoteArticle {
             id: self.id,
@@ -144,6 +175,7 @@ impl Article {
             revision: revision(self.revision),
             figures: read.then(Figures::default),
             full_url: None,
+            mark: None,
         }
     }
 }
@@ -179,6 +211,7 @@ impl Kb {
                 day_left: 1440,
                 ..Usage::default()
             },
+            reads_all: false,
         }
     }
 
@@ -432,6 +465,11 @@ impl Kb {
         Ok(())
     }
 
+    /// The articles that kbsync deleted, and that a stale replica still shows.
+    pub(crate) fn ghosts(&self) -> impl Iterator<Item = ArticleId> {
+        self.ghosts.keys().copied()
+    }
+
     /// kbsync was shown an article.
     pub(crate) fn showed(&mut self, id: ArticleId) {
         if let Some(article) = self.articles.get_mut(&id) {
@@ -514,6 +552,7 @@ impl Kb {
         }
         let mut entries = Vec::new();
         let bodies = self.setup.bodies || self.setup.by_category;
+        let familiar = request.familiar.as_deref().filter(|_| !self.reads_all);
         let mut number = 0_u8;
         let mut take = |article: &Article, entries: &mut Vec<Listed>| {
             let at = Some(number);
@@ -524,7 +563,7 @@ impl Kb {
                     why: "as the simulation wants it".to_owned(),
                 });
             } else if at != skip {
-                entries.push(Listed::Article(Box::new(article.answer(true, bodies))));
+                entries.push(article.listed(bodies, familiar));
             }
         };
         if self.setup.by_category {

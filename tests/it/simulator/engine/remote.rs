@@ -23,6 +23,7 @@ pub(crate) struct Remote {
 fn ids(entries: &[Listed]) -> Vec<ArticleId> {
     let articles = entries.iter().filter_map(|entry| match entry {
         Listed::Article(article) => Some(article.id),
+        Listed::Familiar(id) => Some(*id),
         Listed::Category(_) | Listed::Unreadable { .. } => None,
     });
     articles.collect()
@@ -171,7 +172,7 @@ impl ServiceRead for Remote {
                 } else {
                     ids(&entries)
                 };
-                world.saw(listed);
+                world.listed(listed);
                 Ok((entries, end))
             })
             .await?;

@@ -78,6 +78,8 @@ pub(crate) struct Bench {
     store: Option<Store>,
     /// Whether runs are to be told in words.
     pub(crate) talk: bool,
+    /// Whether every entry of every listing is read, though its bytes are familiar.
+    pub(crate) reads_all: bool,
 }
 
 fn binding() -> Binding {
@@ -99,6 +101,7 @@ impl Bench {
             runtime,
             store: None,
             talk: false,
+            reads_all: false,
         }
     }
 
@@ -132,6 +135,7 @@ impl Bench {
         };
         let mut world = World::new(setup, mirror, now);
         world.log = self.talk.then(Vec::new);
+        world.kb.reads_all = self.reads_all;
         let mut run = Run {
             shared: Shared::new(world),
             runtime: &self.runtime,
@@ -399,6 +403,7 @@ impl Run<'_> {
         world.ledger.owed = owed;
         world.ledger.seen = history;
         world.ledger.forgetful = true;
+        world.ledger.unremembered = world.kb.ghosts().collect();
         world.ledger.archived = Tokens::default();
     }
 
