@@ -44,6 +44,8 @@ pub struct Next {
     pub job: Job,
     /// Who waits for its report.
     pub wished: Option<Wished>,
+    /// Whether it is only because events were lost: then a look at the files tells whether it is needed.
+    pub maybe: bool,
 }
 
 /// What came in and what waits.
@@ -187,6 +189,7 @@ impl Desk {
             return Some(Next {
                 job: self.job(Trigger::Manual, look, BTreeSet::new()),
                 wished: Some(wished),
+                maybe: false,
             });
         }
         if !self.watching || self.paused().is_some() || !self.reach.is_open(now.steady) {
@@ -200,6 +203,11 @@ impl Desk {
             since.is_some_and(|since| now.steady.saturating_duration_since(since) >= long)
         };
         let first = self.whole == Some(Trigger::Startup) || waited(self.whole_since, TURN);
+        let lost = |cause: &Cause| match cause {
+            Cause::Overflow | Cause::Error | Cause::Replaced | Cause::Fallback => true,
+            Cause::Rules | Cause::Unfinished => false,
+        };
+        let lost = !self.doubts.is_empty() && self.doubts.iter().all(lost);
         let job = if first {
             self.whole_job(now, unsettled)
         } else if waited(self.doubtful_since, PATIENCE) {
@@ -211,7 +219,11 @@ impl Desk {
         } else {
             self.whole_job(now, unsettled)
         };
-        job.map(|job| Next { job, wished: None })
+        job.map(|job| Next {
+            maybe: lost && job.look == Look::Mirror,
+            job,
+            wished: None,
+        })
     }
 
     fn doubt_job(&mut self, unsettled: BTreeSet<String>) -> Job {

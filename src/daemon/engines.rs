@@ -158,6 +158,15 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         news
     }
 
+    fn is_as_recorded(&mut self) -> bool {
+        self.seats.iter_mut().all(|seat| {
+            seat.engine.is_as_recorded().unwrap_or_else(|error| {
+                tracing::warn!("{error:#}");
+                false
+            })
+        })
+    }
+
     fn left(&self) -> Left {
         let usage = self.seats.first().map(|seat| seat.engine.service().usage());
         usage.map_or_else(Left::default, |usage| Left {

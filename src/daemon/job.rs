@@ -256,6 +256,10 @@ pub trait Cycle {
     /// own writes (failures row 79).
     fn news(&mut self, taken: Taken) -> Taken;
 
+    /// Tells whether no file is anything but what the state says, and nothing waits: then a doubt about the
+    /// files needs no cycle. What cannot be looked at is not as it should be.
+    fn is_as_recorded(&mut self) -> bool;
+
     /// What is left of the budget.
     fn left(&self) -> Left;
 

@@ -96,6 +96,8 @@ pub struct Engine<S, D> {
     git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
+    /// Articles that went back to older versions a moment ago, and when they were sent.
+    gone_back: BTreeMap<ArticleId, Instant>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// Whether it was cleared up after an earlier run.
@@ -159,6 +161,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
+            gone_back: BTreeMap::new(),
             memory: Memory::new(),
             cleared_up: false,
         }
@@ -209,6 +212,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Takes the engine apart.
     pub fn into_parts(self) -> (S, D, Store) {
         (self.service, self.disk, self.store)
+    }
+
+    /// Tells whether the mirror is just what the state says, and nothing of it waits: then a cycle because of it
+    /// would find nothing to do. Looks at every file, and asks nobody.
+    ///
+    /// # Errors
+    ///
+    /// When the mirror or the state cannot be read.
+    pub fn is_as_recorded(&mut self) -> anyhow::Result<bool> {
+        let now = self.clock.now();
+        let found = status::status(&self.disk, &mut self.store, &self.settings, now)?;
+        Ok(found.is_quiet() && self.store.intents()?.is_empty())
     }
 
     /// Makes the plan and does nothing: neither side and no row is touched.
@@ -289,6 +304,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
+        self.note_gone_back(&sight.older, request, report);
         self.keep_late(!request.patient, report)?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
@@ -334,6 +350,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut plan = reconcile::reconcile(world);
         let facts = self.facts(&plan, &sight, request)?;
         reconcile::guard::hold(&mut plan, &facts);
+        // What a person released is no mistake, nor the first of one.
+        if facts.approved.is_empty() {
+            sight.older.clone_from(&facts.older_local);
+        }
         if let Some(doubt) = &sight.doubt {
             reconcile::guard::hold_restores(&mut plan, doubt);
         }

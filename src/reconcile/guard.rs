@@ -25,7 +25,8 @@ impl MaxDeletes {
     }
 }
 
-/// How many articles of one side may go back to older versions in one cycle.
+/// How many articles of one side may go back to older versions in one cycle, or in cycles that follow each other
+/// closely: what is unpacked over the mirror comes in small batches.
 pub const MAX_ROLLBACKS: usize = 10;
 
 /// What the guards have to know besides the plan.
@@ -47,6 +48,8 @@ pub struct Facts {
     pub doubt: Option<String>,
     /// Articles whose file equals an older version.
     pub older_local: BTreeSet<ArticleId>,
+    /// Other articles whose file went back to an older version a moment ago, and was sent.
+    pub lately_older: usize,
     /// Articles that on the service equal an older version.
     pub older_remote: BTreeSet<ArticleId>,
     /// Articles that go back and forth between us and someone else.
@@ -116,19 +119,21 @@ fn hold_duels(plan: &mut Plan, facts: &Facts) {
 type Reach = fn(&Settle) -> bool;
 
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
-    let sides: [(_, Reach, _); 2] = [
+    let sides: [(_, usize, Reach, _); 2] = [
         (
             &facts.older_local,
+            facts.lately_older,
             Settle::sends,
             "files went back to older versions at once, as after an old checkout",
         ),
         (
             &facts.older_remote,
+            0,
             Settle::touches_file,
             "articles went back to older versions at once, as after a restored backup",
         ),
     ];
-    for (older, reaches, what) in sides {
+    for (older, lately, reaches, what) in sides {
         let concerned = |action: &Action| {
             action.held.is_none()
                 && matches!(&action.step, Step::Settle(settle) if reaches(settle))
@@ -145,16 +150,14 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
             .map(Action::fingerprint)
             .collect();
         let approved = facts.approved.is_superset(&all.iter().copied().collect());
-        if all.len() <= MAX_ROLLBACKS || approved {
+        let count = all.len() + lately;
+        if all.is_empty() || count <= MAX_ROLLBACKS || approved {
             continue;
         }
         for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
             action.hold(
                 HoldRule::MassRollback,
-                format!(
-                    "{} {what}; `kbsync approve` shows and releases them",
-                    all.len()
-                ),
+                format!("{count} {what}; `kbsync approve` shows and releases them"),
             );
         }
     }

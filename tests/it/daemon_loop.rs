@@ -55,8 +55,13 @@ struct Script {
     /// When requests were counted by the service: ours and others'.
     counted: VecDeque<Instant>,
     refused: usize,
+    /// Until when the service refuses everything (429), and when it said so, for how long.
+    stormy_until: Option<Instant>,
+    told_to_wait: Vec<(Duration, Duration)>,
     reload: Option<Result<Settings, String>>,
     head: Option<Head>,
+    /// Whether a look at the files finds nothing.
+    as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
     doubt: bool,
 }
@@ -105,7 +110,7 @@ impl Fake {
             }
         }
         let now = Instant::now();
-        let (left, verdict) = {
+        let (left, wait) = {
             let mut script = self.script.lock().expect("script");
             script.sent.push((now - self.start, purpose));
             while script
@@ -115,22 +120,26 @@ impl Fake {
             {
                 script.counted.pop_front();
             }
-            if script.counted.len() >= 60 {
+            let stormy = script.stormy_until.filter(|until| now < *until);
+            let full = script.counted.len() >= 60;
+            if stormy.is_some() || full {
                 script.refused += 1;
-                (0, false)
+                let wait = stormy.map_or(Duration::from_secs(20), |until| until - now);
+                script.told_to_wait.push((now - self.start, wait));
+                (0, Some(wait))
             } else {
                 script.counted.push_back(now);
-                (60 - u32::try_from(script.counted.len()).expect("few"), true)
+                let left = 60 - u32::try_from(script.counted.len()).expect("few");
+                (left, None)
             }
         };
-        if verdict {
+        let Some(wait) = wait else {
             budget
                 .observe(Some(60), Some(left))
                 .await
                 .expect("in memory");
             return Ok(());
-        }
-        let wait = Duration::from_secs(20);
+        };
         budget.block(wait).await.expect("in memory");
         Err(Wall::Spent { wait: Some(wait) })
     }
@@ -231,6 +240,10 @@ impl Cycle for Fake {
 
     fn remembered_head(&self) -> Option<Head> {
         self.script.lock().expect("script").head.clone()
+    }
+
+    fn is_as_recorded(&mut self) -> bool {
+        self.script.lock().expect("script").as_recorded
     }
 
     fn close(&mut self) {}
@@ -846,6 +859,34 @@ async fn f084_removals_that_nobody_told_of_are_held_as_gits_all_the_same() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f075_lost_events_that_hid_nothing_cost_no_request() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(2).await;
+            // As after a first sync, which fills the queue of events by itself.
+            bench.clear();
+            bench.script.lock().expect("script").as_recorded = true;
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            seconds(5).await;
+            assert_eq!(bench.jobs(), []);
+            // What was left unfinished, or is ignored by other rules, is not told by the files.
+            for cause in [Cause::Unfinished, Cause::Rules] {
+                bench.event(Event::Doubt(Cause::Overflow)).await;
+                bench.event(Event::Doubt(cause)).await;
+                seconds(5).await;
+            }
+            let rescan = || (Trigger::Rescan, strings(&["mirror"]));
+            assert_eq!(bench.jobs(), [rescan(), rescan()]);
+            bench.clear();
+            bench.script.lock().expect("script").as_recorded = false;
+            bench.event(Event::Doubt(Cause::Overflow)).await;
+            seconds(5).await;
+            assert_eq!(bench.jobs(), [rescan()]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn f084_where_a_folder_cannot_be_read_head_is_not_agreed_on() {
     let (folder, stage) = work_tree();
     stage
@@ -957,7 +998,14 @@ async fn f109_a_day_of_storms_never_exceeds_the_budget() {
             // A day and an hour: storms of edits, and another consumer of the same token.
             while bench.start.elapsed() < Duration::from_hours(25) {
                 seconds(60 + dice.below(900)).await;
-                match dice.below(4) {
+                match dice.below(5) {
+                    4 => {
+                        // A storm of 429s, from half a minute to half an hour.
+                        let long = Duration::from_secs(30 + dice.below(1_800));
+                        let until = Instant::now() + long;
+                        bench.script.lock().expect("script").stormy_until = Some(until);
+                        bench.touch(&format!("a/{}.html", dice.below(50))).await;
+                    }
                     0 => {
                         for file in 0..20 + dice.below(60) {
                             bench.touch(&format!("a/{file}.html")).await;
@@ -986,10 +1034,51 @@ async fn f109_a_day_of_storms_never_exceeds_the_budget() {
             assert!(minute <= 60, "{minute} in a minute");
             assert!(day <= 1440, "{day} in a day");
             assert!(day > 1000, "{day}: the day was busy");
-            assert!(script.refused > 0, "the others were felt");
+            assert!(
+                script.refused > 20,
+                "{}: the others were felt",
+                script.refused
+            );
+            for (at, wait) in &script.told_to_wait {
+                let early = sent
+                    .iter()
+                    .find(|(then, _)| then > at && *then < *at + *wait);
+                assert_eq!(early, None, "told at {at:?} to wait {wait:?}");
+            }
             let polls = sent.iter().filter(|(_, why)| *why == Purpose::Poll).count();
             assert!(polls > 24, "{polls} polls");
             assert!(polls <= 1440 * 8 / 10 * 25 / 24, "{polls} polls");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f109_what_was_saved_goes_before_a_poll_all_day_long() {
+    Stage::new()
+        .play(|bench| async move {
+            let mut rounds = 0;
+            while bench.start.elapsed() < Duration::from_hours(24) {
+                seconds(60).await;
+                bench.script.lock().expect("script").takes = Duration::from_secs(20);
+                let next = bench.board.seen().next_poll.expect("known");
+                let epoch: DateTime<Utc> = "2026-11-20T00:00:00Z".parse().expect("a time");
+                let until = (next - epoch).to_std().expect("to come");
+                tokio::time::sleep_until(bench.start + until - Duration::from_secs(10)).await;
+                bench.clear();
+                // A cycle runs when the poll falls due, and another file is saved before that.
+                bench.touch("a/one.html").await;
+                seconds(5).await;
+                bench.touch("a/two.html").await;
+                seconds(70).await;
+                let order: Vec<Trigger> = bench.jobs().iter().map(|job| job.0).collect();
+                assert_eq!(
+                    order,
+                    [Trigger::Watch, Trigger::Watch, Trigger::Poll],
+                    "round {rounds}"
+                );
+                rounds += 1;
+            }
+            assert!(rounds > 200, "{rounds}");
         })
         .await;
 }

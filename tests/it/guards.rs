@@ -277,6 +277,43 @@ async fn f085_more_than_ten_files_that_go_back_are_held() {
 }
 
 #[tokio::test]
+async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_is_held_too() {
+    let (world, ids) = world_of(16).await;
+    for number in 0..16 {
+        world.edit(&file(number), "One", "Two");
+    }
+    world.sync().await;
+    let daemons = Request {
+        patient: true,
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = world.engine();
+    let mut sent = Vec::new();
+    for batch in 0..4 {
+        for number in batch * 4..batch * 4 + 4 {
+            world.edit(&file(number), "Two", "One");
+        }
+        let report = engine.cycle(&daemons).await.expect("a cycle");
+        sent.push((report.requests.put, held(&report)));
+        if let Some(line) = report.actions.iter().find(|line| line.path == file(8)) {
+            let reason = line.reason.clone().unwrap_or_default();
+            assert!(reason.contains("older versions at once"), "{reason}");
+        }
+    }
+    assert_eq!(sent, [(4, 0), (4, 0), (0, 4), (0, 8)]);
+    assert!(world.on_service(ids[15]).text.contains("Two"));
+    // Held is held, however long it takes; a writer who takes one back later is none of that.
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_mins(2)).await;
+    tokio::time::resume();
+    for number in 8..15 {
+        world.edit(&file(number), "One", "Three");
+    }
+    let report = engine.cycle(&daemons).await.expect("a cycle");
+    assert_eq!((report.requests.put, held(&report)), (8, 0), "{report:#?}");
+}
+
+#[tokio::test]
 async fn f038_a_restored_backup_of_the_service_is_held() {
     let (world, ids) = world_of(11).await;
     let backup: Vec<_> = ids.iter().map(|id| world.on_service(*id)).collect();

@@ -66,6 +66,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) hides: bool,
     /// Why nothing may be deleted on the service because of git, as of the end of the scan.
     pub(in crate::engine) git: Option<String>,
+    /// Articles whose file equals an older version, of those that are to be settled and were not released.
+    pub(in crate::engine) older: BTreeSet<ArticleId>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
     /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
@@ -140,6 +142,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             doubt: scanned.doubt,
             hides: scanned.hides,
             git,
+            older: BTreeSet::new(),
             stop: None,
             recalled: BTreeSet::new(),
             listed: true,

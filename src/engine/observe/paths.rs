@@ -79,6 +79,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             doubt: None,
             hides: false,
             git: None,
+            older: BTreeSet::new(),
             stop: None,
             recalled: BTreeSet::new(),
             listed: false,

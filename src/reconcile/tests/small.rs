@@ -681,6 +681,7 @@ fn facts() -> Facts {
         approved: BTreeSet::new(),
         doubt: None,
         older_local: BTreeSet::new(),
+        lately_older: 0,
         older_remote: BTreeSet::new(),
         duels: BTreeSet::new(),
         refused: BTreeMap::new(),
