@@ -7,8 +7,9 @@
 mod simulator;
 
 use clap::Parser as _;
-use simulator::engine::run::Bench;
-use simulator::engine::{self, Tally, zoo};
+use simulator::engine::relations::{self, Relation};
+use simulator::engine::run::{Bench, Ground, Source};
+use simulator::engine::{self, Tally, shrink, zoo};
 use simulator::planner;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -34,9 +35,15 @@ struct Wish {
     /// Threads, for engines in memory
     #[arg(long, default_value_t = 1)]
     threads: u64,
+    /// Compares each run in memory with one in another order or with kills, instead of two in a hundred
+    #[arg(long)]
+    compare: bool,
     /// Tells what happens in the world of one seed
     #[arg(long, value_name = "SEED")]
     show: Option<u64>,
+    /// With `--show`: the shortest world in which the same does not hold
+    #[arg(long, requires = "show")]
+    short: bool,
 }
 
 /// A part of the simulator.
@@ -56,9 +63,26 @@ fn main() -> anyhow::Result<ExitCode> {
     if let Some(seed) = wish.show {
         let mut bench = Bench::new();
         bench.talk = true;
-        let outcome = engine::seed(&mut bench, seed);
+        let mut outcome = engine::seed(&mut bench, seed);
+        if let Some(violation) = outcome.violation.as_ref().filter(|_| wish.short) {
+            let (trace, _) = shrink::shrink(&mut bench, Relation::Alone, &outcome.trace, violation);
+            println!(
+                "{}",
+                trace.code(&format!("seed_{seed}"), "holds(setup, steps)")
+            );
+            let source = Source::Steps(&trace.steps);
+            outcome = bench.run(trace.setup, source, Ground::Memory);
+        }
         println!("{}", outcome.log.join("\n"));
         println!("{:?}", outcome.violation);
+        if wish.compare {
+            let relation = Relation::of(seed, true);
+            println!("\nCompared: {relation:?}");
+            if let Some((first, second)) = relations::other(&mut bench, relation, &outcome) {
+                println!("{}", second.log.join("\n"));
+                println!("{:?}", relations::differ(relation, &first, &second));
+            }
+        }
         return Ok(ExitCode::SUCCESS);
     }
     if wish.zoo {
@@ -89,7 +113,7 @@ fn memory(wish: &Wish) -> ExitCode {
                     let step = usize::try_from(wish.threads).unwrap_or(1);
                     let seeds = (wish.seed + thread..).step_by(step);
                     let limit = wish.limit / wish.threads.max(1);
-                    engine::in_memory(&mut Bench::new(), seeds, &mut |tally| {
+                    engine::in_memory(&mut Bench::new(), seeds, wish.compare, &mut |tally| {
                         Instant::now() >= end || tally.runs >= limit || tally.failures.len() >= 10
                     })
                 })
@@ -106,15 +130,17 @@ fn memory(wish: &Wish) -> ExitCode {
         sum.runs += tally.runs;
         sum.cycles += tally.cycles;
         sum.steps += tally.steps;
+        sum.compared += tally.compared;
         sum.failures.extend(tally.failures);
     }
     for failure in &sum.failures {
         println!("{failure}\n");
     }
     println!(
-        "{} runs from seed {}, {} steps, {} cycles in {took:.1} s: {:.0} runs a second; {} failed",
+        "{} runs from seed {} ({} compared), {} steps, {} cycles in {took:.1} s: {:.0} runs a second; {} failed",
         sum.runs,
         wish.seed,
+        sum.compared,
         sum.steps,
         sum.cycles,
         rate(sum.runs, took),
@@ -161,7 +187,10 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
         println!("{:?}: {:?} runs", found.defect, found.runs);
         if let Some((trace, violation)) = &found.trace {
             println!("{}: {}", violation.invariant, violation.message);
-            println!("{}\n", trace.code(&format!("{:?}", found.defect)));
+            println!(
+                "{}\n",
+                trace.code(&format!("{:?}", found.defect), "holds(setup, steps)")
+            );
         }
     });
     let table = zoo::table(&catches);

@@ -8,12 +8,14 @@ use crate::{
     config::Config,
     daemon::git::{self, Git, HOLD, Head},
     engine::{
+        GitSense,
         report::{Ending, Status},
         settings::Request,
     },
     reconcile::plan::Kind,
     state::Store,
 };
+use std::sync::Arc;
 
 /// Where HEAD is, and whether that holds removals.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -43,6 +45,14 @@ impl Heads {
             now,
             remembered,
         }
+    }
+
+    /// Looks once more when the mirror was scanned: a checkout may have come in between. What was moved since
+    /// this look is git's in any case.
+    pub(super) fn sense(&self, config: &Config) -> GitSense {
+        let git = Git::find(&config.mirror).filter(|_| config.options.git_branch.is_none());
+        let before = self.now.clone();
+        Arc::new(move || since(git.as_ref()?, before.as_ref()?))
     }
 
     /// The request, with removals held if HEAD moved.
@@ -80,7 +90,52 @@ impl Heads {
         let in_the_first =
             parts.first().map(|part| &part.root.path) == roots.first().map(|root| &root.path);
         let first = self.remembered.is_none() && in_the_first && !request.dry_run;
-        let agrees = (first || whole && !waits) && went_through && self.remembered != self.now;
+        let agrees = (first || whole && !waits)
+            && went_through
+            && !worked.report.doubt
+            && self.remembered != self.now;
         self.now.as_ref().filter(|_| agrees)
+    }
+}
+
+/// Why removals are held because of what git did since HEAD was there, or does now.
+fn since(git: &Git, before: &Head) -> Option<String> {
+    let sight = git.sight();
+    // A checkout moves HEAD last: until then its lock tells.
+    if let Some(busy) = sight.busy {
+        return Some(format!("{busy}, and removals wait until it is done"));
+    }
+    git.moved(before, &sight.head?).then(|| HOLD.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn f084_what_git_does_after_the_first_look_holds_removals_too() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = dir.path().join(".git").join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
+            fs::write(path, text).expect("written");
+        };
+        let moved = "0 1 t <t@example.com> 1 +0000\tcheckout: moving from main to other\n";
+        write("HEAD", "ref: refs/heads/main\n");
+        write("refs/heads/main", "1111\n");
+        write("refs/heads/other", "2222\n");
+        write("logs/HEAD", moved);
+        let git = Git::find(dir.path()).expect("a git folder");
+        let before = git.sight().head.expect("a head");
+        assert_eq!(since(&git, &before), None);
+        // The files are changed before HEAD is.
+        write("index.lock", "");
+        let told = since(&git, &before).expect("held");
+        assert!(told.starts_with("git is changing files"), "{told}");
+        write("HEAD", "ref: refs/heads/other\n");
+        write("logs/HEAD", &moved.repeat(2));
+        fs::remove_file(dir.path().join(".git/index.lock")).expect("done");
+        assert_eq!(since(&git, &before).as_deref(), Some(HOLD));
     }
 }

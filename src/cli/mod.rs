@@ -205,7 +205,7 @@ impl Command {
             Self::Sync(args) => cycle::run(args, cycle::Way::Sync, context).await,
             Self::Pull(args) => cycle::run(args, cycle::Way::Pull, context).await,
             Self::Push(args) => cycle::run(args, cycle::Way::Push, context).await,
-            Self::Run(args) => Box::pin(run::run(&args, context)).await,
+            Self::Run(args) => run::run(&args, context).await,
             Self::Status(args) => status::run(&args, context).await,
             Self::Diff(args) => diff::run(&args, context).await,
             Self::Resolve(args) => resolve::run(&args, context).await,

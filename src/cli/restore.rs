@@ -24,7 +24,7 @@ use crate::{
         Clock as _, SystemClock,
         compare::Pair,
         open,
-        report::Report,
+        report::{Ending, Report},
         restore::{self, Prepared, Refused, RefusedKind, Wish},
         settings::Request,
     },
@@ -222,10 +222,20 @@ async fn here(
         ..part
     };
     let request = Request::new(Direction::Both);
-    let cycle = session.cycles(&[part], &request).await?;
+    let cycle = session.cycles(&[part], &request).await;
     let mut report = Report::new(false);
     report.actions.push(line);
     report.partial = true;
+    let cycle = match cycle {
+        Ok(cycle) => cycle,
+        Err(failure) => {
+            // The file is written all the same, and that is said.
+            report.outcome = Ending::Failed;
+            let failures = Vec::new();
+            report::print(context, &Worked { report, failures })?;
+            return Err(failure);
+        }
+    };
     report.add(cycle.report);
     Ok(Worked {
         report,

@@ -177,7 +177,10 @@ impl<'c> Session<'c> {
         } else {
             open::writer(self.config, &part.root, client)
         };
-        Ok(engine.map_err(Failure::of)?.with_teller(self.teller()))
+        Ok(engine
+            .map_err(Failure::of)?
+            .with_teller(self.teller())
+            .with_git(self.heads.sense(self.config)))
     }
 
     /// Takes an engine apart, for the next workspace.

@@ -158,6 +158,10 @@ impl Desk {
             Some(branch) => Some(format!(
                 "paused: {branch} is checked out, and only {wanted} is synced"
             )),
+            None if self.git.reftable => Some(format!(
+                "paused: which branch is checked out cannot be told in a repository with reftables, and \
+                 only {wanted} is synced"
+            )),
             None => Some(format!(
                 "paused: no branch is checked out, and only {wanted} is synced"
             )),
@@ -309,6 +313,8 @@ impl Desk {
         let (waiting, _) = self.quiet.backlog();
         let settled =
             looked && waiting == 0 && self.taken.is_empty() && !held && done.wall.is_none();
+        // Where nobody could look, there may be removals that nobody saw.
+        let settled = settled && !done.report.doubt;
         job.head.clone().filter(|_| settled)
     }
 

@@ -180,6 +180,15 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         git::remembered(self.seats.first()?.engine.store())
     }
 
+    fn close(&mut self) {
+        for seat in &mut self.seats {
+            // What was found is in the log by then.
+            if let Err(error) = seat.engine.look_back() {
+                tracing::warn!("{error:#}");
+            }
+        }
+    }
+
     fn reload(&mut self) -> Result<Settings, String> {
         let (settings, each) = (self.reload)()?;
         for (seat, settings) in self.seats.iter_mut().zip(each) {

@@ -2,11 +2,19 @@
 //!
 //! Three questions are answered: is an operation under way (then nothing is pushed or written), which branch
 //! is checked out, and did HEAD move other than by commits (then removals are git's doing until a person
-//! says otherwise). In git's folder nothing is written; where HEAD was is remembered in the state. What cannot be read counts as not there: without git all of this is
-//! silent.
+//! says otherwise). In git's folder nothing is written; where HEAD was is remembered in the state. What cannot
+//! be read counts as not there: without git all of this is silent.
+//!
+//! A repository in the reftable format keeps HEAD, branches and their logs in tables that are not read here.
+//! Every change of them counts as a move of HEAD by something else than a commit: removals are held too often
+//! there, never too seldom.
 
-use crate::{model::Timestamp, state::Store};
+use crate::{
+    model::{Timestamp, digest::sha256},
+    state::Store,
+};
 use std::{
+    fmt::Write as _,
     fs,
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
@@ -67,6 +75,8 @@ pub struct Sight {
     pub branch: Option<String>,
     /// Where HEAD is.
     pub head: Option<Head>,
+    /// Whether the branches are kept in a form that is not read here.
+    pub reftable: bool,
 }
 
 /// The git folder of a work tree.
@@ -104,6 +114,14 @@ impl Git {
             .iter()
             .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
             .map(|(_, what)| *what);
+        if let Some(tables) = self.tables() {
+            return Sight {
+                busy,
+                branch: None,
+                head: Some(tables),
+                reftable: true,
+            };
+        }
         let head = read(&self.own.join("HEAD")).unwrap_or_default();
         let reference = head.strip_prefix("ref:").map(str::trim);
         let branch = reference.and_then(|name| name.strip_prefix("refs/heads/"));
@@ -116,7 +134,22 @@ impl Git {
             busy,
             branch: branch.map(str::to_owned),
             head: Some(Head { commit, log }),
+            reftable: false,
         }
+    }
+
+    /// The tables of a repository that keeps its branches in them: their names change with every write. A
+    /// linked work tree has HEAD in tables of its own.
+    fn tables(&self) -> Option<Head> {
+        let common = read(&self.common.join("reftable/tables.list"))?;
+        let own = read(&self.own.join("reftable/tables.list")).unwrap_or_default();
+        let digest = sha256(&[common.as_bytes(), own.as_bytes()]);
+        let commit = digest.iter().fold(String::new(), |mut hex, byte| {
+            // A string takes whatever is written to it.
+            let _always = write!(hex, "{byte:02x}");
+            hex
+        });
+        Some(Head { commit, log: 0 })
     }
 
     /// Tells whether HEAD went from one place to another other than by commits made here.

@@ -265,6 +265,9 @@ pub trait Cycle {
     /// What was remembered.
     fn remembered_head(&self) -> Option<Head>;
 
+    /// Looks a last time at what was replaced while a program had it open, before the daemon ends.
+    fn close(&mut self);
+
     /// Reads the settings again; what cannot be used is told and changes nothing.
     fn reload(&mut self) -> Result<Settings, String>;
 }

@@ -153,6 +153,7 @@ impl<C: Cycle> Loop<C> {
             }
         };
         self.front.supervisor.stopping();
+        self.cycle.close();
         ended
     }
 

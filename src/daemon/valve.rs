@@ -213,4 +213,12 @@ impl<S: Service> Service for Valve<S> {
     fn usage(&self) -> Usage {
         self.inner.usage()
     }
+
+    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        self.read("GET", self.inner.keep(requests, purpose)).await
+    }
+
+    async fn give_back(&self) {
+        self.inner.give_back().await;
+    }
 }

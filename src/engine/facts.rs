@@ -6,7 +6,7 @@ use super::settings::Request;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Side, Timestamp};
-use crate::reconcile::guard::Facts;
+use crate::reconcile::guard::{FOR_A_PERSON, Facts};
 use crate::reconcile::plan::{Plan, Step};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|(_, parked)| still_parked(parked, now))
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
-            git: request.git_hold.clone(),
+            git: sight.git.clone().or_else(|| request.git_hold.clone()),
         })
     }
 
@@ -139,6 +139,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// A refusal holds for a day. What exists and cannot be read is never sent again by itself: by then it may have
+/// another address, and would be there twice (design, section 1, promise 7).
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
-    i64::try_from(now.millis_since(parked.at)).is_ok_and(|age| age < DAY)
+    parked.reason.starts_with(FOR_A_PERSON)
+        || i64::try_from(now.millis_since(parked.at)).is_ok_and(|age| age < DAY)
 }

@@ -18,7 +18,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         let (disk, store) = (&self.disk, &mut self.store);
         let mut broken = None;
-        let swept = disk.sweep(&mut |leftover| match keep(store, leftover, now) {
+        let swept = disk.sweep(&mut |leftover| match keep(store, leftover, CAUSE, now) {
             Ok(kept) => kept,
             Err(error) => {
                 broken.get_or_insert(error);
@@ -38,7 +38,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Keeps what a leftover says. Gives whether the file may go.
-fn keep(store: &mut Store, leftover: &Leftover, now: Timestamp) -> Outcome<bool> {
+pub(super) fn keep(
+    store: &mut Store,
+    leftover: &Leftover,
+    cause: &str,
+    now: Timestamp,
+) -> Outcome<bool> {
     if leftover.bytes.is_empty() {
         return Ok(true);
     }
@@ -59,7 +64,11 @@ fn keep(store: &mut Store, leftover: &Leftover, now: Timestamp) -> Outcome<bool>
     store.write(now, |tx| {
         tx.put_body(&text)?;
         let file = whole.then(|| tx.put_body(source)).transpose()?;
-        tx.record(&Seen { file, ..seen })
+        tx.record(&Seen {
+            file,
+            cause: cause.to_owned(),
+            ..seen
+        })
     })?;
     Ok(true)
 }

@@ -8,6 +8,7 @@ mod apply;
 pub mod compare;
 mod facts;
 mod known;
+mod late;
 mod leftovers;
 mod memory;
 mod observe;
@@ -81,6 +82,9 @@ pub enum Progress {
 /// Takes progress; it must not block.
 pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
+/// Tells why nothing may be deleted on the service because of what git did just now, if so.
+pub type GitSense = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// One workspace's two sides, and what is remembered of them.
 pub struct Engine<S, D> {
     service: S,
@@ -89,6 +93,7 @@ pub struct Engine<S, D> {
     settings: Settings,
     clock: Arc<dyn Clock>,
     teller: Teller,
+    git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
     /// What the entries of the last listing stood for.
@@ -152,6 +157,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settings,
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
+            git: Arc::new(|| None),
             figures: BTreeMap::new(),
             memory: Memory::new(),
             cleared_up: false,
@@ -169,6 +175,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     #[must_use]
     pub fn with_teller(mut self, teller: Teller) -> Self {
         self.teller = teller;
+        self
+    }
+
+    /// Asks somebody, once the mirror was scanned, whether git had a part in what is missing there: what it does
+    /// after that is not in the scan.
+    #[must_use]
+    pub fn with_git(mut self, git: GitSense) -> Self {
+        self.git = git;
         self
     }
 
@@ -220,7 +234,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let before = self.service.usage();
         let mut report = Report::new(request.dry_run);
         report.partial = request.direction != Direction::Both || !request.scope.is_empty();
-        let stop = match self.run(request, &mut report).await {
+        let ran = self.run(request, &mut report).await;
+        self.service.give_back().await;
+        let stop = match ran {
             Ok(stop) => stop,
             Err(error) => Some(service_stop(error)?),
         };
@@ -263,6 +279,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let (plan, mut sight) = self.decide(request).await?;
         report.problems.clone_from(&plan.problems);
+        report.doubt = sight.hides || sight.doubt.is_some();
         if request.dry_run {
             report.plan(&plan);
             return Ok(sight.stop);
@@ -272,6 +289,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
+        self.keep_late(!request.patient, report)?;
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
         if let Some(met) = sight.met.take() {

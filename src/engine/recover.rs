@@ -11,8 +11,9 @@ use super::settings::Request;
 use super::spool::same_words;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Version};
-use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
+use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, TextDigest, Version};
+use crate::reconcile::pairing;
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Subject};
@@ -176,7 +177,7 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
             flags,
             ..
         } => {
-            let found = born(sight, version).filter(|(id, _)| !base.articles.contains_key(id));
+            let found = born(base, sight, version);
             let gone = base
                 .articles
                 .values()
@@ -185,7 +186,17 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
             let told_apart =
                 |file: &LocalFile| file.id.is_some_and(|id| !base.articles.contains_key(&id));
             let mut files = sight.local.files.iter();
-            let waits = files.any(|file| file.place == *place && !told_apart(file));
+            let known = |file: &LocalFile| {
+                let row = file.id.and_then(|id| base.articles.get(&id));
+                row.is_some_and(|row| row.place == file.place && !is_gone(base, row))
+            };
+            let posted = (place, version);
+            let waits = files.any(|file| {
+                let mine = file.place == *place
+                    || file.id.is_none()
+                        && is_posted(&sight.local, (&file.place, &file.version), posted);
+                mine && !told_apart(file) && !known(file)
+            });
             let settled = base.articles.values().any(|row| {
                 let address = (row.remote.category, row.remote.slug.as_str());
                 address == (version.category, &version.slug) && !is_gone(base, row)
@@ -232,6 +243,7 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         to,
         version,
         flags,
+        only_flags,
         remote,
         revision,
         remote_flags,
@@ -246,15 +258,10 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
-    // Only `enabled` and `draft` were to change, and they are as they were: it was not written.
-    let untouched = |row: &ArticleRow| {
-        file.flags == row.file_flags
-            && file.flags != *flags
-            && file.place == row.place
-            && file.version.slug == row.local.slug
-            && same_words(&file.version, &row.local)
-    };
-    if old.is_some_and(untouched) {
+    // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
+    // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
+    let moved = from.as_ref() != Some(to) && file.place == *to;
+    if *only_flags == Some(file.flags) && !moved {
         return Verdict::Void;
     }
     let visibility = if remote_flags.hides() {
@@ -432,21 +439,39 @@ fn file_of<'a>(
         .or_else(|| files.iter().find(moved))
 }
 
-fn born<'a>(sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
-    sight
-        .remote
-        .articles
-        .iter()
-        .find_map(|(id, entry)| match entry {
-            Remote::Present(seen)
-                if seen.version.category == version.category
-                    && same(&version.slug, &seen.version.slug)
-                    && same(&version.title, &seen.version.title) =>
-            {
-                Some((*id, seen))
-            }
+/// The article that a POST without an answer made: the one at the address, or one that a colleague has given
+/// another address since. Nobody knew it before, and no file names it.
+fn born<'a>(base: &Base, sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
+    let named = |id: &ArticleId| sight.local.files.iter().any(|file| file.id == Some(*id));
+    let strangers = || {
+        let listed = sight.remote.articles.iter();
+        listed.filter_map(|(id, entry)| match entry {
+            Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, seen)),
             Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
         })
+    };
+    let at_home = |(_, seen): &(ArticleId, &Seen)| {
+        seen.version.category == version.category
+            && same(&version.slug, &seen.version.slug)
+            && same(&version.title, &seen.version.title)
+    };
+    let moved = |(id, seen): &(ArticleId, &Seen)| {
+        !named(id) && pairing::says_the_same(version, &seen.version)
+    };
+    strangers()
+        .find(at_home)
+        .or_else(|| strangers().find(moved))
+}
+
+/// Tells whether a new file is what was posted from this place, or from one where nothing lies any more.
+pub(super) fn is_posted(
+    local: &LocalSnapshot,
+    (place, version): (&Place, &Version),
+    (from, sent): (&Place, &Version),
+) -> bool {
+    let text = version.text == sent.text && version.text != TextDigest::of("");
+    let there = place == from || local.files.iter().all(|file| file.place != *from);
+    there && (text || same(&version.title, &sent.title))
 }
 
 /// An article that is gone from the service: its file is created anew in its place.
@@ -466,19 +491,24 @@ fn newborn(
     flags: Flags,
     seen: &Seen,
 ) -> ArticleRow {
+    let as_sent = seen.version == *version;
     ArticleRow {
         id,
         place: place.clone(),
         local: version.clone(),
         local_text_lf: None,
         remote: version.clone(),
-        revision: seen.revision.clone(),
+        revision: if as_sent {
+            seen.revision.clone()
+        } else {
+            Revision::default()
+        },
         file_flags: Flags::default(),
         remote_flags: flags,
         visibility: seen.visibility,
         stamp: None,
         replaced: None,
-        written: (seen.version == *version).then(|| seen.revision.clone()),
+        written: as_sent.then(|| seen.revision.clone()),
         asked: None,
     }
 }

@@ -157,6 +157,9 @@ pub struct Report {
     /// What ended it before its end, with the words for it; for this crate's own use.
     #[serde(skip)]
     pub stopped: Option<(ErrorKind, String)>,
+    /// Whether a part could not be looked at: then there may be removals that nobody saw.
+    #[serde(skip)]
+    pub doubt: bool,
 }
 
 impl Report {
@@ -173,6 +176,7 @@ impl Report {
             elapsed_ms: 0,
             partial: false,
             stopped: None,
+            doubt: false,
         }
     }
 
@@ -229,6 +233,7 @@ impl Report {
         self.budget = other.budget;
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
+        self.doubt |= other.doubt;
     }
 
     /// Tells whether anything was or would be done, or waits.

@@ -14,6 +14,9 @@ pub enum Head {
     Detached,
 }
 
+/// What git writes in place of a branch where HEAD is kept in reftables.
+const IN_TABLES: &str = ".invalid";
+
 /// Reads what is checked out in the work tree that holds a folder; `None`: there is none.
 pub fn head(folder: &Path) -> io::Result<Option<Head>> {
     let Some(git) = folder
@@ -25,6 +28,12 @@ pub fn head(folder: &Path) -> io::Result<Option<Head>> {
     };
     let text = fs::read_to_string(git_folder(&git)?.join("HEAD"))?;
     let branch = text.trim().strip_prefix("ref: refs/heads/");
+    if branch == Some(IN_TABLES) {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the repository keeps its branches in reftables",
+        ));
+    }
     Ok(Some(branch.map_or(Head::Detached, |name| {
         Head::Branch(name.to_owned())
     })))
@@ -73,6 +82,9 @@ mod tests {
             head(&linked).expect("readable"),
             Some(Head::Branch("draft".to_owned()))
         );
+        fs::write(own.join("HEAD"), "ref: refs/heads/.invalid\n").expect("written");
+        let told = head(&linked).expect_err("in tables").to_string();
+        assert!(told.contains("reftables"), "{told}");
         fs::write(linked.join(".git"), "nonsense").expect("written");
         assert!(head(&linked).is_err());
     }

@@ -1,7 +1,8 @@
 //! The file is not there: the article goes too, comes back, or waits (design, section 4).
 
 use super::articles::{Planner, wait};
-use super::creation::arrive;
+use super::aside;
+use super::creation::{arrive, arrives};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Keep, Seen};
 use crate::drill::defect::{self, Defect};
@@ -49,10 +50,13 @@ impl Planner<'_> {
         let Some(folder) = self.folder_for(seen.version.category) else {
             return self.homeless(id, Some(&row.place), seen);
         };
-        let to = self.names.give_place(&folder, &seen.version.slug, id);
+        let slug = &seen.version.slug;
+        let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
+        let to = self.names.give_place(&folder, slug, id);
         let mut settle = arrive(id, to, seen);
         settle.settles = conflict.is_some();
-        let mut action = Action::settle(Kind::Restore, Side::Local, settle);
+        aside::give_back_alone(&mut settle, self.policy.direction.pushes());
+        let mut action = Action::settle(Kind::Restore, arrives(&settle), settle);
         action.note = Some("removed here and edited on the service: the edit wins".to_owned());
         self.push(action)
     }

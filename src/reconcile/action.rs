@@ -1,7 +1,7 @@
 //! What an action is: its key, its fingerprint, what it changes, and how it is printed.
 
 use super::plan::{Action, Hold, HoldRule, Kind, Plan, Settle, Step};
-use crate::model::{ArticleId, Digest, Place, Side, Version};
+use crate::model::{ArticleId, CategoryId, Digest, Place, Side, Version};
 use std::fmt;
 
 impl Action {
@@ -54,11 +54,17 @@ impl Action {
                 parts.push(settle.seen.digest().as_bytes().to_vec());
             }
             Step::CreateArticle {
+                place,
                 version,
                 flags,
                 holder,
                 ..
             } => {
+                // A new category has an id by the next cycle, and the article waits for the same as before.
+                let version = Version {
+                    category: CategoryId::provisional(&place.folder),
+                    ..version.clone()
+                };
                 parts.push(version.digest().as_bytes().to_vec());
                 parts.push(format!("{flags:?} {holder:?}").into_bytes());
             }
@@ -68,7 +74,7 @@ impl Action {
                 parts.push(settle.seen.version.digest().as_bytes().to_vec());
                 parts.push(settle.seen.revision.0.clone().into_bytes());
             }
-            Step::ParkSlug { id, slug } => parts.push(format!("{id} {slug}").into_bytes()),
+            Step::ParkSlug { id, slug, .. } => parts.push(format!("{id} {slug}").into_bytes()),
             Step::DeleteArticle { id, seen, .. } => {
                 parts.push(id.to_string().into_bytes());
                 parts.push(seen.version.digest().as_bytes().to_vec());

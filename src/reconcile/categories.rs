@@ -4,6 +4,7 @@
 //! folder takes its files along; then the folders that articles turned out to need.
 
 use super::articles::Planner;
+use super::aside;
 use super::change::{self, CategoryThreeWay};
 use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
@@ -177,6 +178,7 @@ impl Planner<'_> {
         if !self.policy.covers_folder(&local.folder) {
             return;
         }
+        aside::give_back_category(&mut way, local.version.as_ref(), remote, id.uuid());
         if !way.clashes.is_empty() && !self.settle_category_clashes(&mut way, local, remote) {
             return;
         }

@@ -5,6 +5,7 @@
 //! versions that were shown.
 
 use super::articles::{Planner, wait};
+use super::aside;
 use super::change::{self, ThreeWay};
 use super::merge;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
@@ -41,6 +42,7 @@ impl Planner<'_> {
             // Where both are kept, what does not clash is merged.
             (_, Some(row)) => compare(&row.local, &row.remote),
         };
+        aside::give_back(&mut way, file, &seen.version.slug, id.uuid());
         if !way.clashes.is_empty() {
             let Some(choice) = self.choice(keep) else {
                 return self.clash(id, file, seen, &way);

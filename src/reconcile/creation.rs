@@ -1,9 +1,11 @@
 //! What only one side has: a file for an article, an article for a file (design, section 4).
 
 use super::articles::Planner;
+use super::aside;
 use super::plan::{Action, Kind, Outcome, Problem, Settle, Step};
 use super::snapshot::{LocalFile, Seen};
 use crate::model::base::Visibility;
+use crate::model::path::EXTENSION;
 use crate::model::{ArticleId, Flags, Place, Side};
 
 impl Planner<'_> {
@@ -37,7 +39,19 @@ impl Planner<'_> {
         if self.local.unreadable.contains(&folder) {
             return Outcome::Unknown;
         }
-        let to = self.names.give_place(&folder, &seen.version.slug, id);
+        if let Some(unread) = self.unread_in(&folder) {
+            let message =
+                format!("its file is not made, since {unread} cannot be read and may be it");
+            self.plan.problems.push(Problem {
+                path: format!("{folder}/{}{EXTENSION}", seen.version.slug),
+                id: Some(id),
+                message,
+            });
+            return Outcome::Unknown;
+        }
+        let slug = &seen.version.slug;
+        let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
+        let to = self.names.give_place(&folder, slug, id);
         if !self.policy.covers(&to) {
             self.names.leave(&to);
             if !known {
@@ -47,7 +61,18 @@ impl Planner<'_> {
         }
         let mut settle = arrive(id, to, seen);
         settle.settles = self.base.conflicts.contains_key(&id);
-        self.push(Action::settle(Kind::Create, Side::Local, settle))
+        aside::give_back_alone(&mut settle, self.policy.direction.pushes());
+        self.push(Action::settle(Kind::Create, arrives(&settle), settle))
+    }
+
+    /// A file in a folder that cannot be read, and of which nobody knows whose it is: a second one for the same
+    /// article would make that one a copy of it.
+    fn unread_in(&self, folder: &str) -> Option<&Place> {
+        let known = |place: &Place| self.base.articles.values().any(|row| row.place == *place);
+        let unread = self.local.unread.iter();
+        unread
+            .filter(|place| place.folder == folder)
+            .find(|place| !known(place))
     }
 
     pub(super) fn fresh(&mut self, file: &LocalFile) -> Outcome {
@@ -95,6 +120,15 @@ impl Planner<'_> {
             },
         );
         self.push(action)
+    }
+}
+
+/// The sides that a file which is made for an article changes.
+pub(super) fn arrives(settle: &Settle) -> Side {
+    if settle.sends() {
+        Side::Both
+    } else {
+        Side::Local
     }
 }
 

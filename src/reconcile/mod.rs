@@ -28,6 +28,7 @@ mod absent;
 mod action;
 mod addresses;
 mod articles;
+mod aside;
 mod categories;
 pub mod change;
 mod conflict;

@@ -7,13 +7,13 @@
 //! wants one that nobody leaves has to wait.
 
 use super::addresses::{Holder, frees, holders, waits_for};
+use super::aside::temporary;
 use super::plan::{Action, Kind, Plan, SettleCategory, Step};
 use super::snapshot::{Base, RemoteSnapshot};
 use super::waiting::{wait_for_addresses, wait_for_categories, wait_for_names};
 use crate::drill::defect::{self, Defect};
-use crate::model::{Digest, Field, Place, Side, path};
+use crate::model::{Field, Place, Side, path};
 use std::collections::{BTreeMap, BTreeSet};
-use uuid::Uuid;
 
 pub use super::addresses::{Address, leaves, takes};
 
@@ -175,6 +175,7 @@ fn step_aside(action: &mut Action) -> Option<Action> {
             let step = Step::ParkSlug {
                 id: settle.id,
                 slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
+                seen: Box::new(settle.seen.clone()),
             };
             Some(Action {
                 kind: Kind::Move,
@@ -213,11 +214,4 @@ fn step_aside(action: &mut Action) -> Option<Action> {
         | Step::Conflict(_)
         | Step::Wait => None,
     }
-}
-
-/// A slug that nobody else has.
-fn temporary(slug: &str, id: Uuid) -> String {
-    let mark = Digest::of_parts(&[id.as_bytes()]).to_string();
-    let stem: String = slug.chars().take(200).collect();
-    format!("{stem}-{}", &mark[..8])
 }

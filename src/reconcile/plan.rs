@@ -151,6 +151,8 @@ pub enum Step {
         id: ArticleId,
         /// The slug that it takes for a moment.
         slug: String,
+        /// The service's version that this was decided on.
+        seen: Box<Seen>,
     },
     /// `DELETE /api/article/{id}`.
     DeleteArticle {

@@ -63,6 +63,8 @@ pub struct LocalSnapshot {
     pub categories: Vec<LocalCategory>,
     /// What is there but cannot be read as an article.
     pub unknown: Vec<Unknown>,
+    /// Files that could not be read: whose they are is not known.
+    pub unread: Vec<Place>,
     /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's words.
     pub unready_categories: BTreeSet<String>,
     /// Folders that could not be listed: nothing below them counts as absent.

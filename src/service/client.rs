@@ -8,7 +8,7 @@ pub use super::options::{ClientError, ClientOptions, Notify, WaitNote, WaitReaso
 
 use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
-    budget::{Budget, Refusal},
+    budget::{Budget, Counted, Kept, Refusal},
     origin::{Origin, parse_address},
     reading::header,
     retry::{self, Decision, Outcome, Verb},
@@ -38,6 +38,8 @@ pub struct Client {
     pub(super) options: ClientOptions,
     origin: Origin,
     sent: Sent,
+    /// Requests that are kept for the operation under way.
+    kept: Mutex<Option<Kept>>,
     /// The listing endpoint was asked for once and does not exist.
     pub(super) no_listing: AtomicBool,
     /// Seconds by which this machine's clock was ahead of the last answer's `Date`.
@@ -50,6 +52,17 @@ struct Sent {
     post: AtomicU64,
     put: AtomicU64,
     delete: AtomicU64,
+}
+
+impl Sent {
+    fn of(&self, verb: Verb) -> &AtomicU64 {
+        match verb {
+            Verb::Get => &self.get,
+            Verb::Post => &self.post,
+            Verb::Put => &self.put,
+            Verb::Delete => &self.delete,
+        }
+    }
 }
 
 /// A request to be made.
@@ -82,6 +95,7 @@ impl Client {
             base,
             origin,
             sent: Sent::default(),
+            kept: Mutex::default(),
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
             options,
@@ -122,7 +136,7 @@ impl Client {
 
     /// Sends once. Gives the answer when it is a success, or a 304 to a condition.
     pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        self.pay(call).await?;
+        let counted = self.pay(call).await?;
         let mut request = self.http.request(method(call.verb), call.url.clone());
         if let Some(validator) = call.validator {
             let conditions = [
@@ -143,10 +157,16 @@ impl Client {
                 .body(body.clone());
         }
         failpoint::pass("service: before a request");
-        let response = request
-            .send()
-            .await
-            .map_err(|error| self.broken(call, None, error))?;
+        let response = match request.send().await {
+            Ok(response) => response,
+            Err(error) => {
+                let failure = self.broken(call, None, error);
+                if failure.outcome == Outcome::Unsent {
+                    self.take_back(call, counted).await;
+                }
+                return Err(failure);
+            }
+        };
         failpoint::pass("service: answer arrived");
         let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
         self.note_limits(number(&LIMIT), number(&REMAINING)).await;
@@ -207,42 +227,63 @@ impl Client {
     }
 
     /// Counts the request in the budget, and waits for room where the minute is full.
-    async fn pay(&self, call: &Call<'_>) -> Result<(), Failure> {
-        loop {
-            let refusal = match self.options.budget.try_acquire(call.purpose).await {
-                Ok(()) => break,
-                Err(refusal) => refusal,
-            };
-            match refusal {
-                Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in).await,
-                Refusal::Blocked { free_in } if free_in <= self.options.patience => {
-                    self.wait(WaitReason::Throttled, free_in).await;
-                }
-                Refusal::Blocked { free_in } => {
-                    let retry_after = Some(free_in);
-                    let message = "the service asked to wait";
-                    return Err(self.unsent(call, ErrorKind::RateLimited { retry_after }, message));
-                }
-                Refusal::Day { free_in } => {
-                    let message = "the budget of the day is spent";
-                    return Err(self.unsent(call, ErrorKind::BudgetSpent { free_in }, message));
-                }
-                Refusal::Broken { path, source } => {
-                    let message = format!("cannot count the request in {}", path.display());
-                    let mut failure = self.unsent(call, ErrorKind::Unavailable, &message);
-                    failure.error.source = Some(source.into());
-                    return Err(failure);
-                }
+    async fn pay(&self, call: &Call<'_>) -> Result<Counted, Failure> {
+        let counted = loop {
+            let mut kept = self.take_kept();
+            let counted = self.options.budget.acquire(call.purpose, &mut kept).await;
+            self.put_kept(kept);
+            match counted {
+                Ok(counted) => break counted,
+                Err(refusal) => self.make_room(call, refusal).await?,
+            }
+        };
+        self.sent.of(call.verb).fetch_add(1, Ordering::Relaxed);
+        Ok(counted)
+    }
+
+    /// Waits until there may be room in the budget; an error when that takes too long.
+    pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Result<(), Failure> {
+        match refusal {
+            Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in).await,
+            Refusal::Blocked { free_in } if free_in <= self.options.patience => {
+                self.wait(WaitReason::Throttled, free_in).await;
+            }
+            Refusal::Blocked { free_in } => {
+                let retry_after = Some(free_in);
+                let message = "the service asked to wait";
+                return Err(self.unsent(call, ErrorKind::RateLimited { retry_after }, message));
+            }
+            Refusal::Day { free_in } => {
+                let message = "the budget of the day is spent";
+                return Err(self.unsent(call, ErrorKind::BudgetSpent { free_in }, message));
+            }
+            Refusal::Broken { path, source } => {
+                let message = format!("cannot count the request in {}", path.display());
+                let mut failure = self.unsent(call, ErrorKind::Unavailable, &message);
+                failure.error.source = Some(source.into());
+                return Err(failure);
             }
         }
-        let sent = match call.verb {
-            Verb::Get => &self.sent.get,
-            Verb::Post => &self.sent.post,
-            Verb::Put => &self.sent.put,
-            Verb::Delete => &self.sent.delete,
-        };
-        sent.fetch_add(1, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// What never left this machine was no request.
+    async fn take_back(&self, call: &Call<'_>, counted: Counted) {
+        self.sent.of(call.verb).fetch_sub(1, Ordering::Relaxed);
+        if let Err(refusal) = self.options.budget.take_back(counted).await {
+            tracing::warn!(?refusal, "a request that was not sent stays counted");
+        }
+    }
+
+    fn take_kept(&self) -> Option<Kept> {
+        self.kept
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take()
+    }
+
+    fn put_kept(&self, kept: Option<Kept>) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = kept;
     }
 
     async fn wait(&self, reason: WaitReason, wait: Duration) {
@@ -269,6 +310,39 @@ impl Service for Client {
             delete: self.sent.delete.load(Ordering::Relaxed),
             minute_left,
             day_left,
+        }
+    }
+
+    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        let call = Call {
+            verb: Verb::Get,
+            url: self.base.clone(),
+            body: None,
+            purpose,
+            validator: None,
+        };
+        loop {
+            let mut kept = self.take_kept();
+            let outcome = self.options.budget.keep(requests, purpose, &mut kept).await;
+            self.put_kept(kept);
+            match outcome {
+                Ok(()) => return Ok(()),
+                Err(refusal) => self
+                    .make_room(&call, refusal)
+                    .await
+                    .map_err(|failure| failure.error)?,
+            }
+        }
+    }
+
+    async fn give_back(&self) {
+        if let Some(kept) = self.take_kept()
+            && let Err(refusal) = self.options.budget.give_back(kept).await
+        {
+            tracing::warn!(
+                ?refusal,
+                "what was kept of the budget stays kept for a while"
+            );
         }
     }
 }

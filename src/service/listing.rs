@@ -69,14 +69,8 @@ impl Client {
         request: &ListRequest,
         harvest: &mut Harvest<'_>,
     ) -> Answer<ListEnd> {
-        let first = self.address(&format!("api/base/{}/articles", request.workspace));
-        let mut call = Call {
-            verb: Verb::Get,
-            url: first.clone(),
-            body: None,
-            purpose: request.purpose,
-            validator: request.validator.as_ref(),
-        };
+        let mut call = self.list_call(request);
+        let first = call.url.clone();
         let mut visited = HashSet::new();
         let mut total = None;
         loop {
@@ -91,6 +85,7 @@ impl Client {
                 return Err(self.void(&call, "the listing changed while it was read"));
             }
             total = page.total;
+            self.check_pages(&call, page.left).await?;
             let next = match page.next {
                 Next::End => {
                     return self.end(&call, harvest, total, whole, visited.len());
@@ -101,6 +96,31 @@ impl Client {
             call.url = next;
             call.validator = None;
         }
+    }
+
+    fn list_call<'r>(&self, request: &'r ListRequest) -> Call<'r> {
+        Call {
+            verb: Verb::Get,
+            url: self.address(&format!("api/base/{}/articles", request.workspace)),
+            body: None,
+            purpose: request.purpose,
+            validator: request.validator.as_ref(),
+        }
+    }
+
+    /// A listing that the day has no room for is not read half: half a listing is none.
+    async fn check_pages(&self, call: &Call<'_>, left: u64) -> Answer<()> {
+        let left = u32::try_from(left).unwrap_or(u32::MAX);
+        if left == 0 {
+            return Ok(());
+        }
+        let budget = &self.options.budget;
+        while let Err(refusal) = budget.check_day(left, call.purpose).await {
+            self.make_room(call, refusal)
+                .await
+                .map_err(|failure| failure.error)?;
+        }
+        Ok(())
     }
 
     fn read_page(
@@ -151,6 +171,9 @@ impl Client {
         request: &ListRequest,
         harvest: &mut Harvest<'_>,
     ) -> Answer<ListEnd> {
+        let call = self.list_call(request);
+        self.check_pages(&call, request.categories.len() as u64)
+            .await?;
         for &id in &request.categories {
             match self.stream_category(id, request.purpose, harvest).await {
                 Ok(category) => harvest.category(category),

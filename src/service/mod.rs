@@ -331,4 +331,16 @@ pub struct Usage {
 pub trait Service: ServiceRead + ServiceWrite {
     /// Counts the requests made through this value.
     fn usage(&self) -> Usage;
+
+    /// Keeps so many requests of the budget for an operation that is about to begin, all of them or none, so that
+    /// it is not left half done (failures row 114). Waits where the minute is full; an error when the day is.
+    /// What was kept before and is enough stays as it is. A value without a budget has room for all.
+    fn keep(&self, _requests: u32, _purpose: Purpose) -> impl Future<Output = Answer<()>> + Send {
+        std::future::ready(Ok(()))
+    }
+
+    /// Gives back what was kept and is not needed.
+    fn give_back(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
 }

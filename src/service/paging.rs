@@ -64,6 +64,8 @@ pub(super) struct Page {
     pub(super) total: Option<u64>,
     /// Which page this is, where the answer says so.
     pub(super) current: Option<u64>,
+    /// How many pages are to come, where the answer says so.
+    pub(super) left: u64,
 }
 
 /// Where a listing goes on.
@@ -109,9 +111,12 @@ pub(super) fn read_page(
         }
     }
     Ok(Page {
-        next,
         total: find(&pagers, "total").and_then(Value::as_u64),
         current,
+        left: last
+            .filter(|_| next != Next::End)
+            .map_or(0, |last| last.saturating_sub(current.unwrap_or(1))),
+        next,
     })
 }
 

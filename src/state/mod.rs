@@ -187,6 +187,10 @@ pub enum Intent {
         version: Version,
         /// `enabled` and `draft` in the file afterwards.
         flags: Flags,
+        /// `enabled` and `draft` in the file before, where nothing else of it changes: only they tell whether
+        /// it was written.
+        #[serde(default)]
+        only_flags: Option<Flags>,
         /// The service's version that these values came from.
         remote: Version,
         /// Its revision.

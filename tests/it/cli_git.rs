@@ -147,3 +147,33 @@ fn what_a_checkout_removed_after_a_first_pull_is_held() {
     kb.run(&["sync"]).exits(3);
     assert_eq!(left(&service), 4);
 }
+
+#[test]
+fn where_a_folder_could_not_be_read_head_is_not_agreed_on() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "other"]);
+    // What went with the branch lies in a folder that is not what it was.
+    let (there, aside) = (kb.mirror().join("start"), kb.mirror().join(".aside"));
+    std::fs::rename(&there, &aside).expect("moved");
+    std::os::unix::fs::symlink(&aside, &there).expect("a link");
+    kb.run(&["sync"]);
+    assert_eq!(left(&service), 4);
+    std::fs::remove_file(&there).expect("removed");
+    std::fs::rename(&aside, &there).expect("moved back");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
+fn while_git_changes_files_removals_wait() {
+    let (service, kb) = mirror();
+    kb.remove("start/n1.html");
+    kb.write(".git/index.lock", "");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("git is changing files"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+    kb.remove(".git/index.lock");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}

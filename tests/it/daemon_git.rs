@@ -212,3 +212,26 @@ fn f091_a_linked_work_tree_has_its_own_head() {
     assert_eq!(git.sight().head.expect("a head").commit.len(), 40);
     assert_eq!(repository.sight().branch.as_deref(), Some("main"));
 }
+
+#[test]
+fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
+    let repository = Repository(tempfile::tempdir().expect("a folder"));
+    // Of a git that does not know them there are no such repositories.
+    if !repository.try_git(&["init", "-q", "-b", "main", "--ref-format=reftable"]) {
+        return;
+    }
+    repository.write("a/b.html", "one\n");
+    repository.commit("first");
+    repository.git(&["branch", "other"]);
+    assert!(repository.sight().reftable);
+    assert_eq!(repository.sight().branch, None);
+    assert!(!repository.moves(|_| {}));
+    assert!(!repository.moves(|repository| repository.write("a/b.html", "edited\n")));
+    assert!(repository.moves(|repository| repository.commit("by hand")));
+    assert!(repository.moves(|repository| repository.git(&["checkout", "-q", "other"])));
+    repository.git(&["worktree", "add", "-q", "linked", "main"]);
+    let linked = Git::find(&repository.path().join("linked")).expect("a git folder");
+    let before = linked.sight().head.expect("a head");
+    repository.git(&["-C", "linked", "checkout", "-q", "--detach"]);
+    assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
+}

@@ -57,6 +57,8 @@ struct Script {
     refused: usize,
     reload: Option<Result<Settings, String>>,
     head: Option<Head>,
+    /// Whether the cycles cannot look everywhere.
+    doubt: bool,
 }
 
 #[derive(Clone)]
@@ -196,6 +198,7 @@ impl Cycle for Fake {
                 .collect();
         }
         report.requests.get = 1;
+        report.doubt = self.script.lock().expect("script").doubt;
         let polls = job.look == Look::Whole && job.trigger == Trigger::Poll;
         Done {
             report,
@@ -229,6 +232,8 @@ impl Cycle for Fake {
     fn remembered_head(&self) -> Option<Head> {
         self.script.lock().expect("script").head.clone()
     }
+
+    fn close(&mut self) {}
 
     fn reload(&mut self) -> Result<Settings, String> {
         let mut script = self.script.lock().expect("script");
@@ -828,6 +833,24 @@ async fn f084_removals_that_nobody_told_of_are_held_as_gits_all_the_same() {
             bench.touch("a/changed.html").await;
             seconds(20).await;
             assert_eq!(bench.full()[0].git_hold, None, "both sides agree now");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f084_where_a_folder_cannot_be_read_head_is_not_agreed_on() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            check_out(folder.path(), "two");
+            for (doubt, held) in [(true, true), (false, true), (true, false)] {
+                bench.clear();
+                bench.script.lock().expect("script").doubt = doubt;
+                bench.event(Event::SyncNow).await;
+                seconds(2).await;
+                assert_eq!(bench.full()[0].git_hold.is_some(), held, "{doubt}");
+            }
         })
         .await;
 }

@@ -5,11 +5,17 @@ use crate::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::look::{assert_quiet, problems, requests};
 use crate::world::lines;
 use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::{Look, Request};
 use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::{ArticleId, Place};
+use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Matcher, Options, RetryAfter};
 use kbsync::service::budget::Limits;
+use kbsync::service::client::Client;
+use kbsync::service::{Purpose, ServiceRead as _};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 use uuid::Uuid;
 
 /// Categories `a` and `b` with articles that are synced, then changed on both sides: an update, a new file, a
@@ -329,7 +335,7 @@ async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes(
         let rich = std::mem::replace(&mut busy.world.client, poor);
         let report = hostile::sync(&busy.world).await;
         assert_eq!(report.outcome.exit_code(), 5, "{left}: {report:#?}");
-        assert_eq!(report.requests.total, left);
+        assert!(report.requests.total <= left, "{left}: {report:#?}");
         let told = problems(&report);
         assert!(
             told[0].contains("the budget of the day is spent"),
@@ -338,6 +344,92 @@ async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes(
         busy.world.client = rich;
         busy.assert_finished().await;
     }
+}
+
+/// A world with two articles, and a client that may make so many requests in a day.
+async fn poor(per_day: u64) -> (Stage, Vec<Uuid>, Arc<Client>) {
+    let mut world = hostile::world().await;
+    let category = world.category("a");
+    let ids = ["one", "two"]
+        .map(|slug| world.article(category, slug, "<p>old</p>"))
+        .to_vec();
+    hostile::sync(&world).await;
+    hostile::sync(&world).await;
+    let limits = Limits {
+        per_minute: 1_000,
+        per_day: u32::try_from(per_day).expect("few"),
+        reserve_for_pushes_percent: 0,
+    };
+    let poor = Arc::new(client_within(&world, limits));
+    let rich = std::mem::replace(&mut world.client, poor);
+    (world, ids, rich)
+}
+
+#[tokio::test]
+async fn f114_no_look_is_made_that_the_budget_leaves_without_its_write() {
+    // A listing, then a look and a write for each of the two.
+    for (per_day, get, put) in [(1, 1, 0), (2, 1, 0), (3, 2, 1), (4, 2, 1), (5, 3, 2)] {
+        let (mut world, ids, rich) = poor(per_day).await;
+        world.settings.guard_window = Duration::ZERO;
+        for path in ["a/one.html", "a/two.html"] {
+            world.edit(path, "old", "mine");
+        }
+        let report = hostile::sync(&world).await;
+        let requests = (report.requests.get, report.requests.put);
+        assert_eq!(requests, (get, put), "{per_day} a day: {report:#?}");
+        world.client = rich;
+        hostile::sync(&world).await;
+        for id in ids {
+            let text = world.sandbox().article(id).expect("there").text;
+            assert_eq!(text, "<p>mine</p>", "{per_day} a day");
+        }
+    }
+}
+
+#[tokio::test]
+async fn f114_two_addresses_are_swapped_as_a_whole_or_not_at_all() {
+    for (per_day, put) in [(1, 0), (2, 0), (3, 0), (4, 3)] {
+        let (mut world, ids, rich) = poor(per_day).await;
+        world.rename("a/one.html", "a/aside");
+        world.rename("a/two.html", "a/one.html");
+        world.rename("a/aside", "a/two.html");
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.requests.put, put, "{per_day} a day: {report:#?}");
+        let slugs = |world: &Stage| -> Vec<String> {
+            let slug = |id: &Uuid| world.sandbox().article(*id).expect("there").slug;
+            ids.iter().map(slug).collect()
+        };
+        let swapped = if put == 0 {
+            ["one", "two"]
+        } else {
+            ["two", "one"]
+        };
+        assert_eq!(slugs(&world), swapped, "{per_day} a day");
+        world.client = rich;
+        hostile::sync(&world).await;
+        assert_eq!(slugs(&world), ["two", "one"], "{per_day} a day");
+    }
+}
+
+#[tokio::test]
+async fn f114_a_saved_file_is_not_looked_after_without_room_for_its_push() {
+    let (world, ids, _) = poor(2).await;
+    world.edit("a/one.html", "old", "mine");
+    let id = ArticleId::new(ids[1]);
+    let read = world.client.article(id, Purpose::Push).await;
+    read.expect("one of the two");
+    requests(&world);
+    let request = Request {
+        scope: vec!["a/one.html".to_owned()],
+        look: Look::Paths([Place::new("a", "one.html")].into()),
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let report = engine.cycle(&request).await.expect("a cycle");
+    assert_eq!(report.outcome, Ending::Retry, "{report:#?}");
+    assert_eq!(requests(&world), Vec::<String>::new());
+    assert_eq!(report.requests.total, 0);
+    assert_eq!(report.budget.day_left, 1, "nothing stays kept");
 }
 
 #[tokio::test]

@@ -7,8 +7,8 @@ use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock, Engine, Pause};
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Leftover, Listing,
-    Staged,
+    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Late, Leftover,
+    Listing, Staged,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
 use kbsync::reconcile::snapshot::Direction;
@@ -85,6 +85,10 @@ impl Disk for Tampered {
         self.inner.list(at)
     }
 
+    fn root_stamp(&self) -> Result<Stamp, DiskError> {
+        self.inner.root_stamp()
+    }
+
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         self.inner.look(at, name)
     }
@@ -156,6 +160,10 @@ impl Disk for Tampered {
 
     fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
         self.inner.sweep(keep)
+    }
+
+    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
+        self.inner.late(last, limit)
     }
 }
 
@@ -268,6 +276,14 @@ impl ServiceWrite for Watched {
 impl Service for Watched {
     fn usage(&self) -> Usage {
         self.inner.usage()
+    }
+
+    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        self.inner.keep(requests, purpose).await
+    }
+
+    async fn give_back(&self) {
+        self.inner.give_back().await;
     }
 }
 

@@ -249,6 +249,43 @@ async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
 }
 
 #[tokio::test]
+async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
+    let (world, ..) = world().await;
+    let pause = std::time::Duration::from_millis(60);
+    let said = || Request {
+        since: Some(SystemClock.now()),
+        ..both()
+    };
+    let before = said();
+    tokio::time::sleep(pause).await;
+    // Out of sight, as a checkout of a branch without it does.
+    std::fs::remove_dir_all(world.path("b")).expect("removed");
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let report = engine.cycle(&before).await.expect("a cycle");
+    assert_eq!(lines(&report), [""; 0], "{report:#?}");
+    assert_eq!(world.sandbox().articles().len(), 3);
+    tokio::time::sleep(pause).await;
+    let report = engine.cycle(&said()).await.expect("a cycle");
+    assert_eq!(
+        lines(&report),
+        ["forget local b done", "delete remote b/three.html done"]
+    );
+}
+
+#[tokio::test]
+async fn what_git_does_during_the_scan_holds_what_is_missing_then() {
+    let (world, ..) = world().await;
+    world.remove("a/one.html");
+    let hold: kbsync::engine::GitSense = std::sync::Arc::new(|| Some("git moved".to_owned()));
+    let mut engine = world.engine().with_git(hold);
+    let report = engine.cycle(&both()).await.expect("a cycle");
+    assert_eq!(lines(&report), ["delete remote a/one.html held"]);
+    drop(engine);
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
+}
+
+#[tokio::test]
 async fn a_conflict_whose_copy_went_a_moment_ago_is_not_settled() {
     let (world, [one, ..], _) = world().await;
     world.edit("a/one.html", "One.", "Mine.");

@@ -45,6 +45,7 @@ mod identity;
 mod in_motion;
 mod kb;
 mod kill_sweep;
+mod late;
 mod listing;
 mod look;
 mod lost_answers;

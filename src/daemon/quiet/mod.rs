@@ -4,6 +4,7 @@
 //! at the latest at the ceiling after its first event, and not before its push interval is over. A removal
 //! waits for its grace time, and is cancelled when the path appears again: editors, checkouts and rebases
 //! remove and write anew. What happens in a folder that waits itself makes the folder wait as well.
+//! A path that is never quiet is not left alone for ever either: after a minute it takes part in polls.
 //!
 //! No clock is read here, and no file: what is taken is looked at by others.
 
@@ -25,6 +26,9 @@ pub struct Pace {
     /// The shortest time between two pushes of one path.
     pub push_interval: Duration,
 }
+
+/// A path in motion is left alone for so long. What is written then is compared at the very instant.
+const RESTLESS: Duration = Duration::from_mins(1);
 
 /// What was seen of a path last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -76,6 +80,8 @@ struct Waiting {
 pub struct Quiet {
     pace: Pace,
     waiting: BTreeMap<String, Waiting>,
+    /// Since when a path has not been quiet, and when it was last touched, whether or not it was taken meanwhile.
+    moving: BTreeMap<String, (Instant, Instant)>,
     pushed: BTreeMap<String, Instant>,
 }
 
@@ -85,6 +91,7 @@ impl Quiet {
         Self {
             pace,
             waiting: BTreeMap::new(),
+            moving: BTreeMap::new(),
             pushed: BTreeMap::new(),
         }
     }
@@ -102,6 +109,11 @@ impl Quiet {
             }
         }
         let quiet = self.pace.quiet_period;
+        let (since, last) = self.moving.entry(path.to_owned()).or_insert((now, now));
+        if now.saturating_duration_since(*last) >= quiet {
+            *since = now;
+        }
+        *last = now;
         self.waiting
             .entry(path.to_owned())
             .and_modify(|waiting| {
@@ -131,6 +143,9 @@ impl Quiet {
     /// Takes what is due.
     pub fn due(&mut self, now: Instant) -> Taken {
         let interval = self.pace.push_interval;
+        let quiet = self.pace.quiet_period;
+        self.moving
+            .retain(|_, (_, last)| now.saturating_duration_since(*last) < quiet);
         self.pushed
             .retain(|_, at| now.saturating_duration_since(*at) < interval);
         let due: Vec<String> = self
@@ -189,8 +204,20 @@ impl Quiet {
         self.waiting
             .iter()
             .filter(|(path, waiting)| self.deadline(path, waiting) > now)
+            .filter(|(path, waiting)| {
+                let restless = waiting.touch == Touch::Changed && self.is_restless(path, now);
+                !restless
+            })
             .map(|(path, _)| path.clone())
             .collect()
+    }
+
+    /// Tells whether a path has been in motion for so long that it is not waited for any more.
+    fn is_restless(&self, path: &str, now: Instant) -> bool {
+        self.moving.get(path).is_some_and(|(since, last)| {
+            now.saturating_duration_since(*last) < self.pace.quiet_period
+                && last.saturating_duration_since(*since) >= RESTLESS
+        })
     }
 
     /// How many paths wait, and since when the oldest does.

@@ -215,19 +215,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let scanned = settle.from.as_ref().unwrap_or(to);
         let scanned = run.sight.category_stamps.get(scanned).copied();
-        let wrote = self.change_folder(settle, to, moves, scanned);
-        let stamp = match wrote {
+        let folder = self.change_folder(settle, to, moves, scanned);
+        let renamed = moves && folder.is_ok();
+        let below = match &settle.from {
+            Some(from) if renamed => rows_below(run, from, to),
+            Some(_) | None => Vec::new(),
+        };
+        let stamp = match folder.and_then(|()| self.change_words(settle, to, scanned)) {
             Ok(stamp) => stamp,
             Err(error) => {
+                if renamed {
+                    self.record_move(settle, to, below, run)?;
+                }
                 if let Some(intent) = intent {
                     self.store.write(now, |tx| tx.remove_intent(intent))?;
                 }
                 return unwritten(error);
             }
-        };
-        let below = match &settle.from {
-            Some(from) if moves => rows_below(run, from, to),
-            Some(_) | None => Vec::new(),
         };
         if let Some(stamp) = stamp {
             run.sight.category_stamps.insert(to.clone(), stamp);
@@ -264,7 +268,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         to: &str,
         moves: bool,
         scanned: Option<Stamp>,
-    ) -> anyhow::Result<Option<Stamp>> {
+    ) -> anyhow::Result<()> {
         if settle.write
             && let Some(from) = &settle.from
         {
@@ -273,7 +277,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match &settle.from {
             Some(from) if moves => {
-                self.disk.rename_folder(from, to)?;
+                self.rename_folder(from, to)?;
                 self.disk.sync_folder(At::Root)?;
             }
             None => {
@@ -284,11 +288,60 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Some(_) => {}
         }
+        Ok(())
+    }
+
+    fn change_words(
+        &mut self,
+        settle: &SettleCategory,
+        to: &str,
+        scanned: Option<Stamp>,
+    ) -> anyhow::Result<Option<Stamp>> {
         if !settle.write {
             return Ok(None);
         }
         self.write_yaml(to, settle.id, &settle.file, scanned)
             .map(Some)
+    }
+
+    /// A folder got its name, and its words could not be written: where the files are is known all the same,
+    /// or a `_category.yaml` that goes now would leave a folder that nobody knows.
+    fn record_move(
+        &mut self,
+        settle: &SettleCategory,
+        to: &str,
+        below: Vec<ArticleRow>,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<()> {
+        let Some(old) = run.sight.base.categories.get(&settle.id) else {
+            return Ok(());
+        };
+        let row = CategoryRow {
+            folder: Some(to.to_owned()),
+            stamp: None,
+            ..old.clone()
+        };
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            tx.put_category(&row)?;
+            below.iter().try_for_each(|row| tx.put_article(row))
+        })?;
+        for row in below {
+            run.sight.base.articles.insert(row.id, row);
+        }
+        run.sight.base.categories.insert(settle.id, row);
+        Ok(())
+    }
+
+    /// Renames a folder; a name is also free where an empty folder has it.
+    fn rename_folder(&self, from: &str, to: &str) -> Result<(), DiskError> {
+        let Err(taken) = self.disk.rename_folder(from, to) else {
+            return Ok(());
+        };
+        if taken.kind != DiskErrorKind::Exists || self.disk.remove_folder(to).is_err() {
+            return Err(taken);
+        }
+        self.disk.rename_folder(from, to)
     }
 
     /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
@@ -441,10 +494,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// Tells whether categories were read lately enough to be changed.
+    pub(super) fn is_category_seen(&self, run: &Run<'_>) -> bool {
+        let window = self.settings.guard_window;
+        !window.is_zero() && run.sight.seen_at.elapsed() <= window
+    }
+
     /// GET before PUT, unless the category was read just now.
     async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
-        let window = self.settings.guard_window;
-        if !window.is_zero() && run.sight.seen_at.elapsed() <= window {
+        if self.is_category_seen(run) {
             return None;
         }
         match self.service.category(settle.id, Purpose::Push).await {

@@ -4,17 +4,19 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
+use super::files::digest_of;
 use super::record::{agreed, deed};
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{ListError, Listing, visibility_of};
+use crate::engine::recover::is_posted;
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Timestamp, Version};
+use crate::model::{ArticleId, Digest, Flags, Place, Revision, Side, Stamp, Timestamp, Version};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
@@ -33,6 +35,18 @@ struct Birth<'a> {
     flags: Flags,
     instead_of: Option<ArticleId>,
     text: String,
+    /// Whether it is sent under an address that its file had before.
+    moved: bool,
+}
+
+/// A new article's file with its id in it.
+struct Written {
+    /// Its stamp, if it holds what was sent.
+    stamp: Option<Stamp>,
+    /// What the base has of its flags.
+    flags: Flags,
+    /// The digest of all of it.
+    bytes: Digest,
 }
 
 /// What was sent under an intent, in this run or an earlier one.
@@ -67,18 +81,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Done::Later("its category could not be created".to_owned()));
         };
         let text = self.text(version.text, run)?;
-        let birth = Birth {
+        let mut birth = Birth {
             action,
             place,
             version,
             flags,
             instead_of,
             text,
+            moved: false,
         };
         if let Err(done) = self.forget_id(&birth) {
             return Ok(done);
         }
-        let earlier = self.earlier_intents(&birth.version)?;
+        let earlier = self.earlier_intents(&mut birth, run)?;
         let mut lost = !earlier.is_empty();
         let sent = self.birth_intents(&birth, earlier)?;
         let mut new = NewArticle {
@@ -138,26 +153,41 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Intents for this address that an earlier run left: their answers count as lost.
-    fn earlier_intents(&self, wanted: &Version) -> anyhow::Result<Vec<Birthright>> {
-        let intents = self.store.intents()?.into_iter();
-        Ok(intents
-            .filter_map(|(id, intent)| match intent {
-                Intent::CreateArticle { version, .. }
-                    if version.slug == wanted.slug && version.category == wanted.category =>
-                {
-                    Some((id, version))
-                }
-                Intent::CreateArticle { .. }
-                | Intent::UpdateArticle { .. }
-                | Intent::DeleteArticle { .. }
-                | Intent::CreateCategory { .. }
-                | Intent::UpdateCategory { .. }
-                | Intent::WriteFile { .. }
-                | Intent::RemoveFile { .. }
-                | Intent::ClearCopy { .. }
-                | Intent::WriteCategory { .. } => None,
-            })
+    /// Intents for this address that an earlier run left: their answers count as lost. Where there is none,
+    /// but the same was sent under another address before the file got this one, it is sent under that one
+    /// again, since only that slug can tell whether it arrived; the new address is an edit, then.
+    fn earlier_intents(
+        &self,
+        birth: &mut Birth<'_>,
+        run: &Run<'_>,
+    ) -> anyhow::Result<Vec<Birthright>> {
+        let mut sent = Vec::new();
+        for (id, intent) in self.store.intents()? {
+            if let Intent::CreateArticle { place, version, .. } = intent {
+                sent.push((id, place, version));
+            }
+        }
+        let here = |wanted: &Version, version: &Version| {
+            version.slug == wanted.slug && version.category == wanted.category
+        };
+        if !sent
+            .iter()
+            .any(|(_, _, version)| here(&birth.version, version))
+        {
+            let posted = (birth.place, &birth.version);
+            let earlier = sent
+                .iter()
+                .find(|(_, place, version)| is_posted(&run.sight.local, posted, (place, version)));
+            if let Some((_, _, version)) = earlier {
+                birth.version.slug.clone_from(&version.slug);
+                birth.version.category = version.category;
+                birth.moved = true;
+            }
+        }
+        sent.retain(|(_, _, version)| here(&birth.version, version));
+        Ok(sent
+            .into_iter()
+            .map(|(id, _, version)| (id, version))
             .collect())
     }
 
@@ -271,7 +301,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some((id, title, seen)) = found else {
             let reason = format!(
                 "the article exists, but it cannot be read; publish it in the dashboard, or put its id into \
-                 the file (the service says: {})",
+                 the file; if it is not there any more, edit the file (the service says: {})",
                 refusal.message
             );
             return self.wait_for_person(birth.action, reason);
@@ -281,6 +311,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .find(|(_, version)| same(&version.title, &title));
         let Some((_, version)) = ours.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
             self.drop_intents(sent)?;
+            if birth.moved {
+                let reason = "what was sent from where its file was before did not arrive";
+                return Ok(Done::Later(reason.to_owned()));
+            }
             let reason = format!(
                 "its slug \"{}\" is that of article {id}, which somebody else created; choose another",
                 birth.version.slug
@@ -334,17 +368,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.sight.base.articles.insert(id, row.clone());
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
-        let (stamp, file_flags) = match self.write_id(birth, &row) {
+        let written = match self.write_id(birth, &row) {
             Ok(written) => written,
             // The article is there and known; the id is written by the next cycle.
             Err(done) => return Ok(without_id(done, run)),
         };
+        let mut stamp = written.stamp;
         if stamp.is_some_and(|stamp| self.trusted(stamp).is_none()) {
             self.clock.pause(super::files::GRAIN).await;
+            stamp = stamp.filter(|_| self.still_holds(birth.place, written.bytes));
         }
         let row = ArticleRow {
             stamp: stamp.and_then(|stamp| self.trusted(stamp)),
-            file_flags,
+            file_flags: written.flags,
             ..row
         };
         let now = self.clock.now();
@@ -392,13 +428,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article. Gives the
-    /// file's stamp, if the file holds what was sent, and the flags that the base has of it.
-    fn write_id(
-        &self,
-        birth: &Birth<'_>,
-        row: &ArticleRow,
-    ) -> Result<(Option<Stamp>, Flags), Done> {
+    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
+    fn write_id(&self, birth: &Birth<'_>, row: &ArticleRow) -> Result<Written, Done> {
         let at = At::Folder(&birth.place.folder);
         let (content, document) = self.own_file(birth)?;
         let (had, sent) = (document.flags(), row.remote_flags);
@@ -431,8 +462,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.disk
             .sync_folder(at)
             .map_err(|error| not_written(&error))?;
-        let known = if as_sent { flags } else { sent };
-        Ok((same.then_some(stamp), known))
+        Ok(Written {
+            stamp: same.then_some(stamp),
+            flags: if as_sent { flags } else { sent },
+            bytes: digest_of(source.as_bytes()),
+        })
     }
 
     /// Remembers what only a person can settle, so that the same is not sent in every cycle.

@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker for them (design, section 13).
 
 use super::record::{agreed, asked_for, deed, row_after};
-use super::{Done, Run, not_written, wall};
+use super::{Done, Run, not_written, told, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
@@ -12,7 +12,7 @@ use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Expect, Staged};
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, Field, Place, Side, Stamp, TextDigest, Version};
+use crate::model::{ArticleId, Digest, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -31,6 +31,8 @@ struct Job<'a> {
     old: Option<(Stamp, Vec<u8>)>,
     staged: Option<Staged>,
     text_lf: Option<TextDigest>,
+    /// The digest of the bytes that the file has afterwards.
+    bytes: Option<Digest>,
     intent: Option<IntentId>,
     outcome: Option<Result<Stamp, Done>>,
     /// Whether the file may have been changed although the outcome is a failure: then the intent stays.
@@ -141,7 +143,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         self.publish_all(jobs);
-        self.make_durable(jobs, many);
+        if let Some(doubt) = self.make_durable(jobs, many) {
+            run.doubt.get_or_insert(doubt);
+        }
         for job in jobs.iter() {
             if let (Some(Ok(stamp)), true) = (&job.outcome, job.settle.touches_file()) {
                 run.sight.stamps.insert(job.settle.to.clone(), *stamp);
@@ -149,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.sight.text_lf.extend(job.text_lf.map(|lf| (text, lf)));
             }
         }
-        self.wait_out_racy_stamps(jobs).await;
+        self.wait_out_racy_stamps(jobs, run).await;
         Ok(())
     }
 
@@ -177,6 +181,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             old: None,
             staged: None,
             text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
+            bytes: None,
             intent: None,
             outcome: None,
             unclear: false,
@@ -192,6 +197,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match self.rendered(settle, run)? {
             Ok(Rendered { bytes, old, lf }) => {
                 job.text_lf = lf.or(job.text_lf);
+                job.bytes = Some(digest_of(&bytes));
                 let same = old.as_ref().is_some_and(|(_, had)| *had == bytes);
                 job.old = old;
                 if !same {
@@ -289,18 +295,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         file,
                     })?;
                 }
-                job.intent = Some(tx.add_intent(&Intent::WriteFile {
-                    id: settle.id,
-                    from: settle.from.clone(),
-                    to: settle.to.clone(),
-                    version: settle.file.clone(),
-                    // A wish that was not sent is still one after a crash.
-                    flags: settle.unsent_flags,
-                    remote: settle.seen.version.clone(),
-                    revision: settle.seen.revision.clone(),
-                    remote_flags: settle.seen.flags,
-                    settles: settle.settles,
-                })?);
+                job.intent = Some(
+                    tx.add_intent(&Intent::WriteFile {
+                        id: settle.id,
+                        from: settle.from.clone(),
+                        to: settle.to.clone(),
+                        version: settle.file.clone(),
+                        // A wish that was not sent is still one after a crash.
+                        flags: settle.unsent_flags,
+                        only_flags: job
+                            .old
+                            .as_ref()
+                            .and_then(|(_, bytes)| only_flags(bytes, settle)),
+                        remote: settle.seen.version.clone(),
+                        revision: settle.seen.revision.clone(),
+                        remote_flags: settle.seen.flags,
+                        settles: settle.settles,
+                    })?,
+                );
             }
             Ok(())
         })?;
@@ -419,10 +431,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Makes the names durable. What is not durable does not count as done; its intent stays.
-    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) {
+    /// Makes the names durable. What is not durable does not count as done; its intent stays. Gives why nothing
+    /// is to be deleted, if a folder failed and only the whole disk could be made durable.
+    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) -> Option<String> {
         if defect::is(Defect::NamesNotSynced) {
-            return;
+            return None;
         }
         if many {
             if let Err(error) = self.disk.flush() {
@@ -431,9 +444,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     job.outcome = Some(Err(Done::Wall(wall(&error))));
                 }
             }
-            return;
+            return None;
         }
-        for (folder, error) in self.sync_folders(jobs) {
+        let failed = self.sync_folders(jobs);
+        if let Some((_, error)) = failed.first()
+            && self.disk.flush().is_ok()
+        {
+            return Some(told(error));
+        }
+        for (folder, error) in failed {
             let touched = |job: &Job<'_>| {
                 let from = job.settle.from.as_ref();
                 is_published(job)
@@ -450,6 +469,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 job.outcome = Some(Err(done));
             }
         }
+        None
     }
 
     fn sync_folders(&self, jobs: &[Job<'_>]) -> Vec<(String, DiskError)> {
@@ -489,15 +509,33 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can.
-    async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>]) {
-        let racy = jobs.iter().any(|job| {
+    /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can, unless somebody
+    /// saved the file meanwhile, which only a look at what it holds can tell.
+    async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>], run: &mut Run<'_>) {
+        let young = |job: &&Job<'_>| {
             job.settle.touches_file()
                 && matches!(&job.outcome, Some(Ok(stamp)) if self.trusted(*stamp).is_none())
-        });
-        if racy {
-            self.clock.pause(GRAIN).await;
+        };
+        let young: Vec<&Job<'_>> = jobs.iter().filter(young).collect();
+        if young.is_empty() {
+            return;
         }
+        self.clock.pause(GRAIN).await;
+        for job in young {
+            if let (Some(Ok(stamp)), Some(bytes)) = (&job.outcome, job.bytes)
+                && !self.still_holds(&job.settle.to, bytes)
+            {
+                run.sight.racy.push(*stamp);
+            }
+        }
+    }
+
+    /// Tells whether a file has these bytes.
+    pub(super) fn still_holds(&self, place: &Place, bytes: Digest) -> bool {
+        let content = self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE);
+        content.is_ok_and(|content| content.whole && digest_of(&content.bytes) == bytes)
     }
 
     /// Writes the rows. Of the first half of an action only the row counts: it is told when it is whole.
@@ -563,6 +601,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// The digest of a whole file.
+pub(super) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::of_parts(&[bytes])
+}
+
 /// The service's version of an article that the base does not know.
 fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
     SeenVersion {
@@ -588,6 +631,14 @@ fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
         scanned,
     ]
     .contains(&Some(document.flags()))
+}
+
+/// `enabled` and `draft` of a file in which nothing but these changes.
+fn only_flags(bytes: &[u8], settle: &Settle) -> Option<Flags> {
+    let document = Document::parse_with_markers(bytes).ok()?;
+    let flags = document.flags();
+    let stays = says(&document, &settle.file) && flags != settle.file_flags;
+    stays.then_some(flags)
 }
 
 fn is_published(job: &Job<'_>) -> bool {

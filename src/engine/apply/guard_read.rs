@@ -35,15 +35,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(None);
         }
         let window = self.settings.guard_window;
-        let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
         let recalled = run.sight.recalled.contains(&id);
-        match run.reseen.get(&id).copied() {
-            Some(at) if fresh(at) => {
+        if self.is_seen(id, run) {
+            if run.reseen.contains_key(&id) {
                 run.served = run.served.map(|served| served + 1);
                 return Ok(changed(id, seen, run));
             }
-            None if !recalled && fresh(run.sight.seen_at) => return Ok(None),
-            Some(_) | None => {}
+            return Ok(None);
         }
         let listing = run.to_send >= SEVERAL && run.served.is_none_or(|served| served >= SEVERAL);
         if !window.is_zero() && listing && seen.visibility == Visibility::Published {
@@ -75,6 +73,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.ask_next_time(id)?;
         }
         Ok(other)
+    }
+
+    /// Tells whether an article was seen lately enough to be replaced.
+    pub(super) fn is_seen(&self, id: ArticleId, run: &Run<'_>) -> bool {
+        let window = self.settings.guard_window;
+        let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
+        match run.reseen.get(&id).copied() {
+            Some(at) => fresh(at),
+            None => !run.sight.recalled.contains(&id) && fresh(run.sight.seen_at),
+        }
     }
 
     /// A version that a guard read brought to light is one that we saw: it goes into the history.

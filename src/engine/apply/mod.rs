@@ -10,6 +10,7 @@ mod create;
 mod delete;
 mod files;
 mod guard_read;
+mod keep;
 mod record;
 mod send;
 
@@ -61,6 +62,8 @@ pub(super) struct Run<'a> {
     pub(super) doubt: Option<String>,
     /// Articles that still wait to be sent, for deciding how to look again.
     pub(super) to_send: usize,
+    /// Requests that a chain of steps needs together, by the article whose address it frees first.
+    pub(super) circles: BTreeMap<ArticleId, u32>,
     /// Requests made and steps done, for progress.
     pub(super) done: u64,
 }
@@ -125,6 +128,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             wall: None,
             doubt: None,
             to_send,
+            circles: keep::circles(&plan.actions),
             done: 0,
         };
         if to_send > 0 {
@@ -179,6 +183,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             run.say(&action, status, Some(reason));
             return Ok(());
         }
+        if let Some(done) = self.keep_for(&action, run).await {
+            run.block(&action);
+            return self.conclude(&action, done, run);
+        }
         let done = match &action.step {
             Step::CreateCategory {
                 folder,
@@ -200,7 +208,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
-            Step::ParkSlug { id, slug } => self.park_slug(*id, slug, run).await?,
+            Step::ParkSlug { id, slug, seen } => self.park_slug(*id, slug, seen, run).await?,
             Step::DeleteArticle { id, place, seen } => {
                 self.delete_article(&action, *id, place, seen, run).await?
             }

@@ -244,7 +244,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .actions
                 .iter()
                 .all(|line| line.status == Status::Done && !may_send(line));
-        let answered = sight.validator.is_some();
         let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
         let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
@@ -264,8 +263,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             match &validator {
                 Some(validator) => tx.set_meta(VALIDATOR, validator)?,
-                // A quiet cycle that was answered with 304 leaves the validator as it is.
-                None if clean && !answered => {}
+                // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
+                // with a listing and no tag does not: the listing may come back to what the old tag stands for.
+                None if clean && sight.not_modified => {}
                 // Nothing was listed, and nothing was changed.
                 None if !sight.listed && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,

@@ -10,7 +10,7 @@ use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Digest, Field, Flags, Revision, Side, TextDigest, Version, html};
 use crate::reconcile::plan::{Action, Settle};
-use crate::reconcile::snapshot::Remote;
+use crate::reconcile::snapshot::Seen;
 use crate::service::{ArticlePatch, ErrorKind, RemoteArticle, Service, ServiceError};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use std::time::Duration;
@@ -290,15 +290,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         id: ArticleId,
         slug: &str,
+        seen: &Seen,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let (Some(row), Some(Remote::Present(seen))) =
-            (run.row(id).cloned(), run.sight.remote.articles.get(&id))
-        else {
+        let Some(row) = run.row(id).cloned() else {
             return Ok(Done::Later("its row is not there".to_owned()));
         };
-        let seen = seen.clone();
-        if let Some(done) = self.ensure_seen(id, &seen, run).await? {
+        if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
         let intent = Intent::UpdateArticle {
@@ -347,7 +345,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 })?;
                 let parked = Version {
                     slug: article.slug,
-                    ..seen.version
+                    ..seen.version.clone()
                 };
                 run.own.insert(id, (parked, article.revision));
                 run.sight.base.articles.insert(id, row);

@@ -36,6 +36,8 @@ pub(in crate::engine) struct Scanned {
     /// Articles whose file changed.
     pub(in crate::engine) changed: BTreeSet<ArticleId>,
     pub(in crate::engine) doubt: Option<String>,
+    /// Whether there are places in scope where nobody could look: a removal there goes unseen.
+    pub(in crate::engine) hides: bool,
     /// What is out of scope.
     pub(in crate::engine) layout: Layout,
 }
@@ -327,22 +329,19 @@ impl Scanned {
             .collect()
     }
 
-    /// A file that was moved to where no article can be is not gone: its id counts wherever it is.
+    /// A file that was moved to where no article can be is not gone: its id counts wherever it is, and more
+    /// than a file without one at its place.
     fn strays(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled, scan: &Scan) {
         let files = self.snapshot.files.iter();
         let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let lying: HashMap<&Place, Option<ArticleId>> =
-            files.map(|file| (&file.place, file.id)).collect();
+        let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
         let missing: BTreeSet<ArticleId> = base
             .articles
             .values()
             .filter(|row| {
                 !named.contains(&row.id)
                     && !unsettled.covers(&row.place)
-                    && match lying.get(&row.place) {
-                        Some(id) => id.is_some(),
-                        None => scan.proves_absent(&row.place),
-                    }
+                    && (lying.contains(&row.place) || scan.proves_absent(&row.place))
             })
             .map(|row| row.id)
             .collect();
@@ -413,12 +412,16 @@ impl Scanned {
             .iter()
             .map(|unknown| unknown.place.clone())
             .collect();
-        self.snapshot.unknown.extend(
-            unproven
-                .into_iter()
-                .filter(|unknown| !known.contains(&unknown.place)),
-        );
+        let unproven: Vec<Unknown> = unproven
+            .into_iter()
+            .filter(|unknown| !known.contains(&unknown.place))
+            .collect();
+        self.hides = unproven
+            .iter()
+            .any(|unknown| !scan.layout.ignores(&unknown.place));
+        self.snapshot.unknown.extend(unproven);
         self.snapshot.complete = true;
+        self.snapshot.unread.clone_from(&scan.unread);
         self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
         self.snapshot.names = scan
             .names

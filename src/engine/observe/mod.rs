@@ -56,9 +56,15 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) seen_at: Instant,
     /// What to send back with the next listing, if this cycle leaves nothing open.
     pub(in crate::engine) validator: Option<Validator>,
+    /// Whether the listing was answered with "not modified".
+    pub(in crate::engine) not_modified: bool,
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
     pub(in crate::engine) doubt: Option<String>,
+    /// Whether removals in the mirror may have gone unseen.
+    pub(in crate::engine) hides: bool,
+    /// Why nothing may be deleted on the service because of git, as of the end of the scan.
+    pub(in crate::engine) git: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
     /// Articles that were not asked for, and go by what is known of them: whoever changes them on the service
@@ -85,6 +91,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             unsettled = unsettled.since(since, &waiting::held(&self.store)?);
         }
         let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
+        let git = (self.git)();
         let racy = scanned.racy(now);
         self.tell("listing", None, 0);
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
@@ -107,8 +114,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let seen_at = Instant::now();
         let (store, memory) = (&mut self.store, &self.memory);
-        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory);
-        let listing = Box::pin(listing)
+        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory)
             .await
             .map_err(|error| match error {
                 remote::ListError::Service(error) => anyhow::Error::new(error),
@@ -127,8 +133,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text_lf: scanned.text_lf,
             seen_at,
             validator: None,
+            not_modified: false,
             spool,
             doubt: scanned.doubt,
+            hides: scanned.hides,
+            git,
             stop: None,
             recalled: BTreeSet::new(),
             listed: true,
@@ -219,9 +228,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         self.fetch_bodies(&mut listing, request, known, sight)
             .await?;
-        if let Some(ListEnd::Whole { validator, .. }) = &listing.end {
-            sight.validator.clone_from(validator);
-            sight.met = Some(std::mem::take(&mut listing.met));
+        match &listing.end {
+            Some(ListEnd::Whole { validator, .. }) => {
+                sight.validator.clone_from(validator);
+                sight.met = Some(std::mem::take(&mut listing.met));
+            }
+            Some(ListEnd::NotModified) => sight.not_modified = true,
+            None => {}
         }
         sight.remote.complete = listing.nameless.is_empty() && sight.stop.is_none();
         for left in listing.bodiless {

@@ -74,8 +74,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text_lf: scanned.text_lf,
             seen_at,
             validator: None,
+            not_modified: false,
             spool,
             doubt: None,
+            hides: false,
+            git: None,
             stop: None,
             recalled: BTreeSet::new(),
             listed: false,
@@ -169,6 +172,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         if !edited.is_empty() {
             self.tell("reading articles", Some(edited.len() as u64), 1);
+            // What is read is going to be written: a look without its write would be in vain.
+            let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
+            self.service
+                .keep(requests, request.purpose)
+                .await
+                .context("failed to read the article")?;
         }
         let mut articles = BTreeMap::new();
         for row in rows.values() {

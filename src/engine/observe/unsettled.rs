@@ -11,7 +11,7 @@ use crate::mirror::document::Document;
 use crate::mirror::scan::{ScannedFile, settled};
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, fold};
-use crate::model::{ArticleId, Place, Timestamp};
+use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::snapshot::{Base, Unknown};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -83,7 +83,7 @@ impl Unsettled {
 
 impl Scanned {
     /// What went after it was said what is in motion has not been waited for yet: it counts as there. When a
-    /// name last went from a folder, the folder's own stamp tells.
+    /// name last went from a folder, the folder's own stamp tells; of a folder that went, the root's does.
     pub(super) fn keep_just_gone(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled) {
         let Some((since, known)) = &unsettled.since else {
             return;
@@ -102,12 +102,21 @@ impl Scanned {
         for place in files.map(|file| &file.place).chain(unknown) {
             missing.remove(place);
         }
+        let young = |stamp: Option<Stamp>| stamp.is_some_and(|stamp| !settled(&stamp, since));
         let mut folders: BTreeMap<&str, bool> = BTreeMap::new();
         let mut just_gone = Vec::new();
         for place in missing {
             let in_motion = *folders.entry(&place.folder).or_insert_with(|| {
-                let folder = disk.look(At::Root, &place.folder).ok().flatten();
-                folder.is_some_and(|folder| !settled(&folder.stamp, since))
+                match disk.look(At::Root, &place.folder) {
+                    Ok(Some(folder)) => young(Some(folder.stamp)),
+                    Ok(None) if young(disk.root_stamp().ok()) => {
+                        snapshot.unreadable.insert(place.folder.clone());
+                        snapshot.top.insert(fold(&place.folder));
+                        true
+                    }
+                    // What cannot be looked at was no part of the scan either.
+                    Ok(None) | Err(_) => false,
+                }
             });
             if in_motion {
                 just_gone.push(Unknown {

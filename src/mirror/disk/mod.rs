@@ -11,12 +11,13 @@
 //!   [`Durability::Now`] and call [`Disk::sync_folder`]; stage many with [`Durability::Later`], then
 //!   [`Disk::flush`], publish all, and flush again before anything is recorded (design, section 13).
 //!
-//! One gap is left: a program that had a file open before it was replaced, and writes into it afterwards,
-//! writes into a file that has no name any more (failures row 81).
+//! - What a program writes into a file that it had open before that was replaced or removed is not lost while
+//!   this value lives: [`Disk::late`] gives it (failures row 81).
 //!
 //! What is not done here: deciding what to write, and telling articles from other files.
 
 mod error;
+mod late;
 mod place;
 mod real;
 mod rename;
@@ -24,6 +25,7 @@ mod rescue;
 
 pub use error::{DiskError, DiskErrorKind};
 pub use real::RealDisk;
+pub use rescue::beside_name;
 
 use crate::model::{Place, Stamp};
 
@@ -123,6 +125,17 @@ pub struct Leftover {
     pub bytes: Vec<u8>,
 }
 
+/// What a program wrote into a file after that was replaced or removed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Late {
+    /// The folder that the file was in; `None`: the root.
+    pub folder: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// All that is in it now.
+    pub bytes: Vec<u8>,
+}
+
 /// A folder of files, through open directories.
 pub trait Disk: Send + Sync {
     /// How many folders may be looked into at the same time.
@@ -132,6 +145,9 @@ pub trait Disk: Send + Sync {
 
     /// Lists a folder. A folder that changes all the while is an error, not a partial list.
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError>;
+
+    /// The stamp of the root itself: it tells when a name last came there or went.
+    fn root_stamp(&self) -> Result<Stamp, DiskError>;
 
     /// Says what lies at a name; `None`: nothing.
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError>;
@@ -180,6 +196,11 @@ pub trait Disk: Send + Sync {
     /// `keep`, which saves what it does not know (it may be an editor's save, caught in an exchange) and
     /// says whether the file may go.
     fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError>;
+
+    /// What programs wrote into files of at most `limit` bytes after these were replaced or removed, once each.
+    ///
+    /// `last`: nobody will ask again, so that a file into which more may be on its way is not waited for.
+    fn late(&self, last: bool, limit: usize) -> Vec<Late>;
 }
 
 #[cfg(test)]

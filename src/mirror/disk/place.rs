@@ -85,6 +85,13 @@ impl RealDisk {
         }
         match compare(folder, &staged.temporary, expected)? {
             Found::Expected => {
+                self.watch_displaced(
+                    folder,
+                    &staged.temporary,
+                    at(staged.folder.as_deref()),
+                    name,
+                    expected,
+                );
                 failpoint::pass("disk: before the replaced file is removed");
                 Ok(fs::unlinkat(folder, &staged.temporary, AtFlags::empty())?)
             }
@@ -128,6 +135,7 @@ impl RealDisk {
         self.step("place");
         match self.rename_free(folder, &staged.temporary, folder, name) {
             Ok(()) => {
+                self.watch_displaced(folder, &away, at(staged.folder.as_deref()), name, expected);
                 failpoint::pass("disk: before the file moved away is removed");
                 Ok(fs::unlinkat(folder, &away, AtFlags::empty())?)
             }
@@ -153,6 +161,7 @@ impl RealDisk {
         let name = single(name, "remove")?;
         self.move_away(&folder, name, expected)
             .and_then(|away| {
+                self.watch_displaced(&folder, &away, within, name, expected);
                 failpoint::pass("disk: before the file moved away is removed");
                 Ok(fs::unlinkat(&folder, &away, AtFlags::empty())?)
             })
@@ -217,6 +226,23 @@ impl RealDisk {
             }
         }
         Err(Errno::EXIST.into())
+    }
+
+    /// A program may have a file open that is about to lose its last name.
+    fn watch_displaced(
+        &self,
+        folder: &OwnedFd,
+        temporary: &str,
+        within: At<'_>,
+        name: &str,
+        expected: Stamp,
+    ) {
+        let within = match within {
+            At::Root => None,
+            At::Folder(within) => Some(within),
+        };
+        self.displaced
+            .keep(folder, temporary, within, name, expected);
     }
 
     fn exchange(&self, folder: &OwnedFd, one: &str, other: &str) -> Result<(), Errno> {

@@ -5,8 +5,8 @@
 //! Putting files in place is in `place`, clearing up after a crash in `rescue`.
 
 use super::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Leftover,
-    Listing, Staged, TEMPORARY,
+    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Kind, Late, Leftover,
+    Listing, Staged, TEMPORARY, late::Displaced,
 };
 use crate::drill::failpoint;
 use crate::model::{Place, Stamp};
@@ -39,6 +39,7 @@ pub struct RealDisk {
     /// Device and inode of the root when it was opened.
     identity: (u64, u64),
     staged: AtomicU64,
+    pub(super) displaced: Displaced,
     /// Whether the file system can neither exchange names nor refuse to replace one.
     pub(super) plain: bool,
     #[cfg(test)]
@@ -63,6 +64,7 @@ impl RealDisk {
             path: path.to_owned(),
             identity,
             staged: AtomicU64::new(0),
+            displaced: Displaced::default(),
             plain: false,
             #[cfg(test)]
             meanwhile: std::sync::Mutex::new(None),
@@ -194,6 +196,12 @@ impl Disk for RealDisk {
             "list",
             shown(at, ""),
         ))
+    }
+
+    fn root_stamp(&self) -> Result<Stamp, DiskError> {
+        let found = fs::fstat(&self.root)
+            .map_err(|errno| DiskError::from_errno(errno, "look at", shown(At::Root, "")))?;
+        Ok(stamp_of(&found))
     }
 
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
@@ -330,6 +338,10 @@ impl Disk for RealDisk {
     fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
         self.clear_up(keep)
     }
+
+    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
+        self.displaced.look(last, limit)
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -404,7 +416,7 @@ fn kind_of(stat: &fs::Stat) -> Kind {
     }
 }
 
-fn stamp_of(stat: &fs::Stat) -> Stamp {
+pub(super) fn stamp_of(stat: &fs::Stat) -> Stamp {
     let nanos =
         |seconds: i64, rest: i64| seconds.saturating_mul(1_000_000_000).saturating_add(rest);
     Stamp {

@@ -28,7 +28,7 @@ pub(super) fn removal_name(reserved: &str, name: &str) -> String {
 }
 
 /// The name under which a file is kept whose own is taken.
-pub(super) fn beside_name(name: &str, number: u32) -> String {
+pub fn beside_name(name: &str, number: u32) -> String {
     let ending = format!(".{number}{CONFLICT_EXTENSION}");
     let mut stem = name
         .strip_suffix(EXTENSION)

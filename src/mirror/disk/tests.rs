@@ -344,6 +344,73 @@ fn f080_no_save_is_lost_in_a_race() {
 }
 
 #[test]
+fn f081_what_is_written_into_a_file_without_a_name_is_found_once() {
+    use std::io::Write as _;
+    for plain in [false, true] {
+        let world = World::with(plain);
+        let open = |name: &str| {
+            let path = world.path(name);
+            fs::OpenOptions::new()
+                .append(true)
+                .open(path)
+                .expect("open")
+        };
+        let (first, second) = (
+            world.write("start/a.html", "one"),
+            world.write("start/b.html", "two"),
+        );
+        let (mut replaced, mut removed) = (open("start/a.html"), open("start/b.html"));
+        world
+            .put("a.html", "ours", Expect::Stamp(first))
+            .expect("replaced");
+        world.disk.remove(IN, "b.html", second).expect("removed");
+        assert_eq!(world.disk.late(true, 100), [], "plain: {plain}");
+        replaced.write_all(b", late").expect("written");
+        removed.write_all(b", late").expect("written");
+        let now = std::time::SystemTime::now() + std::time::Duration::from_millis(900);
+        for open in [&replaced, &removed] {
+            open.set_modified(now).expect("set");
+        }
+        assert_eq!(world.disk.late(false, 100), [], "they may go on");
+        let late = |name: &str, text: &str| Late {
+            folder: Some("start".to_owned()),
+            name: name.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        assert_eq!(
+            world.disk.late(true, 100),
+            [late("a.html", "one, late"), late("b.html", "two, late")],
+        );
+        assert_eq!(world.disk.late(true, 100), [], "once is enough");
+    }
+}
+
+#[test]
+fn f081_the_last_files_stay_open_and_the_others_are_looked_at_when_they_go() {
+    use std::io::Write as _;
+    let world = World::new();
+    let mut stamp = world.write("start/a.html", "first");
+    let mut open = fs::OpenOptions::new()
+        .append(true)
+        .open(world.path("start/a.html"))
+        .expect("open");
+    for number in 0..200 {
+        let text = number.to_string();
+        stamp = world
+            .put("a.html", &text, Expect::Stamp(stamp))
+            .expect("replaced");
+        if number == 10 {
+            open.write_all(b", late").expect("written");
+        }
+    }
+    let open_files = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    assert!(open_files < 1000, "{open_files}");
+    let late = world.disk.late(true, 100);
+    assert_eq!(late.len(), 1, "{late:?}");
+    assert_eq!(late[0].bytes, b"first, late");
+}
+
+#[test]
 fn a_replaced_file_keeps_its_mode_and_a_new_one_is_readable() {
     let world = World::new();
     let mode = |name: &str| {

@@ -33,6 +33,7 @@ pub(super) struct Found {
     pub(super) problems: Vec<(String, String)>,
     pub(super) conflict_copies: Vec<Place>,
     pub(super) strays: Vec<Place>,
+    pub(super) unread: Vec<Place>,
 }
 
 /// What all walking threads share.
@@ -58,6 +59,7 @@ impl<D: Disk> Walk<'_, D> {
             problems: Vec::new(),
             conflict_copies: Vec::new(),
             strays: Vec::new(),
+            unread: Vec::new(),
         };
         let listing = match self.disk.list(At::Folder(folder)) {
             Ok(listing) => listing,
@@ -145,6 +147,7 @@ impl<D: Disk> Walk<'_, D> {
             Ok(file) => file,
             Err(error) => {
                 found.strays.push(place.clone());
+                found.unread.push(place.clone());
                 found
                     .problems
                     .push((place.to_string(), format!("cannot {error}")));

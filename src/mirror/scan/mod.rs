@@ -150,6 +150,8 @@ pub struct Scan {
     /// Files that are no articles here, and may hold one all the same: one that was moved there is not
     /// gone. See [`read_strays`]. A place in the root has no folder.
     pub strays: Vec<Place>,
+    /// Files at places of articles that could not be read: whose they are is not known.
+    pub unread: Vec<Place>,
     /// The rules that were followed.
     pub layout: Layout,
 }
@@ -225,6 +227,7 @@ impl Scan {
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
         self.strays.extend(found.strays);
+        self.unread.extend(found.unread);
         match found.listed {
             Ok((category, names)) => {
                 self.names.insert(found.folder, names);

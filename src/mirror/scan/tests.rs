@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::mirror::disk::{
-    Content, Durability, Entry, Expect, Leftover, Listing, RealDisk, Staged,
+    Content, Durability, Entry, Expect, Late, Leftover, Listing, RealDisk, Staged,
 };
 use std::{fs, os::unix::fs::symlink};
 use tempfile::TempDir;
@@ -38,6 +38,10 @@ impl Disk for Watched {
             self.reads.fetch_add(1, Ordering::Relaxed);
         }
         self.inner.read(at, name, limit)
+    }
+
+    fn root_stamp(&self) -> Result<Stamp, DiskError> {
+        self.inner.root_stamp()
     }
 
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
@@ -90,6 +94,10 @@ impl Disk for Watched {
 
     fn sweep(&self, _: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
         not_here()
+    }
+
+    fn late(&self, last: bool, limit: usize) -> Vec<Late> {
+        self.inner.late(last, limit)
     }
 }
 

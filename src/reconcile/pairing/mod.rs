@@ -1,14 +1,15 @@
 //! Which file is which article, and which folder is which category (design, section 3, "Identity").
 //!
-//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along;
-//! category and slug, where the service has an article that nothing else claims; else it is new.
+//! In order: the id in the file; the words, of an article whose id may not have come into its file before that
+//! was moved; the place in the state, so that a renamed folder takes its files along; category and slug,
+//! where the service has an article that nothing else claims; else it is new.
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place};
+use crate::model::{ArticleId, CategoryId, Field, Place, Revision, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -61,6 +62,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
+    let left = claim_by_words(base, &places, &unready, left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
@@ -225,12 +227,16 @@ fn claim_by_id(
     left
 }
 
-/// Tells whether a copy became this article, and nobody has written its id into the file yet: the row is of our
-/// own creation, no scan has seen the file since, and the words are the article's.
+/// Tells whether a copy became this article, and nobody has written its id into the file yet.
 fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
-    row.stamp.is_none()
-        && row.written.as_ref() == Some(&row.revision)
-        && row.local.digest() == copy.version.digest()
+    is_unread(row) && row.local.digest() == copy.version.digest()
+}
+
+/// Tells whether an article may be one whose id never came into its file: the row is of our own writing, or of
+/// a creation whose answer was lost, and no scan has seen the file since.
+fn is_unread(row: &ArticleRow) -> bool {
+    let unknown = row.revision == Revision::default();
+    row.stamp.is_none() && (unknown || row.written.as_ref() == Some(&row.revision))
 }
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
@@ -284,6 +290,44 @@ fn claim_by_place(
         }
     }
     left
+}
+
+/// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
+/// the id in it yet, so it may never have been written, and the file was moved before.
+fn claim_by_words(
+    base: &Base,
+    places: &StatePlaces<'_>,
+    unready: &Unready,
+    mut files: Vec<LocalFile>,
+    paired: &mut Paired,
+) -> Vec<LocalFile> {
+    let rows = base.articles.values();
+    for row in rows.filter(|row| is_unread(row)) {
+        let same = |file: &LocalFile| says_the_same(&row.local, &file.version);
+        let home = |file: &LocalFile| same(file) && places.owner_of(file) == Some(row.id);
+        if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
+            continue;
+        }
+        let Some(position) = files.iter().position(same) else {
+            continue;
+        };
+        let file = files.remove(position);
+        // What lies at its own place may be the file of the one whose place it has taken.
+        if unready.at_home.contains(&row.id) {
+            let other = places.owner_of(&file);
+            paired.mark(other, NOT_READY);
+        }
+        paired.files.insert(row.id, file);
+    }
+    files
+}
+
+/// Tells whether two versions differ in their addresses at the most.
+pub fn says_the_same(one: &Version, other: &Version) -> bool {
+    Version::FIELDS
+        .into_iter()
+        .filter(|field| !matches!(field, Field::Slug | Field::Category))
+        .all(|field| one.agrees(other, field))
 }
 
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.

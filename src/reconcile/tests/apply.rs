@@ -127,7 +127,7 @@ impl Small {
                 }
                 self.send(action, &settle);
             }
-            Step::ParkSlug { id, slug } => self.park(action, *id, slug),
+            Step::ParkSlug { id, slug, .. } => self.park(action, *id, slug),
             Step::DeleteArticle { id, seen, .. } => {
                 assert!(
                     matches!(self.remote.articles.remove(id), Some(Remote::Present(now)) if now.version == seen.version),

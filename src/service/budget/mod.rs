@@ -2,7 +2,9 @@
 //!
 //! It counts the requests of all processes of this machine with one token, in a small file
 //! (design, section 5). Both windows roll. A request is counted before it is sent: what was sent
-//! and lost counts too. What the service says of its own count corrects ours downwards only.
+//! and lost counts too; only one that never left this machine is taken back. What the service says of its own
+//! count corrects ours downwards only. An operation of several requests keeps them together before it
+//! begins, so that it is not left half done.
 //! Waiting is the client's job.
 
 pub mod clock;
@@ -78,6 +80,34 @@ pub enum Refusal {
     },
 }
 
+/// What somebody else keeps is asked for again after so long.
+const A_MOMENT: Duration = Duration::from_secs(1);
+
+/// Requests that are kept for an operation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Kept {
+    at: Moment,
+    left: u32,
+}
+
+impl Kept {
+    /// How many of them still count, at this moment.
+    fn in_force(self, tally: &Tally, now: Moment) -> u32 {
+        self.left.min(tally.kept_at(now.millis_since(self.at)))
+    }
+
+    /// A record about them: it has their moment.
+    fn record(self, entry: Entry) -> Record {
+        Record { at: self.at, entry }
+    }
+}
+
+/// A request that was counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counted {
+    at: Moment,
+}
+
 /// The budget of one service and token. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Budget {
@@ -131,37 +161,119 @@ impl Budget {
 
     /// Counts one request, if it fits.
     pub async fn try_acquire(&self, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|tally| {
-            let verdict = self.verdict(tally, purpose);
-            let entry = verdict.is_ok().then_some(Entry::Spent(1));
-            (verdict, entry)
-        })
-        .await?
+        self.acquire(purpose, &mut None).await.map(|_counted| ())
+    }
+
+    /// Counts one request, if it fits: of those that were kept, as long as there are any.
+    pub async fn acquire(
+        &self,
+        purpose: Purpose,
+        kept: &mut Option<Kept>,
+    ) -> Result<Counted, Refusal> {
+        let before = *kept;
+        let (counted, left) = self
+            .turn(|tally, now| {
+                let own = before.map_or(0, |kept| kept.in_force(tally, now));
+                if let Err(refusal) = self.verdict(tally, purpose, 1, own) {
+                    return (Err(refusal), Vec::new());
+                }
+                let mut records = vec![Record {
+                    at: now,
+                    entry: Entry::Spent(1),
+                }];
+                if let Some(kept) = before.filter(|_| own > 0) {
+                    records.push(kept.record(Entry::Released(1)));
+                }
+                (Ok((Counted { at: now }, own.saturating_sub(1))), records)
+            })
+            .await??;
+        *kept = before
+            .map(|kept| Kept { left, ..kept })
+            .filter(|kept| kept.left > 0);
+        Ok(counted)
+    }
+
+    /// Keeps so many requests for an operation, if they fit together (failures row 114): nobody else gets
+    /// them until they are used, given back, or a few minutes old. What was kept before is taken into it.
+    ///
+    /// Of an operation that is longer than the minute, the first minute's are looked for.
+    pub async fn keep(
+        &self,
+        requests: u32,
+        purpose: Purpose,
+        kept: &mut Option<Kept>,
+    ) -> Result<(), Refusal> {
+        let before = *kept;
+        *kept = self
+            .turn(|tally, now| {
+                let own = before.map_or(0, |kept| kept.in_force(tally, now));
+                if own >= requests {
+                    return (Ok(before), Vec::new());
+                }
+                if let Err(refusal) = self.verdict(tally, purpose, requests, own) {
+                    return (Err(refusal), Vec::new());
+                }
+                let mut records = Vec::new();
+                if let Some(kept) = before.filter(|_| own > 0) {
+                    records.push(kept.record(Entry::Released(own)));
+                }
+                let fresh = Kept {
+                    at: now,
+                    left: requests,
+                };
+                records.push(fresh.record(Entry::Reserved(requests)));
+                (Ok(Some(fresh)), records)
+            })
+            .await??;
+        Ok(())
+    }
+
+    /// Gives back what was kept and not used.
+    pub async fn give_back(&self, kept: Kept) -> Result<(), Refusal> {
+        self.turn(|_, _| ((), vec![kept.record(Entry::Released(kept.left))]))
+            .await
+    }
+
+    /// Takes back a request that never left this machine: there was no connection.
+    pub async fn take_back(&self, counted: Counted) -> Result<(), Refusal> {
+        let record = Record {
+            at: counted.at,
+            entry: Entry::Unsent(1),
+        };
+        self.turn(|_, _| ((), vec![record])).await
     }
 
     /// Tells whether a request would fit now, and counts none: for those who would rather not wait.
     pub async fn check(&self, purpose: Purpose) -> Result<(), Refusal> {
-        self.turn(|tally| (self.verdict(tally, purpose), None))
+        self.turn(|tally, _| (self.verdict(tally, purpose, 1, 0), Vec::new()))
+            .await?
+    }
+
+    /// Tells whether so many requests would fit into the day, and keeps none.
+    pub async fn check_day(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
+        self.turn(|tally, _| (self.day_verdict(tally, purpose, requests, 0), Vec::new()))
             .await?
     }
 
     /// Takes what an answer's headers say of the service's own count: the limit and what is left of it.
     pub async fn observe(&self, limit: Option<u32>, remaining: Option<u32>) -> Result<(), Refusal> {
         if let Some(limit) = limit.filter(|&limit| limit > 0) {
-            self.turn(|tally| {
+            self.turn(|tally, now| {
                 let news = tally.named_limit() != Some(limit)
                     && (limit < self.limits.per_minute || tally.named_limit().is_some());
-                ((), news.then_some(Entry::Limit(limit)))
+                let entry = news.then_some(Entry::Limit(limit));
+                ((), entry.map(|entry| Record { at: now, entry }))
             })
             .await?;
         }
         if let Some(remaining) = remaining {
-            self.turn(|tally| {
+            self.turn(|tally, now| {
                 let ours = tally
                     .per_minute(&self.limits)
                     .saturating_sub(tally.minute());
                 let others = ours.saturating_sub(remaining);
-                ((), (others > 0).then_some(Entry::Spent(others)))
+                let entry = (others > 0).then_some(Entry::Spent(others));
+                ((), entry.map(|entry| Record { at: now, entry }))
             })
             .await?;
         }
@@ -171,7 +283,8 @@ impl Budget {
     /// Leaves the service alone for a while, in all processes (failures row 110).
     pub async fn block(&self, wait: Duration) -> Result<(), Refusal> {
         let millis = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
-        self.turn(|_| ((), Some(Entry::Blocked(millis)))).await
+        let entry = Entry::Blocked(millis);
+        self.turn(|_, now| ((), [Record { at: now, entry }])).await
     }
 
     /// What is left of the rolling minute and of the rolling day, for pushes. Nothing, where that cannot be told.
@@ -190,11 +303,16 @@ impl Budget {
             },
         };
         let tally = Tally::of(&records, self.clock.now());
+        let kept = tally.kept();
         (
             tally
                 .per_minute(&self.limits)
-                .saturating_sub(tally.minute()),
-            self.limits.per_day.saturating_sub(tally.day()),
+                .saturating_sub(tally.minute())
+                .saturating_sub(kept),
+            self.limits
+                .per_day
+                .saturating_sub(tally.day())
+                .saturating_sub(kept),
         )
     }
 
@@ -208,19 +326,49 @@ impl Budget {
         &self.clock
     }
 
-    fn verdict(&self, tally: &Tally, purpose: Purpose) -> Result<(), Refusal> {
-        let per_day = self.share(self.limits.per_day, purpose);
-        let per_minute = self.share(tally.per_minute(&self.limits), purpose);
-        if let Some(free_in) = tally.day_frees(per_day) {
-            return Err(Refusal::Day { free_in });
-        }
+    /// Tells whether so many requests fit, where `own` of what is kept is the asker's.
+    fn verdict(
+        &self,
+        tally: &Tally,
+        purpose: Purpose,
+        requests: u32,
+        own: u32,
+    ) -> Result<(), Refusal> {
+        self.day_verdict(tally, purpose, requests, own)?;
         if let Some(free_in) = tally.blocked() {
             return Err(Refusal::Blocked { free_in });
         }
-        if let Some(free_in) = tally.minute_frees(per_minute) {
+        let per_minute = self.share(tally.per_minute(&self.limits), purpose);
+        let others = tally.kept().saturating_sub(own);
+        let requests = requests.min(per_minute);
+        let room = per_minute.saturating_sub(requests.saturating_sub(1));
+        if let Some(free_in) = tally.minute_frees(room) {
             return Err(Refusal::Minute { free_in });
         }
+        if tally.minute_frees(room.saturating_sub(others)).is_some() {
+            // It is free again as soon as the other one's operation is over.
+            return Err(Refusal::Minute { free_in: A_MOMENT });
+        }
         Ok(())
+    }
+
+    fn day_verdict(
+        &self,
+        tally: &Tally,
+        purpose: Purpose,
+        requests: u32,
+        own: u32,
+    ) -> Result<(), Refusal> {
+        let per_day = self.share(self.limits.per_day, purpose);
+        let others = tally.kept().saturating_sub(own);
+        let requests = requests.max(1).min(per_day);
+        let room = per_day.saturating_sub(requests - 1);
+        let free_in = match tally.day_frees(room) {
+            Some(free_in) => free_in,
+            None if tally.day_frees(room.saturating_sub(others)).is_some() => A_MOMENT,
+            None => return Ok(()),
+        };
+        Err(Refusal::Day { free_in })
     }
 
     /// What a purpose may spend of a limit; one request at least, or polls would wait for ever.
@@ -234,17 +382,17 @@ impl Budget {
     }
 
     /// Reads the records, asks what to add, and adds it, with nobody in between.
-    async fn turn<T>(
+    async fn turn<T, R: IntoIterator<Item = Record>>(
         &self,
-        decide: impl FnOnce(&Tally) -> (T, Option<Entry>),
+        decide: impl FnOnce(&Tally, Moment) -> (T, R),
     ) -> Result<T, Refusal> {
         match &self.store {
             Store::Memory(records) => {
                 let mut records = records.lock().unwrap_or_else(PoisonError::into_inner);
                 let now = self.clock.now();
                 records.retain(|record| now.millis_since(record.at) < DAY_MS);
-                let (outcome, entry) = decide(&Tally::of(&records, now));
-                records.extend(entry.map(|entry| Record { at: now, entry }));
+                let (outcome, news) = decide(&Tally::of(&records, now), now);
+                records.extend(news);
                 Ok(outcome)
             }
             Store::File(ledger) => {
@@ -258,10 +406,10 @@ impl Budget {
         }
     }
 
-    async fn turn_at<T>(
+    async fn turn_at<T, R: IntoIterator<Item = Record>>(
         &self,
         ledger: &Ledger,
-        decide: impl FnOnce(&Tally) -> (T, Option<Entry>),
+        decide: impl FnOnce(&Tally, Moment) -> (T, R),
     ) -> io::Result<T> {
         for _ in 0..LOCK_TRIES {
             let Some(locked) = ledger.try_lock()? else {
@@ -272,10 +420,10 @@ impl Budget {
             let records = ledger.read()?;
             // Read the clock under the lock, so that records are in the order of their moments.
             let now: Moment = self.clock.now();
-            let (outcome, entry) = decide(&Tally::of(&records, now));
+            let (outcome, news) = decide(&Tally::of(&records, now), now);
             locked.tidy(&records, now, DAY_MS)?;
-            if let Some(entry) = entry {
-                locked.append(&Record { at: now, entry })?;
+            for record in news {
+                locked.append(&record)?;
             }
             return Ok(outcome);
         }

@@ -11,6 +11,9 @@ pub(super) const RECORD_BYTES: usize = 36;
 const SPENT: u8 = 1;
 const LIMIT: u8 = 2;
 const BLOCKED: u8 = 3;
+const RESERVED: u8 = 4;
+const RELEASED: u8 = 5;
+const UNSENT: u8 = 6;
 const VERSION: u8 = 1;
 
 /// What a record says.
@@ -22,6 +25,12 @@ pub(super) enum Entry {
     Limit(u32),
     /// The service wants to be left alone for so many milliseconds.
     Blocked(u32),
+    /// So many requests are kept for an operation that begins.
+    Reserved(u32),
+    /// So many of those that were kept at this record's moment are used, or not needed.
+    Released(u32),
+    /// So many of the requests counted at this record's moment never left this machine.
+    Unsent(u32),
 }
 
 /// A record.
@@ -40,6 +49,9 @@ impl Record {
             Entry::Spent(count) => (SPENT, count),
             Entry::Limit(limit) => (LIMIT, limit),
             Entry::Blocked(millis) => (BLOCKED, millis),
+            Entry::Reserved(count) => (RESERVED, count),
+            Entry::Released(count) => (RELEASED, count),
+            Entry::Unsent(count) => (UNSENT, count),
         };
         let mut bytes = [0_u8; RECORD_BYTES];
         bytes[0] = kind;
@@ -64,7 +76,10 @@ impl Record {
             SPENT => Entry::Spent(value),
             LIMIT => Entry::Limit(value),
             BLOCKED => Entry::Blocked(value),
-            0 | 4.. => return None,
+            RESERVED => Entry::Reserved(value),
+            RELEASED => Entry::Released(value),
+            UNSENT => Entry::Unsent(value),
+            0 | 7.. => return None,
         };
         Some(Self {
             at: Moment {
@@ -134,8 +149,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(256))]
         #[test]
-        fn a_record_survives_its_form(wall_ms: i64, boot: u64, boot_ms: i64, value: u32, kind in 0..3_u8) {
-            let entry = match kind { 0 => Entry::Spent(value), 1 => Entry::Limit(value), _ => Entry::Blocked(value) };
+        fn a_record_survives_its_form(wall_ms: i64, boot: u64, boot_ms: i64, value: u32, kind in 0..6_u8) {
+            let entry = match kind {
+                0 => Entry::Spent(value),
+                1 => Entry::Limit(value),
+                2 => Entry::Blocked(value),
+                3 => Entry::Reserved(value),
+                4 => Entry::Released(value),
+                _ => Entry::Unsent(value),
+            };
             let record = Record { at: Moment { wall_ms, boot, boot_ms }, entry };
             prop_assert_eq!(decode_all(&record.encode()), vec![record]);
         }

@@ -5,18 +5,24 @@ use super::{
     clock::Moment,
     record::{Entry, Record},
 };
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 /// The rolling minute, with a second more for requests that overtake each other on the way.
 pub(super) const MINUTE_MS: i64 = 61_000;
 /// The rolling day, likewise.
 pub(super) const DAY_MS: i64 = 86_401_000;
 
+/// What is kept for an operation is free again after so long: whoever kept it was killed, or waits for
+/// something else.
+pub(super) const KEPT_MS: i64 = 180_000;
+
 /// What was spent, by age.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tally {
     /// Age in milliseconds and number of requests, oldest first, all within the day.
     spent: Vec<(i64, u32)>,
+    /// What is kept for operations under way, by the age of the word.
+    kept: BTreeMap<i64, u32>,
     /// The limit per minute that the service named last, within the day.
     named_limit: Option<u32>,
     /// How long the service wants to be left alone.
@@ -28,9 +34,12 @@ impl Tally {
     pub(super) fn of(records: &[Record], now: Moment) -> Self {
         let mut tally = Self {
             spent: Vec::with_capacity(records.len()),
+            kept: BTreeMap::new(),
             named_limit: None,
             blocked_ms: 0,
         };
+        // What takes something back has the moment of what it takes back, and came after it.
+        let mut unsent: BTreeMap<i64, u32> = BTreeMap::new();
         for record in records {
             let age = now.millis_since(record.at);
             if age >= DAY_MS {
@@ -42,6 +51,26 @@ impl Tally {
                 Entry::Blocked(millis) => {
                     tally.blocked_ms = tally.blocked_ms.max(i64::from(millis).saturating_sub(age));
                 }
+                Entry::Reserved(count) => {
+                    let kept = tally.kept.entry(age).or_default();
+                    *kept = kept.saturating_add(count);
+                }
+                Entry::Released(count) => {
+                    let kept = tally.kept.entry(age).or_default();
+                    *kept = kept.saturating_sub(count);
+                }
+                Entry::Unsent(count) => {
+                    let back = unsent.entry(age).or_default();
+                    *back = back.saturating_add(count);
+                }
+            }
+        }
+        tally.kept.retain(|age, left| *age < KEPT_MS && *left > 0);
+        for (age, count) in &mut tally.spent {
+            if let Some(back) = unsent.get_mut(age) {
+                let less = (*back).min(*count);
+                *count -= less;
+                *back -= less;
             }
         }
         tally.spent.sort_by_key(|&(age, _)| std::cmp::Reverse(age));
@@ -72,6 +101,18 @@ impl Tally {
     /// Requests spent in the rolling day.
     pub(super) fn day(&self) -> u32 {
         self.within(DAY_MS)
+    }
+
+    /// What is kept for operations under way.
+    pub(super) fn kept(&self) -> u32 {
+        self.kept
+            .values()
+            .fold(0, |sum, left| sum.saturating_add(*left))
+    }
+
+    /// What is left of that which was kept so long ago.
+    pub(super) fn kept_at(&self, age: i64) -> u32 {
+        self.kept.get(&age).copied().unwrap_or(0)
     }
 
     /// How long until one more request fits into `limit` in the rolling minute; `None`: now.

@@ -239,6 +239,122 @@ async fn f110_a_429_holds_every_process_back() {
 }
 
 #[tokio::test]
+async fn f114_what_an_operation_needs_is_kept_for_it_together_or_not_at_all() {
+    let clock = Arc::new(SteppedClock::default());
+    let dir = tempfile::tempdir().expect("a folder");
+    let [one, two] = [(); 2].map(|()| open(dir.path(), limits(60, 5), &clock));
+    let mut kept = None;
+    one.keep(3, Purpose::Push, &mut kept).await.expect("room");
+    assert_eq!(two.left(), (57, 2), "the others see it");
+    assert!(matches!(
+        two.keep(3, Purpose::Push, &mut None).await,
+        Err(Refusal::Day { .. })
+    ));
+    assert_eq!(take(&two, Purpose::Push, 9).await, 2);
+    for _ in 0..3 {
+        one.acquire(Purpose::Push, &mut kept).await.expect("kept");
+    }
+    assert_eq!(kept, None, "used up");
+    assert!(one.acquire(Purpose::Push, &mut kept).await.is_err());
+    assert_eq!(one.left(), (55, 0));
+}
+
+#[tokio::test]
+async fn f114_what_is_kept_and_not_used_is_free_again() {
+    let clock = Arc::new(SteppedClock::default());
+    let dir = tempfile::tempdir().expect("a folder");
+    let budget = open(dir.path(), limits(60, 5), &clock);
+    let mut kept = None;
+    budget
+        .keep(4, Purpose::Push, &mut kept)
+        .await
+        .expect("room");
+    budget
+        .acquire(Purpose::Push, &mut kept)
+        .await
+        .expect("kept");
+    let before = kept;
+    budget
+        .keep(2, Purpose::Push, &mut kept)
+        .await
+        .expect("enough is kept");
+    assert_eq!(kept, before);
+    budget
+        .keep(4, Purpose::Push, &mut kept)
+        .await
+        .expect("its own is taken into it");
+    assert_eq!(budget.left().1, 0);
+    budget
+        .give_back(kept.expect("some is left"))
+        .await
+        .expect("given back");
+    assert_eq!(budget.left().1, 4);
+    // Who kept it was killed.
+    budget
+        .keep(4, Purpose::Push, &mut None)
+        .await
+        .expect("room");
+    assert!(budget.try_acquire(Purpose::Push).await.is_err());
+    clock.advance(Duration::from_mins(3));
+    assert_eq!(take(&budget, Purpose::Push, 9).await, 4);
+}
+
+#[tokio::test]
+async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
+    let clock = Arc::new(SteppedClock::default());
+    let shared: Arc<dyn Clock> = clock.clone();
+    let budget = Budget::in_memory_with(limits(3, 100), shared);
+    take(&budget, Purpose::Push, 2).await;
+    let Err(Refusal::Minute { free_in }) = budget.keep(2, Purpose::Push, &mut None).await else {
+        panic!("one is free, and two are needed");
+    };
+    assert_eq!(free_in, MINUTE);
+    // One that is longer than a minute's requests waits for an empty minute, not for ever.
+    clock.advance(MINUTE);
+    let mut kept = None;
+    budget
+        .keep(7, Purpose::Push, &mut kept)
+        .await
+        .expect("room");
+    assert_eq!(budget.left(), (0, 91));
+    // While it is under way, others look again in a moment.
+    assert!(matches!(
+        budget.try_acquire(Purpose::Push).await,
+        Err(Refusal::Minute { free_in }) if free_in == Duration::from_secs(1)
+    ));
+    for _ in 0..3 {
+        budget
+            .acquire(Purpose::Push, &mut kept)
+            .await
+            .expect("kept");
+    }
+    assert!(matches!(
+        budget.acquire(Purpose::Push, &mut kept).await,
+        Err(Refusal::Minute { free_in }) if free_in == MINUTE
+    ));
+}
+
+#[tokio::test]
+async fn what_never_left_this_machine_is_taken_back_at_its_own_moment() {
+    let clock = Arc::new(SteppedClock::default());
+    let dir = tempfile::tempdir().expect("a folder");
+    let budget = open(dir.path(), limits(2, 100), &clock);
+    let unsent = budget
+        .acquire(Purpose::Push, &mut None)
+        .await
+        .expect("room");
+    clock.advance(Duration::from_secs(10));
+    budget.try_acquire(Purpose::Push).await.expect("room");
+    budget.take_back(unsent).await.expect("taken back");
+    assert_eq!(budget.left(), (1, 99));
+    // The one that was sent counts from its own moment on.
+    clock.advance(Duration::from_secs(52));
+    assert_eq!(budget.left(), (1, 99));
+    clock.advance(Duration::from_secs(9));
+    assert_eq!(budget.left(), (2, 99));
+}
+
+#[tokio::test]
 async fn limits_of_nothing_do_not_wait_for_ever() {
     let budget = Budget::in_memory(limits(0, 1));
     budget.try_acquire(Purpose::Poll).await.expect("one");
@@ -347,7 +463,7 @@ proptest! {
     /// Restarts, jumps of the wall clock and hasty callers: no window is ever over its limit.
     #[test]
     fn f106_no_window_is_ever_over_its_limit(
-        steps in prop::collection::vec((0..5_u8, 0..90_u64), 1..60),
+        steps in prop::collection::vec((0..7_u8, 0..90_u64), 1..60),
         per_minute in 1..9_u32,
         per_day in 5..40_u32,
     ) {
@@ -363,6 +479,29 @@ proptest! {
                 1 => clock.jump_wall(i64::try_from(by).expect("small") * 3_600_000 - 100_000_000),
                 2 => clock.advance(Duration::from_secs(by * 200)),
                 3 => clock.advance(Duration::from_secs(by)),
+                4 => {
+                    // An operation of some requests, with pauses in it; perhaps it is killed in the middle.
+                    let mut kept = None;
+                    let requests = u32::try_from(by % 5 + 1).expect("few");
+                    if runtime.block_on(budget.keep(requests, Purpose::Push, &mut kept)).is_ok() {
+                        for _ in 0..by % 4 {
+                            clock.advance(Duration::from_secs(by / 2));
+                            if runtime.block_on(budget.acquire(Purpose::Push, &mut kept)).is_ok() {
+                                sent.push_back(clock.elapsed());
+                            }
+                        }
+                        if let Some(kept) = kept.filter(|_| by % 2 == 0) {
+                            runtime.block_on(budget.give_back(kept)).expect("written");
+                        }
+                    }
+                }
+                5 => {
+                    // One that finds no connection.
+                    if let Ok(counted) = runtime.block_on(budget.acquire(Purpose::Push, &mut None)) {
+                        clock.advance(Duration::from_secs(by % 11));
+                        runtime.block_on(budget.take_back(counted)).expect("written");
+                    }
+                }
                 _ => {
                     for _ in 0..runtime.block_on(take(&budget, Purpose::Push, 7)) {
                         sent.push_back(clock.elapsed());

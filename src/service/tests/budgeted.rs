@@ -1,12 +1,13 @@
 //! Waiting, trying again, and the budget as the client spends it.
 
 use super::super::{
-    ArticlePatch, ErrorKind, Purpose, Service as _, ServiceRead as _, ServiceWrite as _,
+    ArticlePatch, ErrorKind, ListRequest, Purpose, Service as _, ServiceRead as _,
+    ServiceWrite as _,
     budget::{Budget, Limits, clock::Clock},
     client::{Client, ClientError, ClientOptions, WaitReason},
     token::Token,
 };
-use super::{CANARY, Reply, Responder, Setup, article_id, article_json};
+use super::{CANARY, Reply, Responder, Setup, article_id, article_json, workspace_id};
 use std::{sync::Arc, time::Duration};
 
 fn good() -> Reply {
@@ -141,7 +142,47 @@ async fn a_read_is_tried_again() {
         .await
         .expect_err("nobody there");
     assert_eq!(error.kind, ErrorKind::Unavailable);
-    assert_eq!(nobody.client.usage().get, 5);
+    assert_eq!(reasons(&nobody), [WaitReason::Again; 4]);
+    let usage = nobody.client.usage();
+    assert_eq!(
+        (usage.get, usage.minute_left, usage.day_left),
+        (0, 60, 1440),
+        "what never left this machine was no request"
+    );
+}
+
+#[tokio::test]
+async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() {
+    let page = |number: u32, last: u32| {
+        let ids = format!(
+            r#"{{"success":true,"articles":[{}],"meta":{{"current_page":{number},"last_page":{last}}}}}"#,
+            article_json(number, "")
+        );
+        Reply::json(200, ids)
+    };
+    for (per_day, sent, whole) in [(5, 5, true), (4, 1, false), (1, 1, false)] {
+        let pages = (1..=5).map(|number| page(number, 5)).collect();
+        let service = Responder::script(pages).await;
+        let setup = service.client_with(|options| {
+            let clock: Arc<dyn Clock> = options.budget.clock().clone();
+            let limits = Limits {
+                per_minute: 60,
+                per_day,
+                reserve_for_pushes_percent: 0,
+            };
+            options.budget = Budget::in_memory_with(limits, clock);
+        });
+        let request = ListRequest {
+            workspace: workspace_id(),
+            categories: Vec::new(),
+            validator: None,
+            familiar: None,
+            purpose: Purpose::Poll,
+        };
+        let end = setup.client.list(&request, &mut |_| {}).await;
+        assert_eq!(end.is_ok(), whole, "{end:?}");
+        assert_eq!(service.count(), sent, "with {per_day} a day");
+    }
 }
 
 #[tokio::test]

@@ -55,7 +55,8 @@ fn where_a_listing_goes_on() {
         Ok(Page {
             next: Next::Number(2),
             total: Some(9),
-            current: Some(1)
+            current: Some(1),
+            left: 3,
         })
     );
 }

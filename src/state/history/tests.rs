@@ -401,6 +401,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                     to: place,
                     version: version(body),
                     flags: Flags::default(),
+                    only_flags: None,
                     remote: version(other),
                     revision: Revision::default(),
                     remote_flags: Flags::default(),

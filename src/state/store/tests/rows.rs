@@ -74,6 +74,7 @@ fn intents() -> Vec<Intent> {
             to: place.clone(),
             version: version("c"),
             flags: Flags::default(),
+            only_flags: Some(Flags::default()),
             remote: version("d"),
             revision: Revision("3".to_owned()),
             remote_flags: Flags::default(),

@@ -11,8 +11,8 @@ use super::world::{Shared, Side};
 use kbsync::drill::death;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::{
-    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Leftover, Listing,
-    Staged,
+    At, Content, Disk, DiskError, DiskErrorKind, Durability, Entry, Expect, Late, Leftover,
+    Listing, Staged,
 };
 use kbsync::model::{Place, Stamp};
 
@@ -100,6 +100,13 @@ impl Disk for Files {
             |tree| tree.list(at),
             |disk| disk.list(at),
         )
+    }
+
+    fn root_stamp(&self) -> Result<Stamp, DiskError> {
+        match &self.real {
+            Some(disk) => disk.root_stamp(),
+            None => Ok(Stamp::default()),
+        }
     }
 
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
@@ -261,5 +268,10 @@ impl Disk for Files {
             (Mirror::Real { .. }, Some(disk)) => disk.sweep(keep),
             (Mirror::Real { .. }, None) => Err(gone("clear up")),
         }
+    }
+
+    /// Nobody here keeps a file open.
+    fn late(&self, _last: bool, _limit: usize) -> Vec<Late> {
+        Vec::new()
     }
 }

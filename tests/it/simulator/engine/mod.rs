@@ -6,6 +6,7 @@
 //! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world.
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`].
+//! - [`relations`]: what has to hold between two runs (I7, I15).
 //! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
 //!
 //! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to end with the
@@ -25,6 +26,9 @@ pub(crate) mod people;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
+#[cfg(test)]
+mod regressions_identity;
+pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
 pub(crate) mod shrink;
@@ -38,6 +42,7 @@ pub(crate) mod world;
 pub(crate) mod zoo;
 
 use author::Author;
+use relations::Relation;
 use run::{Bench, Ground, Outcome, Source};
 use step::{Step, Trace};
 use world::Violation;
@@ -47,6 +52,8 @@ use world::Violation;
 pub(crate) struct Failure {
     /// The seed.
     pub(crate) seed: u64,
+    /// How it was judged.
+    pub(crate) relation: Relation,
     /// The short trace.
     pub(crate) trace: Trace,
     /// What it violates.
@@ -60,7 +67,8 @@ impl std::fmt::Display for Failure {
             "seed {}: {} does not hold: {}",
             self.seed, self.violation.invariant, self.violation.message
         )?;
-        f.write_str(&self.trace.code(&format!("seed_{}", self.seed)))
+        let name = format!("seed_{}", self.seed);
+        f.write_str(&self.trace.code(&name, &self.relation.code()))
     }
 }
 
@@ -71,6 +79,8 @@ pub(crate) struct Tally {
     pub(crate) runs: u64,
     /// Cycles in them.
     pub(crate) cycles: u64,
+    /// Runs that were compared with another one.
+    pub(crate) compared: u64,
     /// Steps in them.
     pub(crate) steps: u64,
     /// What failed.
@@ -83,10 +93,12 @@ pub(crate) fn seed(bench: &mut Bench, seed: u64) -> Outcome {
     bench.run(author::setup(seed), source, Ground::Memory)
 }
 
-/// Runs seeds in memory; one in a hundred is run again from its trace, and has to be the same.
+/// Runs seeds in memory. One in a hundred is run again from its trace, and has to be the same; two in a
+/// hundred are compared with another run, or each is.
 pub(crate) fn in_memory(
     bench: &mut Bench,
     seeds: impl Iterator<Item = u64>,
+    compare: bool,
     until: &mut dyn FnMut(&Tally) -> bool,
 ) -> Tally {
     let mut tally = Tally::default();
@@ -95,15 +107,22 @@ pub(crate) fn in_memory(
         tally.runs += 1;
         tally.cycles += outcome.cycles as u64;
         tally.steps += outcome.trace.steps.len() as u64;
-        let violation = outcome.violation.clone().or_else(|| {
-            (number % 100 == 0)
-                .then(|| again(bench, &outcome))
-                .flatten()
-        });
+        let compared = Relation::of(number, compare);
+        let (relation, violation) = match (&outcome.violation, compared) {
+            (Some(violation), _) => (Relation::Alone, Some(violation.clone())),
+            (None, Relation::Alone) => (compared, again(bench, number, &outcome)),
+            (None, _) => {
+                let other = relations::other(bench, compared, &outcome);
+                tally.compared += u64::from(other.is_some());
+                let differs = |(first, second)| relations::differ(compared, &first, &second);
+                (compared, other.and_then(differs))
+            }
+        };
         if let Some(violation) = violation {
-            let (trace, violation) = shrink::shrink(bench, &outcome.trace, &violation);
+            let (trace, violation) = shrink::shrink(bench, relation, &outcome.trace, &violation);
             tally.failures.push(Failure {
                 seed: number,
+                relation,
                 trace,
                 violation,
             });
@@ -116,7 +135,10 @@ pub(crate) fn in_memory(
 }
 
 /// The same trace gives the same run.
-fn again(bench: &mut Bench, outcome: &Outcome) -> Option<Violation> {
+fn again(bench: &mut Bench, number: u64, outcome: &Outcome) -> Option<Violation> {
+    if !number.is_multiple_of(100) {
+        return None;
+    }
     let source = Source::Steps(&outcome.trace.steps);
     let second = bench.run(outcome.trace.setup, source, Ground::Memory);
     (second.hash != outcome.hash).then(|| Violation {

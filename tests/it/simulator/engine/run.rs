@@ -16,11 +16,12 @@ use super::tree::Tree;
 use super::world::{Armed, Shared, Side, Violation, World};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
-use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::{Request, Settings};
 use kbsync::mirror::RealDisk;
 use kbsync::model::Timestamp;
 use kbsync::reconcile::guard::MaxDeletes;
+use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::{Binding, Store};
 use std::path::{Path, PathBuf};
@@ -61,6 +62,10 @@ pub(crate) struct Outcome {
     pub(crate) hash: u64,
     /// Cycles that were run.
     pub(crate) cycles: usize,
+    /// Whether it ended with nothing held, in conflict or broken.
+    pub(crate) equal: bool,
+    /// Whether a category is held at the end because its id was lost: the API lists no categories.
+    pub(crate) lost_category: bool,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
     /// What happened, in words, if that was asked for.
@@ -145,6 +150,8 @@ impl Bench {
             fatal: None,
             settled: false,
             cycles: 0,
+            equal: false,
+            lost_category: false,
         };
         let steps = run.all(source);
         run.finish();
@@ -186,6 +193,10 @@ pub(super) struct Run<'a> {
     /// Whether the last thing that happened was a cycle that left both sides equal.
     pub(super) settled: bool,
     pub(super) cycles: usize,
+    /// Whether the last cycle of all left both sides equal.
+    pub(super) equal: bool,
+    /// Whether the last cycle of all held a category that exists.
+    pub(super) lost_category: bool,
 }
 
 impl Run<'_> {
@@ -254,6 +265,8 @@ impl Run<'_> {
             violation: world.ledger.violation.clone(),
             hash: world.hash,
             cycles: self.cycles,
+            equal: self.equal,
+            lost_category: self.lost_category,
             end,
             log: world.log.take().unwrap_or_default(),
         }
@@ -459,6 +472,11 @@ impl Run<'_> {
             world.violated("I3", message);
         }
         oracle::i12_told(&mut world, store, &report);
+        self.equal = quiet;
+        self.lost_category = report
+            .actions
+            .iter()
+            .any(|line| line.action == Kind::CreateCategory && line.status == Status::Held);
         if quiet {
             oracle::i9_identity(&mut world, store);
         }

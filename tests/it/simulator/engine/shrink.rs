@@ -1,7 +1,8 @@
 //! Makes a failing trace short: steps are left out, then faults, then contents are made plain, as long as the
 //! same invariant is still violated.
 
-use super::run::{Bench, Ground, Source};
+use super::relations::{self, Relation};
+use super::run::Bench;
 use super::step::{
     At, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, Trace, What, Writer,
 };
@@ -10,11 +11,13 @@ use super::world::Violation;
 /// The shortest trace that was found, and what it violates.
 pub(crate) fn shrink(
     bench: &mut Bench,
+    relation: Relation,
     trace: &Trace,
     violation: &Violation,
 ) -> (Trace, Violation) {
     let mut shrinker = Shrinker {
         bench,
+        relation,
         best: trace.clone(),
         violation: violation.clone(),
         tries: 3_000,
@@ -33,6 +36,7 @@ pub(crate) fn shrink(
 
 struct Shrinker<'a> {
     bench: &'a mut Bench,
+    relation: Relation,
     best: Trace,
     violation: Violation,
     tries: usize,
@@ -45,10 +49,10 @@ impl Shrinker<'_> {
             return false;
         }
         self.tries -= 1;
-        let outcome = self.bench.run(setup, Source::Steps(steps), Ground::Memory);
-        match outcome.violation {
+        let (trace, violation) = relations::judge(self.bench, self.relation, setup, steps);
+        match violation {
             Some(violation) if violation.invariant == self.violation.invariant => {
-                self.best = outcome.trace;
+                self.best = trace;
                 self.violation = violation;
                 true
             }

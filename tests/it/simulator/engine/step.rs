@@ -437,8 +437,8 @@ pub(crate) struct Trace {
 }
 
 impl Trace {
-    /// Prints the trace as a test.
-    pub(crate) fn code(&self, name: &str) -> String {
+    /// Prints the trace as a test, with the call that judges it.
+    pub(crate) fn code(&self, name: &str, judged: &str) -> String {
         let mut lines: Vec<String> = vec![
             "#[test]".to_owned(),
             format!("fn {name}() {{"),
@@ -448,7 +448,7 @@ impl Trace {
         lines.extend(self.steps.iter().map(|step| format!("        {step:?},")));
         lines.extend([
             "    ];".to_owned(),
-            "    holds(setup, steps);".to_owned(),
+            format!("    {judged};"),
             "}".to_owned(),
         ]);
         lines.join("\n")

@@ -9,13 +9,23 @@ const SEEDS: std::ops::RangeInclusive<u64> = 1..=400;
 
 #[test]
 fn in_every_world_everything_holds() {
-    let tally = in_memory(&mut Bench::new(), SEEDS, &mut |tally| {
+    let tally = in_memory(&mut Bench::new(), SEEDS, false, &mut |tally| {
         !tally.failures.is_empty()
     });
     let failures: Vec<String> = tally.failures.iter().map(ToString::to_string).collect();
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     assert!(tally.cycles > 5 * tally.runs, "{} cycles", tally.cycles);
     assert!(tally.steps >= 20 * tally.runs, "{} steps", tally.steps);
+}
+
+#[test]
+fn in_another_order_and_after_kills_it_ends_with_the_same() {
+    let tally = in_memory(&mut Bench::new(), 1..=60, true, &mut |tally| {
+        !tally.failures.is_empty()
+    });
+    let failures: Vec<String> = tally.failures.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(tally.compared > 25, "{} are compared", tally.compared);
 }
 
 #[test]
@@ -64,7 +74,11 @@ fn a_defect_is_found_and_told_by_a_short_trace() {
             .trace
             .unwrap_or_else(|| panic!("{defect:?} is not found"));
         assert_eq!(violation.invariant, invariant, "{defect:?}: {violation:?}");
-        assert!(trace.steps.len() <= 8, "{}", trace.code("it"));
+        assert!(
+            trace.steps.len() <= 8,
+            "{}",
+            trace.code("it", "holds(setup, steps)")
+        );
     }
 }
 

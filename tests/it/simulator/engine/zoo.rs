@@ -1,5 +1,6 @@
 //! The bug zoo: every deliberate defect has to be found, and told by a short trace.
 
+use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
 use super::shrink::shrink;
 use super::step::Trace;
@@ -59,7 +60,7 @@ pub(crate) fn hunt(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
         }
         found.runs = Some(seed);
         defect::let_in(Some(defect));
-        found.trace = Some(shrink(bench, &outcome.trace, &violation));
+        found.trace = Some(shrink(bench, Relation::Alone, &outcome.trace, &violation));
         defect::let_in(None);
         break;
     }

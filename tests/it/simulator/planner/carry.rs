@@ -85,7 +85,7 @@ impl Scene {
                 }
                 self.send(settle)
             }
-            Step::ParkSlug { id, slug } => {
+            Step::ParkSlug { id, slug, .. } => {
                 let mut version = self.seen(*id)?.version.clone();
                 version.slug.clone_from(slug);
                 self.ensure_free(*id, &version)?;

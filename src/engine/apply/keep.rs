@@ -1,0 +1,61 @@
+//! Requests that belong together are kept together before the first of them is made, so that the budget does
+//! not end between a look and its write, or with an article under a temporary address (failures row 114).
+
+use super::{Done, Run, failed};
+use crate::engine::Engine;
+use crate::mirror::disk::Disk;
+use crate::model::ArticleId;
+use crate::reconcile::plan::{Action, Step};
+use crate::service::{Purpose, Service};
+use std::collections::BTreeMap;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Keeps what a step is going to need. Gives why it is not begun, if that is not there.
+    pub(super) async fn keep_for(&self, action: &Action, run: &Run<'_>) -> Option<Done> {
+        let requests = self.requests_of(action, run);
+        // One request is had or not.
+        if requests < 2 {
+            return None;
+        }
+        let kept = self.service.keep(requests, Purpose::Push).await;
+        kept.err().map(failed)
+    }
+
+    /// Requests that a step makes where nothing goes wrong.
+    fn requests_of(&self, action: &Action, run: &Run<'_>) -> u32 {
+        let look = |id| u32::from(!self.is_seen(id, run));
+        match &action.step {
+            Step::Settle(settle) if settle.sends() => 1 + look(settle.id),
+            Step::DeleteArticle { id, .. } => 1 + look(*id),
+            Step::ParkSlug { id, .. } => run.circles.get(id).copied().unwrap_or(1) + look(*id),
+            Step::SettleCategory(settle) if !settle.send.is_empty() => {
+                1 + u32::from(!self.is_category_seen(run))
+            }
+            Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
+            Step::Settle(_)
+            | Step::SettleCategory(_)
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => 0,
+        }
+    }
+}
+
+/// What each circle of addresses needs: from the temporary slug to where its article gets its own.
+pub(super) fn circles(actions: &[Action]) -> BTreeMap<ArticleId, u32> {
+    let mut circles = BTreeMap::new();
+    for (start, action) in actions.iter().enumerate() {
+        let Step::ParkSlug { id, .. } = &action.step else {
+            continue;
+        };
+        let ends =
+            |action: &Action| matches!(&action.step, Step::Settle(settle) if settle.id == *id);
+        let length = actions[start..].iter().position(ends).unwrap_or_default();
+        let sending = actions[start..=start + length]
+            .iter()
+            .filter(|action| action.held.is_none() && action.sends());
+        circles.insert(*id, u32::try_from(sending.count()).unwrap_or(u32::MAX));
+    }
+    circles
+}

@@ -1,0 +1,117 @@
+//! Temporary addresses: an article or a category steps aside under one for a moment, so that addresses can
+//! change in a circle, and gets its own back.
+//!
+//! Whoever has one tells by its slug alone what it was: a run that was killed in between, or could not go on,
+//! leaves nothing else behind that is certain to be there. A temporary slug is nobody's word, so it never goes
+//! into a file; while the service has one, the file's slug, or else the one before, is owed to it.
+
+use super::change::{CategoryThreeWay, ThreeWay};
+use super::plan::Settle;
+use super::snapshot::LocalFile;
+use crate::model::{CategoryVersion, Digest, Field};
+use uuid::Uuid;
+
+/// So long may a slug be (API specification, section 8), and so long is the mark with its hyphen.
+const LONGEST: usize = 255;
+const MARK: usize = 9;
+
+/// A slug that nobody else has, and that tells the one before.
+pub(super) fn temporary(slug: &str, id: Uuid) -> String {
+    let before = original(slug, id).unwrap_or(slug);
+    let stem: String = before.chars().take(LONGEST - MARK).collect();
+    format!("{stem}-{}", mark(id))
+}
+
+/// The slug before, of one that is the temporary one of just this article or category.
+pub(super) fn original(slug: &str, id: Uuid) -> Option<&str> {
+    let stem = slug.strip_suffix(&mark(id))?.strip_suffix('-')?;
+    (!stem.is_empty()).then_some(stem)
+}
+
+fn mark(id: Uuid) -> String {
+    let mut mark = Digest::of_parts(&[id.as_bytes()]).to_string();
+    mark.truncate(MARK - 1);
+    mark
+}
+
+/// An article whose address is a temporary one gets the address that its file asks for.
+pub(super) fn give_back(way: &mut ThreeWay, file: &LocalFile, seen_slug: &str, id: Uuid) {
+    let Some(before) = original(seen_slug, id) else {
+        return;
+    };
+    let written = file.version.slug.as_str();
+    let wish = if written == seen_slug {
+        before
+    } else {
+        written
+    };
+    let other = |field: &Field| *field != Field::Slug;
+    way.pulled.retain(other);
+    way.pushed.retain(other);
+    way.agreed.retain(other);
+    way.clashes.retain(|(field, _)| other(field));
+    if wish != written {
+        way.pulled.push(Field::Slug);
+    }
+    way.pushed.push(Field::Slug);
+    wish.clone_into(&mut way.merged.slug);
+    seen_slug.clone_into(&mut way.unsent.slug);
+}
+
+/// A file that is made for an article under a temporary address has the one before, which is sent.
+pub(super) fn give_back_alone(settle: &mut Settle, pushes: bool) {
+    let seen = &settle.seen.version.slug;
+    if let Some(before) = original(seen, settle.id.uuid()) {
+        before.clone_into(&mut settle.file.slug);
+        settle.send.extend(pushes.then_some(Field::Slug));
+    }
+}
+
+/// The same as [`give_back`] for a category.
+pub(super) fn give_back_category(
+    way: &mut CategoryThreeWay,
+    local: Option<&CategoryVersion>,
+    remote: &CategoryVersion,
+    id: Uuid,
+) {
+    let Some(before) = original(&remote.slug, id) else {
+        return;
+    };
+    let written = local.map_or(way.merged.slug.as_str(), |version| version.slug.as_str());
+    let wish = if written == remote.slug {
+        before
+    } else {
+        written
+    }
+    .to_owned();
+    let other = |field: &Field| *field != Field::Slug;
+    let pulled = local.is_some_and(|version| version.slug != wish);
+    way.pulled.retain(other);
+    way.pushed.retain(other);
+    way.clashes.retain(other);
+    way.pulled.extend(pulled.then_some(Field::Slug));
+    way.pushed.push(Field::Slug);
+    way.merged.slug = wish;
+    way.unsent.slug.clone_from(&remote.slug);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_slug_tells_the_one_before_to_its_owner_alone() {
+        let (id, other) = (Uuid::from_u128(7), Uuid::from_u128(8));
+        for slug in ["a", "a-b", "über-uns", &"x".repeat(246)] {
+            let temporary = temporary(slug, id);
+            assert_ne!(temporary, *slug);
+            assert!(temporary.chars().count() <= LONGEST, "{temporary}");
+            assert_eq!(original(&temporary, id), Some(slug));
+            assert_eq!(original(&temporary, other), None, "{temporary}");
+            assert_eq!(original(slug, id), None, "{slug}");
+            // Who steps aside twice is told by the first slug still.
+            assert_eq!(super::temporary(&temporary, id), temporary);
+        }
+        assert_eq!(original(&format!("-{}", mark(id)), id), None);
+    }
+}
