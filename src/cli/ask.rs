@@ -10,10 +10,13 @@ use super::{
 use crate::{
     config::{self, parse_service, parse_workspace},
     model::WorkspaceId,
-    service::{ServiceRead as _, Workspace},
+    service::{ErrorKind, ServiceRead as _, Workspace, client::Client},
 };
 use dialoguer::{Confirm, Input, Select};
-use std::io::{self, IsTerminal as _};
+use std::{
+    io::{self, IsTerminal as _},
+    time::Duration,
+};
 
 /// Tells whether somebody is there to answer.
 pub(super) fn possible() -> bool {
@@ -79,7 +82,48 @@ pub(super) async fn workspace(
     }
 }
 
+/// How long it is waited for a service that is asked whether it has a workspace.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Refuses a workspace that the service says it does not have. Without a token, or without an answer, nothing
+/// is known, and `kbsync doctor` tells later.
+pub(super) async fn known(
+    service: &str,
+    workspace: WorkspaceId,
+    context: &Context,
+) -> Result<(), Failure> {
+    if config::token_from_environment(&context.request()).is_none() {
+        return Ok(());
+    }
+    // Why there is no client is told by the first command that needs one.
+    let Ok(client) = client(service, context) else {
+        return Ok(());
+    };
+    let answer = tokio::time::timeout(PATIENCE, client.workspace(workspace)).await;
+    let Ok(Err(error)) = answer else {
+        return Ok(());
+    };
+    match error.kind {
+        ErrorKind::NotFound | ErrorKind::Forbidden => Err(Failure::usage(
+            format!("{service} has no workspace {workspace} for this token"),
+            "`kbsync workspaces` lists the ids, and the dashboard shows them",
+        )),
+        ErrorKind::Unauthorized
+        | ErrorKind::Refused
+        | ErrorKind::RateLimited { .. }
+        | ErrorKind::BudgetSpent { .. }
+        | ErrorKind::Unavailable
+        | ErrorKind::Unreadable
+        | ErrorKind::NoEndpoint
+        | ErrorKind::TooLarge => Ok(()),
+    }
+}
+
 async fn listed(service: &str, context: &Context) -> Result<Vec<Workspace>, Failure> {
+    Ok(client(service, context)?.workspaces().await?)
+}
+
+fn client(service: &str, context: &Context) -> Result<Client, Failure> {
     let request = context.request();
     let token = config::token_from_environment(&request);
     let account = Account {
@@ -88,8 +132,7 @@ async fn listed(service: &str, context: &Context) -> Result<Vec<Workspace>, Fail
         user_state_dir: &config::user_state_dir(request.env)?,
         budget: config::Options::standard().budget,
     };
-    let client = connect_to(context, account)?;
-    Ok(client.workspaces().await?)
+    connect_to(context, account)
 }
 
 fn pasted() -> Result<WorkspaceId, Failure> {

@@ -104,7 +104,10 @@ async fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
     };
     let asks = ask::possible() && !context.out.json;
     let (service, (workspace, name)) = match (service, workspace) {
-        (Some(service), Some(workspace)) => (service, (workspace, None)),
+        (Some(service), Some(workspace)) => {
+            ask::known(&service, workspace, context).await?;
+            (service, (workspace, None))
+        }
         (service, workspace) if asks => {
             let service = match service {
                 Some(service) => service,

@@ -129,6 +129,10 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         Some(kept) => kept.id,
         None => sandbox.seed(args.articles, args.categories),
     };
+    if let Some(path) = &args.data {
+        // What cannot be kept is said now, not after an afternoon's work.
+        sandbox.save().map_err(|error| unkept(path, error))?;
+    }
     let address = SocketAddr::new(args.bind, args.port);
     let listener = tokio::net::TcpListener::bind(address)
         .await
@@ -263,4 +267,10 @@ fn unusable(path: &std::path::Path, error: std::io::Error) -> Failure {
     let message = format!("failed to read {}", path.display());
     Failure::failed(anyhow::Error::new(error).context(message))
         .help("name another file with --data, or remove this one")
+}
+
+fn unkept(path: &std::path::Path, error: std::io::Error) -> Failure {
+    let message = format!("failed to write {}", path.display());
+    Failure::failed(anyhow::Error::new(error).context(message))
+        .help("name a file with --data that can be written, in a folder that can be written")
 }

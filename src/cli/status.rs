@@ -9,6 +9,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
+    past::local_time,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     report::{self, grouped, problem_line},
     scope,
@@ -107,11 +108,24 @@ fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
 /// What the daemon says of itself.
 fn daemon_lines(daemon: &StatusWord) -> Vec<String> {
     let interval = humantime::format_duration(Duration::from_secs(daemon.interval));
-    let next = daemon.next_poll.as_deref().unwrap_or("not known yet");
-    let last = daemon.last_poll.as_deref().unwrap_or("none yet");
+    let often = match &daemon.cron {
+        Some(cron) => format!("by the cron line {}", escape(cron)),
+        None => format!("every {interval}"),
+    };
+    // As people here write it, like all times that are not JSON.
+    let told = |written: &str| moment(written).map_or_else(|| written.to_owned(), local_time);
+    let or = |written: &Option<String>, none: &str| {
+        written.as_deref().map_or_else(|| none.to_owned(), told)
+    };
+    let last = or(&daemon.last_poll, "none yet");
+    let next = or(&daemon.next_poll, "not known yet");
     let mut lines = vec![
-        format!("Daemon since {}, process {}", daemon.since, daemon.pid),
-        format!("  polls every {interval}: last {last}, next {next}"),
+        format!(
+            "Daemon since {}, process {}",
+            told(&daemon.since),
+            daemon.pid
+        ),
+        format!("  polls {often}: last {last}, next {next}"),
         format!("  notices changes by {}", escape(&daemon.watching)),
     ];
     if daemon.pending > 0 {
@@ -294,6 +308,32 @@ mod tests {
         let lines = open_lines(&all);
         assert_eq!(lines.len(), 4 + 1 + 1 + 2);
         assert_eq!(lines[4], "  … and 5 more");
+    }
+
+    #[test]
+    fn a_cron_line_is_shown_as_one_and_times_as_people_here_write_them() {
+        let mut daemon = StatusWord {
+            pid: 7,
+            since: "2026-11-20T10:00:00Z".to_owned(),
+            next_poll: Some("2026-11-20T11:00:00Z".to_owned()),
+            last_poll: None,
+            interval: 60,
+            cron: None,
+            watching: "events".to_owned(),
+            pending: 0,
+            waiting_for: None,
+            unhealthy: None,
+        };
+        let lines = daemon_lines(&daemon);
+        assert!(
+            lines[1].starts_with("  polls every 1m: last none yet, next 2026-11-2"),
+            "{lines:?}"
+        );
+        assert!(!lines.join("\n").contains("00Z"), "{lines:?}");
+        daemon.cron = Some("*/5 8-18 * * 1-5 (Europe/Berlin)".to_owned());
+        let lines = daemon_lines(&daemon);
+        let shown = "  polls by the cron line */5 8-18 * * 1-5 (Europe/Berlin): last none yet";
+        assert!(lines[1].starts_with(shown), "{lines:?}");
     }
 
     #[test]

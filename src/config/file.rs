@@ -276,14 +276,12 @@ fn on_conflict(node: &Node) -> Result<OnConflict, Wrong> {
 
 fn timezone(node: &Node) -> Result<String, Wrong> {
     let name = text(node, "timezone")?;
-    let allowed = |c: char| c.is_ascii_alphanumeric() || "/_+-".contains(c);
-    if name.chars().all(allowed) {
-        Ok(name.to_owned())
-    } else {
-        Err(Wrong::new(
+    match name.parse::<chrono_tz::Tz>() {
+        Ok(_) => Ok(name.to_owned()),
+        Err(_unknown) => Err(Wrong::new(
             format!("`timezone: {name}` is not the name of a time zone"),
             "write it like UTC or Europe/Berlin",
-        ))
+        )),
     }
 }
 

@@ -162,6 +162,7 @@ fn a_fault_names_its_line_and_the_remedy() {
         ),
         ("categories: abc", 3, "must be a list", "brackets"),
         ("timezone: Middle Earth", 3, "Middle Earth", "Europe/Berlin"),
+        ("timezone: Mars/Base", 3, "Mars/Base", "Europe/Berlin"),
         ("probe: true\nprobe: false", 4, "a second time", "keep one"),
         ("probe: &a true", 3, "an anchor", "quotes"),
         ("probe: !!str true", 3, "a tag", "quotes"),

@@ -20,6 +20,7 @@ use super::{
 };
 use crate::engine::report::{Line, Status};
 use crate::model::Side;
+use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, ignored_name};
 use crate::reconcile::plan::Kind;
 use std::{
     collections::{BTreeSet, VecDeque},
@@ -310,7 +311,7 @@ impl Desk {
             Look::Wish(wish) => wish.is_whole(),
         };
         // A path whose time came while the cycle ran was left alone by it, too.
-        let (waiting, _) = self.quiet.backlog();
+        let (waiting, _) = self.quiet.backlog(|_| true);
         let settled =
             looked && waiting == 0 && self.taken.is_empty() && !held && done.wall.is_none();
         // Where nobody could look, there may be removals that nobody saw.
@@ -332,11 +333,17 @@ impl Desk {
 
     /// What `status` and the metrics show.
     pub fn shown(&self, now: Moment) -> Shown {
-        let (waiting, oldest) = self.quiet.backlog();
+        let (waiting, oldest) = self.quiet.backlog(may_matter);
         Shown {
             next_poll: self.schedule.next(now, self.least),
             interval: self.schedule.interval(now, self.least),
-            pending: waiting + self.taken.paths().len(),
+            pending: waiting
+                + self
+                    .taken
+                    .paths()
+                    .iter()
+                    .filter(|path| may_matter(path))
+                    .count(),
             oldest,
             paused: self.paused(),
             in_the_way: self.reach.wall().map(|wall| wall.to_string()),
@@ -351,6 +358,13 @@ impl Desk {
             day_left: left.day,
         }
     }
+}
+
+/// Tells whether a path may be of an article, a category or a conflict; editors' files and our own are not.
+fn may_matter(path: &str) -> bool {
+    path.split('/').all(|name| {
+        ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
+    })
 }
 
 /// What is shown of the desk.

@@ -147,6 +147,7 @@ pub fn status(board: &Board) -> StatusWord {
         next_poll: seen.next_poll.map(shown),
         last_poll: seen.last_poll.map(|(at, _)| shown(at)),
         interval: seen.interval.as_secs(),
+        cron: seen.cron.clone(),
         watching: seen.watching.clone(),
         pending: seen.pending,
         waiting_for: seen.paused.clone().or_else(|| seen.in_the_way.clone()),

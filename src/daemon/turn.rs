@@ -17,7 +17,7 @@ use super::{
     told::Told,
     watch::Rescan,
 };
-use crate::{engine::report::Ending, web::board::Board};
+use crate::{config::Poll, engine::report::Ending, web::board::Board};
 use chrono::{DateTime, Utc};
 use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -366,12 +366,17 @@ impl Front {
             (Some(why), _) | (None, Some(why)) => why.clone(),
             (None, None) => format!("next poll at {}", shown.next_poll.format("%H:%M:%S UTC")),
         };
+        let cron = match &self.settings.poll {
+            Poll::Cron(line) => Some(format!("{line} ({})", self.settings.timezone)),
+            Poll::Every(_) => None,
+        };
         self.supervisor.status(&line);
         self.supervisor.alive(now.steady.into_std());
         self.board.show(|seen| {
             seen.beat = now.steady;
             seen.next_poll = Some(shown.next_poll);
             seen.interval = shown.interval;
+            seen.cron = cron;
             seen.pending = shown.pending;
             seen.oldest = shown.oldest;
             seen.paused = shown.paused;

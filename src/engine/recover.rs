@@ -5,18 +5,16 @@
 //! changes nothing.
 
 use super::Engine;
-use super::apply::same;
+use super::apply::{met, same};
 use super::observe::Sight;
 use super::settings::Request;
-use super::spool::same_words;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, TextDigest, Version};
-use crate::reconcile::pairing;
+use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, TextDigest, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Writing;
-use crate::state::{Intent, IntentId, Subject};
+use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use std::collections::BTreeSet;
 
@@ -57,8 +55,10 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
             .context("failed to make durable what an earlier run wrote")?;
     }
     let mut verdicts = Vec::with_capacity(intents.len());
+    let mut met = Vec::new();
     for (id, intent) in intents {
         let verdict = judge(base, sight, &intent, &names);
+        met.extend(first_met(base, sight, &intent, &verdict));
         tracing::debug!(?intent, "an earlier run left this behind");
         match &verdict {
             Verdict::Article(row) => {
@@ -89,9 +89,33 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     engine.store.write(now, |tx| {
         verdicts
             .iter()
-            .try_for_each(|(id, verdict)| write(tx, *id, verdict))
+            .try_for_each(|(id, verdict)| write(tx, *id, verdict))?;
+        met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
     })?;
     engine.clear_copies()
+}
+
+/// The service's versions of an article that no base knew: when they were listed nobody knew whose history
+/// they belong to. From now on it may count as known; or what an earlier run wrote of it is there no more.
+fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> Vec<SeenVersion> {
+    let (id, place, then) = match (intent, verdict) {
+        (Intent::WriteFile { id, to, remote, .. }, _) => (*id, to, remote),
+        (_, Verdict::Article(row) | Verdict::Settled(row) | Verdict::Born(row, _)) => {
+            (row.id, &row.place, &row.remote)
+        }
+        (_, Verdict::Void | Verdict::Deleted(..) | Verdict::Category(_) | Verdict::Open) => {
+            return Vec::new();
+        }
+    };
+    if base.articles.contains_key(&id) {
+        return Vec::new();
+    }
+    let now = match sight.remote.articles.get(&id) {
+        Some(Remote::Present(seen)) => Some(&seen.version),
+        Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
+    };
+    let versions = std::iter::once(then).chain(now);
+    versions.map(|version| met(id, place, version)).collect()
 }
 
 fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {
@@ -248,13 +272,16 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         revision,
         remote_flags,
         settles,
+        made,
     } = intent
     else {
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    let Some(file) =
-        file_of(sight, *id, to, names).filter(|file| same_words(&file.version, version))
+    // After a loss of power a file that was replaced may be the old one again; one that was made is ours.
+    let made = |file: &LocalFile| *made && old.is_none() && file.id == Some(*id);
+    let Some(file) = file_of(sight, *id, to, names)
+        .filter(|file| file.version.same_words(version) || made(file))
     else {
         return half_way(sight, old, from.as_ref(), to, names);
     };
@@ -372,11 +399,11 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
 fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     let Intent::WriteCategory {
         id,
+        from,
         folder,
         version,
         remote,
         revision,
-        ..
     } = intent
     else {
         return Verdict::Void;
@@ -386,10 +413,10 @@ fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
             && category.id == Some(*id)
             && category.version.as_ref() == Some(version)
     });
-    if !found {
-        return Verdict::Void;
-    }
     let old = base.categories.get(id);
+    if !found {
+        return folder_renamed(sight, old, from.as_ref(), folder);
+    }
     let mut local = remote.clone();
     for field in CategoryVersion::FIELDS {
         // What was not pulled and not sent yet stays an edit of the writer.
@@ -407,6 +434,31 @@ fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         read_at: old.map_or_else(Default::default, |row| row.read_at),
         stamp: None,
     }))
+}
+
+/// A folder that got its new name, and whose `_category.yaml` did not follow, is the category's all the same.
+fn folder_renamed(
+    sight: &Sight,
+    old: Option<&CategoryRow>,
+    from: Option<&String>,
+    to: &str,
+) -> Verdict {
+    let lies = |name: &str| sight.local.top.contains(&path::fold(name));
+    let nameless = sight
+        .local
+        .categories
+        .iter()
+        .any(|category| category.folder == to && category.id.is_none());
+    match old.filter(|row| row.folder.as_ref() == from) {
+        Some(row) if nameless && from.is_some_and(|from| !lies(from)) => {
+            Verdict::Category(Box::new(CategoryRow {
+                folder: Some(to.to_owned()),
+                stamp: None,
+                ..row.clone()
+            }))
+        }
+        Some(_) | None => Verdict::Void,
+    }
 }
 
 /// What the file was written from: fields that were merged stay edits of the writer.
@@ -455,9 +507,7 @@ fn born<'a>(base: &Base, sight: &'a Sight, version: &Version) -> Option<(Article
             && same(&version.slug, &seen.version.slug)
             && same(&version.title, &seen.version.title)
     };
-    let moved = |(id, seen): &(ArticleId, &Seen)| {
-        !named(id) && pairing::says_the_same(version, &seen.version)
-    };
+    let moved = |(id, seen): &(ArticleId, &Seen)| !named(id) && version.same_words(&seen.version);
     strangers()
         .find(at_home)
         .or_else(|| strangers().find(moved))

@@ -2,8 +2,8 @@
 //!
 //! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
 
+use crate::model::TextDigest;
 use crate::model::Timestamp;
-use crate::model::{TextDigest, Version};
 use crate::state::store::Store;
 use crate::state::{Seen, StateError};
 use std::collections::BTreeMap;
@@ -99,12 +99,4 @@ impl Spool {
 pub(super) fn text_lf(text: &str) -> Option<TextDigest> {
     text.contains("\r\n")
         .then(|| TextDigest::of(&text.replace("\r\n", "\n")))
-}
-
-/// Tells whether two versions say the same in all but their category and slug.
-pub(super) fn same_words(one: &Version, other: &Version) -> bool {
-    one.title == other.title
-        && one.introtext == other.introtext
-        && one.keywords == other.keywords
-        && one.text == other.text
 }

@@ -126,6 +126,14 @@ impl Version {
         ])
     }
 
+    /// Tells whether two versions say the same in all but their category and slug.
+    pub fn same_words(&self, other: &Self) -> bool {
+        self.title == other.title
+            && self.introtext == other.introtext
+            && self.keywords == other.keywords
+            && self.text == other.text
+    }
+
     /// Tells whether two versions agree in one field. Fields that versions do not have always agree.
     pub fn agrees(&self, other: &Self, field: Field) -> bool {
         match field {

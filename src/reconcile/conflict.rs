@@ -101,7 +101,8 @@ impl Planner<'_> {
     }
 
     /// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have
-    /// been renamed as that was.
+    /// been renamed as that was. One of its name in any other folder may be it, too: a copy that was moved
+    /// settles nothing.
     fn copy_of(&self, conflict: &ConflictRow, copy: &str) -> Option<Place> {
         let file = self.paired.files.get(&conflict.id);
         let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
@@ -116,6 +117,11 @@ impl Planner<'_> {
             .map(|folder| Place::new(folder, copy))
             .chain(renamed.filter(|place| !of_another(place)))
             .find(|place| self.local.copies.contains(place))
+            .or_else(|| {
+                let mut copies = self.local.copies.iter();
+                let moved = copies.find(|place| place.file == copy && !of_another(place));
+                moved.cloned()
+            })
     }
 
     /// The name of a new copy: of a file that took the name of another one in conflict, it is not that one's.

@@ -28,9 +28,12 @@ struct Content {
 
 impl Sandbox {
     /// A service with the content of `path`, empty if there is no such file; it keeps its changes there while it
-    /// is served, and whenever [`Sandbox::save`] is called.
+    /// is served, and whenever [`Sandbox::save`] is called. The file's folder is made if it is missing.
     pub fn load(path: &Path, options: Options) -> io::Result<Self> {
         let sandbox = Self::new(options);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
         let content = match std::fs::read(path) {
             Ok(bytes) => Some(serde_json::from_slice::<Content>(&bytes).map_err(invalid)?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

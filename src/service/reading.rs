@@ -130,7 +130,7 @@ impl Client {
             answer_lost: !unsent && !call.verb.is_read(),
         };
         let mut failure = self.failure(call, status, verdict);
-        failure.error.source = Some(error.without_url().into());
+        failure.error.source = Some(deepest(&error.without_url()).into());
         failure
     }
 
@@ -176,6 +176,15 @@ impl Client {
         }
         shown
     }
+}
+
+/// What lies at the bottom of an error: the layers above it say the same in more words.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    cause.to_string()
 }
 
 /// A header's value, where it is text.

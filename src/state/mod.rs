@@ -200,6 +200,9 @@ pub enum Intent {
         /// Whether this settles a conflict that was shown.
         #[serde(default)]
         settles: bool,
+        /// Whether a new file was under its name, and only not durable: what it says else by now is an edit.
+        #[serde(default)]
+        made: bool,
     },
     /// A file removed, because the service said that its article is gone.
     RemoveFile {

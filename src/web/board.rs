@@ -32,6 +32,8 @@ pub struct Seen {
     pub next_poll: Option<DateTime<Utc>>,
     /// The effective time between two polls.
     pub interval: Duration,
+    /// The cron line that polls go by, with its zone, if they do.
+    pub cron: Option<String>,
     /// Paths that wait.
     pub pending: usize,
     /// Since when the oldest of them waits.
@@ -76,6 +78,7 @@ impl Board {
                 last_push: None,
                 next_poll: None,
                 interval: Duration::ZERO,
+                cron: None,
                 pending: 0,
                 oldest: None,
                 paused: None,

@@ -1,7 +1,7 @@
 //! `kbsync init` without a terminal: what it writes, and what it refuses.
 
 use crate::{
-    kb::{Kb, WORKSPACE},
+    kb::{Kb, Service, TOKEN, WORKSPACE},
     schema,
 };
 
@@ -108,4 +108,28 @@ fn f120_it_refuses_mirrors_inside_each_other() {
         .run(&["init", "--service", SERVICE, "--workspace", WORKSPACE])
         .exits(2)
         .complains("would overlap with the mirror", "outside");
+}
+
+#[test]
+fn a_workspace_that_the_service_does_not_have_is_refused_when_it_can_be_asked() {
+    let service = Service::start();
+    let mut kb = Kb::new();
+    let given = |workspace: &str| {
+        let url = service.url.as_str();
+        ["init", "--service", url, "--workspace", workspace].map(str::to_owned)
+    };
+    let run = |kb: &Kb, workspace: &str| {
+        let arguments = given(workspace);
+        kb.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    run(&kb, WORKSPACE)
+        .exits(2)
+        .complains("has no workspace", "kbsync workspaces");
+    assert!(!kb.exists("kbsync.yaml"));
+    run(&kb, &service.workspace).exits(0);
+    // Without a token nobody can be asked.
+    let before = service.sandbox.counts().total;
+    run(&Kb::new(), WORKSPACE).exits(0);
+    assert_eq!(service.sandbox.counts().total, before);
 }

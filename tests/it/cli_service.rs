@@ -186,3 +186,29 @@ fn the_sandbox_prints_how_to_begin_and_ends_when_told() {
     rustix::process::kill_process(process, rustix::process::Signal::TERM).expect("told");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
 }
+
+#[test]
+fn a_connection_that_is_refused_is_told_in_a_line() {
+    let mut kb = Kb::with_settings(&format!(
+        "service: http://127.0.0.1:9\nworkspace: {WORKSPACE}\n"
+    ));
+    kb.set("KBSYNC_TOKEN", TOKEN).set("KBSYNC_DRILL_HURRY", "1");
+    let ran = kb.run(&["sync"]).exits(5);
+    let told = ran.stderr.lines().find(|line| line.starts_with("error:"));
+    let told = told.expect("an error").to_owned();
+    assert!(told.contains("no connection"), "{told}");
+    assert!(told.contains("refused"), "{told}");
+    for layer in ["error sending request", "client error", "tcp connect"] {
+        assert!(!ran.stderr.contains(layer), "{ran:#?}");
+    }
+}
+
+#[test]
+fn a_sandbox_that_cannot_keep_its_content_says_so_at_once() {
+    let kb = Kb::new();
+    kb.write("file", "");
+    let arguments = ["sandbox", "--port", "0", "--data", "file/content.json"];
+    kb.run(&arguments)
+        .exits(1)
+        .complains("file/content.json", "--data");
+}

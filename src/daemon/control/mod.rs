@@ -117,6 +117,9 @@ pub struct StatusWord {
     pub last_poll: Option<String>,
     /// The effective time between two polls, in seconds.
     pub interval: u64,
+    /// The cron line that polls go by, with its zone, if they do.
+    #[serde(default)]
+    pub cron: Option<String>,
     /// How changes are noticed.
     pub watching: String,
     /// Paths that wait to be pushed.

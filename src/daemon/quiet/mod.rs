@@ -220,10 +220,13 @@ impl Quiet {
         })
     }
 
-    /// How many paths wait, and since when the oldest does.
-    pub fn backlog(&self) -> (usize, Option<Instant>) {
-        let oldest = self.waiting.values().map(|waiting| waiting.first).min();
-        (self.waiting.len(), oldest)
+    /// How many paths wait, and since when the oldest does: of those that count.
+    pub fn backlog(&self, counts: impl Fn(&str) -> bool) -> (usize, Option<Instant>) {
+        let waiting = self.waiting.iter().filter(|(path, _)| counts(path));
+        waiting.fold((0, None), |(count, oldest), (_, waiting)| {
+            let oldest = oldest.map_or(waiting.first, |oldest: Instant| oldest.min(waiting.first));
+            (count + 1, Some(oldest))
+        })
     }
 
     fn deadline(&self, path: &str, waiting: &Waiting) -> Instant {

@@ -4,7 +4,7 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
-use super::files::digest_of;
+use super::files::{digest_of, needs_whole};
 use super::record::{agreed, deed};
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
@@ -16,12 +16,14 @@ use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Digest, Flags, Place, Revision, Side, Stamp, Timestamp, Version};
+use crate::model::{
+    ArticleId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::Remote;
 use crate::service::{ErrorKind, NewArticle, Service, ServiceError};
-use crate::state::{FigureRow, Intent, IntentId, Parked, Subject};
+use crate::state::{FigureRow, Intent, IntentId, Parked, Seen as SeenVersion, Subject};
 use tokio::time::Instant;
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
@@ -47,6 +49,8 @@ struct Written {
     flags: Flags,
     /// The digest of all of it.
     bytes: Digest,
+    /// What it was before, if it had comments or keys of the writer's own that the scan may not have seen.
+    own: Option<String>,
 }
 
 /// What was sent under an intent, in this run or an earlier one.
@@ -368,7 +372,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.sight.base.articles.insert(id, row.clone());
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
-        let written = match self.write_id(birth, &row) {
+        let written = match self.write_id(birth, &row, run) {
             Ok(written) => written,
             // The article is there and known; the id is written by the next cycle.
             Err(done) => return Ok(without_id(done, run)),
@@ -384,7 +388,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..row
         };
         let now = self.clock.now();
-        self.store.write(now, |tx| tx.put_article(&row))?;
+        self.store.write(now, |tx| {
+            if let Some(own) = &written.own {
+                let file = Some(tx.put_body(own)?);
+                tx.record(&whole(&row, file))?;
+            }
+            tx.put_article(&row)
+        })?;
         run.sight.base.articles.insert(id, row);
         Ok(Done::Yes(None))
     }
@@ -429,14 +439,31 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
-    fn write_id(&self, birth: &Birth<'_>, row: &ArticleRow) -> Result<Written, Done> {
+    ///
+    /// A file that by now names an article that the scan did not find there is that article's.
+    fn write_id(
+        &self,
+        birth: &Birth<'_>,
+        row: &ArticleRow,
+        run: &Run<'_>,
+    ) -> Result<Written, Done> {
         let at = At::Folder(&birth.place.folder);
         let (content, document) = self.own_file(birth)?;
+        let scanned = run.sight.local.files.iter();
+        let had_id = scanned
+            .filter(|file| file.place == *birth.place)
+            .any(|file| file.id == document.id());
+        if document.id().is_some() && !had_id {
+            return Err(Done::Later("the file changed during the cycle".to_owned()));
+        }
         let (had, sent) = (document.flags(), row.remote_flags);
         let as_sent =
             had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
         // If the writer saved meanwhile, the file is more than what was sent.
         let same = as_sent && super::files::says(&document, &row.local);
+        // Comments and keys of the writer's own that came just before, too, are in no history yet.
+        let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
+            && needs_whole(document.source(), &row.local, birth.place);
         let flags = if as_sent {
             Flags {
                 enabled: sent.enabled.filter(|on| !on).or(had.enabled),
@@ -466,6 +493,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stamp: same.then_some(stamp),
             flags: if as_sent { flags } else { sent },
             bytes: digest_of(source.as_bytes()),
+            own: (same && unseen).then(|| document.source().to_owned()),
         })
     }
 
@@ -506,6 +534,18 @@ impl Birth<'_> {
             written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
             asked: Some(now),
         }
+    }
+}
+
+/// The whole file of a new article, for the history.
+fn whole(row: &ArticleRow, file: Option<TextDigest>) -> SeenVersion {
+    SeenVersion {
+        subject: Subject::Article(row.id),
+        place: row.place.clone(),
+        side: Side::Local,
+        cause: "edited here".to_owned(),
+        version: row.local.clone(),
+        file,
     }
 }
 

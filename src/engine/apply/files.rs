@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker for them (design, section 13).
 
 use super::record::{agreed, asked_for, deed, row_after};
-use super::{Done, Run, not_written, told, wall};
+use super::{Done, Run, not_written, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
 use crate::engine::spool::text_lf;
@@ -29,6 +29,8 @@ struct Job<'a> {
     action: &'a Action,
     settle: &'a Settle,
     old: Option<(Stamp, Vec<u8>)>,
+    /// Whether the file is as it was scanned; otherwise it may have comments and keys that nobody kept.
+    scanned: bool,
     staged: Option<Staged>,
     text_lf: Option<TextDigest>,
     /// The digest of the bytes that the file has afterwards.
@@ -143,9 +145,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         self.publish_all(jobs);
-        if let Some(doubt) = self.make_durable(jobs, many) {
-            run.doubt.get_or_insert(doubt);
-        }
+        self.make_durable(jobs, many);
         for job in jobs.iter() {
             if let (Some(Ok(stamp)), true) = (&job.outcome, job.settle.touches_file()) {
                 run.sight.stamps.insert(job.settle.to.clone(), *stamp);
@@ -179,6 +179,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             action,
             settle,
             old: None,
+            scanned: true,
             staged: None,
             text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
             bytes: None,
@@ -199,6 +200,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 job.text_lf = lf.or(job.text_lf);
                 job.bytes = Some(digest_of(&bytes));
                 let same = old.as_ref().is_some_and(|(_, had)| *had == bytes);
+                let stamp = old.as_ref().map(|(stamp, _)| *stamp);
+                job.scanned =
+                    stamp.is_none_or(|stamp| run.sight.vouches(settle.from.as_ref(), stamp));
                 job.old = old;
                 if !same {
                     match self
@@ -282,9 +286,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|job| job.outcome.is_none() && job.settle.touches_file())
             {
                 let settle = job.settle;
-                if let (Some((_, bytes)), Some(had), Some(from), true) =
-                    (&job.old, &settle.had, &settle.from, job.staged.is_some())
-                {
+                if let (Some((_, bytes)), Some(had), Some(from), true) = (
+                    &job.old,
+                    &settle.had,
+                    &settle.from,
+                    job.staged.is_some() || !job.scanned,
+                ) {
                     let file = keep_whole(tx, bytes, had, from)?;
                     tx.record(&SeenVersion {
                         subject: Subject::Article(settle.id),
@@ -295,24 +302,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         file,
                     })?;
                 }
-                job.intent = Some(
-                    tx.add_intent(&Intent::WriteFile {
-                        id: settle.id,
-                        from: settle.from.clone(),
-                        to: settle.to.clone(),
-                        version: settle.file.clone(),
-                        // A wish that was not sent is still one after a crash.
-                        flags: settle.unsent_flags,
-                        only_flags: job
-                            .old
-                            .as_ref()
-                            .and_then(|(_, bytes)| only_flags(bytes, settle)),
-                        remote: settle.seen.version.clone(),
-                        revision: settle.seen.revision.clone(),
-                        remote_flags: settle.seen.flags,
-                        settles: settle.settles,
-                    })?,
-                );
+                let before = job.old.as_ref();
+                let only_flags = before.and_then(|(_, bytes)| only_flags(bytes, settle));
+                let intent = write_intent(settle, only_flags, false);
+                job.intent = Some(tx.add_intent(&intent)?);
             }
             Ok(())
         })?;
@@ -431,11 +424,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Makes the names durable. What is not durable does not count as done; its intent stays. Gives why nothing
-    /// is to be deleted, if a folder failed and only the whole disk could be made durable.
-    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) -> Option<String> {
+    /// Makes the names durable. What is not durable does not count as done; its intent stays.
+    fn make_durable(&self, jobs: &mut [Job<'_>], many: bool) {
         if defect::is(Defect::NamesNotSynced) {
-            return None;
+            return;
         }
         if many {
             if let Err(error) = self.disk.flush() {
@@ -444,15 +436,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     job.outcome = Some(Err(Done::Wall(wall(&error))));
                 }
             }
-            return None;
+            return;
         }
-        let failed = self.sync_folders(jobs);
-        if let Some((_, error)) = failed.first()
-            && self.disk.flush().is_ok()
-        {
-            return Some(told(error));
-        }
-        for (folder, error) in failed {
+        for (folder, error) in self.sync_folders(jobs) {
             let touched = |job: &Job<'_>| {
                 let from = job.settle.from.as_ref();
                 is_published(job)
@@ -469,7 +455,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 job.outcome = Some(Err(done));
             }
         }
-        None
     }
 
     fn sync_folders(&self, jobs: &[Job<'_>]) -> Vec<(String, DiskError)> {
@@ -589,10 +574,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 ))?;
                 run.sight.base.articles.insert(row.id, row);
             }
-            jobs.iter()
-                .filter(|job| !job.unclear)
-                .filter_map(|job| job.intent)
-                .try_for_each(|intent| tx.remove_intent(intent))
+            for job in jobs.iter() {
+                match job.intent {
+                    Some(intent) if !job.unclear => tx.remove_intent(intent)?,
+                    Some(intent) if job.settle.from.is_none() => {
+                        tx.replace_intent(intent, &write_intent(job.settle, None, true))?;
+                    }
+                    Some(_) | None => {}
+                }
+            }
+            Ok(())
         })?;
         for (_, job) in done.iter().filter(|(_, job)| job.settle.settles) {
             self.clear_copy(job.settle.id, run)?;
@@ -606,8 +597,26 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::of_parts(&[bytes])
 }
 
+/// What is written down before a file is written, and once a new one is under its name and not durable.
+fn write_intent(settle: &Settle, only_flags: Option<Flags>, made: bool) -> Intent {
+    Intent::WriteFile {
+        id: settle.id,
+        from: settle.from.clone(),
+        to: settle.to.clone(),
+        version: settle.file.clone(),
+        // A wish that was not sent is still one after a crash.
+        flags: settle.unsent_flags,
+        only_flags,
+        remote: settle.seen.version.clone(),
+        revision: settle.seen.revision.clone(),
+        remote_flags: settle.seen.flags,
+        settles: settle.settles,
+        made,
+    }
+}
+
 /// The service's version of an article that the base does not know.
-fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
+pub(in crate::engine) fn met(id: ArticleId, place: &Place, version: &Version) -> SeenVersion {
     SeenVersion {
         subject: Subject::Article(id),
         place: place.clone(),

@@ -15,7 +15,9 @@ mod record;
 mod send;
 
 pub(super) use create::same;
-pub(super) use files::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
+pub(super) use files::{
+    MAX_FILE, hides_a_new_article, keep_whole, met, needs_whole, says, slug_key,
+};
 pub(super) use record::LAST_POLL;
 
 use super::observe::Sight;

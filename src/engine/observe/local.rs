@@ -68,6 +68,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     )
     .context("failed to look at the mirror")?;
     let mut out = reader.finish()?;
+    out.seen_twice(disk);
     out.strays(disk, base, unsettled, &scan);
     out.finish(base, scan);
     out.keep_just_gone(disk, base, unsettled);
@@ -327,53 +328,6 @@ impl Scanned {
             .filter(|stamp| !scan::settled(stamp, began))
             .copied()
             .collect()
-    }
-
-    /// A file that was moved to where no article can be is not gone: its id counts wherever it is, and more
-    /// than a file without one at its place.
-    fn strays(&mut self, disk: &impl Disk, base: &Base, unsettled: &Unsettled, scan: &Scan) {
-        let files = self.snapshot.files.iter();
-        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
-        let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
-        let missing: BTreeSet<ArticleId> = base
-            .articles
-            .values()
-            .filter(|row| {
-                !named.contains(&row.id)
-                    && !unsettled.covers(&row.place)
-                    && (lying.contains(&row.place) || scan.proves_absent(&row.place))
-            })
-            .map(|row| row.id)
-            .collect();
-        if missing.is_empty() {
-            return;
-        }
-        let found = scan::read_strays(disk, &scan.strays);
-        for (place, id) in found.ids {
-            if !missing.contains(&id) {
-                continue;
-            }
-            let path = place.to_string();
-            self.problems.push(Problem {
-                path: path.trim_start_matches('/').to_owned(),
-                id: Some(id),
-                message:
-                    "the file of an article has a name that is not synced; rename it, or remove it \
-                          to delete the article"
-                        .to_owned(),
-            });
-            self.snapshot.unknown.push(Unknown {
-                place,
-                id: Some(id),
-            });
-        }
-        if let Some(place) = found.unreadable.first() {
-            let path = place.to_string();
-            self.doubt = Some(format!(
-                "{} could not be read, which may be an article's file",
-                path.trim_start_matches('/')
-            ));
-        }
     }
 
     fn finish(&mut self, base: &Base, scan: Scan) {

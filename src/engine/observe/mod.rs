@@ -7,6 +7,7 @@
 mod foreign;
 mod lately;
 pub(in crate::engine) mod local;
+mod moved;
 pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
@@ -67,8 +68,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) git: Option<String>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
-    /// Articles that were not asked for, and go by what is known of them: whoever changes them on the service
-    /// reads them first.
+    /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
+    /// whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
     pub(in crate::engine) listed: bool,
@@ -350,7 +351,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_unread(unread, request)
     }
 
-    /// A category's answer carries bodies anyway: they serve the articles that the listing left without.
+    /// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
+    /// that it shows under another revision changed since it was listed, or before: nobody has seen which of
+    /// the two is the present one, so whoever replaces it reads it first.
     fn use_bodies(
         &mut self,
         articles: Vec<crate::service::Listed>,
@@ -362,6 +365,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let crate::service::Listed::Article(article) = entry else {
                 continue;
             };
+            if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
+                && seen.revision != article.revision
+            {
+                sight.recalled.insert(article.id);
+            }
             let waiting = listing
                 .bodiless
                 .iter()
@@ -611,6 +619,12 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
 const MAX_REFRESHED: usize = 5;
 
 impl Sight {
+    /// Tells whether a file with this stamp is just what the scan found at a place.
+    pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
+        let scanned = place.and_then(|place| self.stamps.get(place));
+        scanned == Some(&stamp) && !self.racy.contains(&stamp)
+    }
+
     /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
     /// more would come to the same. `None` where there are files of articles that the base does not know.
     fn extent(&self, base: &Base) -> Option<[usize; 3]> {

@@ -7,6 +7,7 @@
 //!
 //! Nothing is written here, and nothing is decided.
 
+mod again;
 mod folder;
 mod glance;
 mod strays;
@@ -28,6 +29,7 @@ use std::{
 };
 
 pub use crate::model::stamp::settled;
+pub use again::appeared;
 pub use glance::{Glance, glance};
 pub use strays::{Strays, read_strays};
 

@@ -9,7 +9,7 @@ mod folders;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Field, Place, Revision, Version};
+use crate::model::{ArticleId, CategoryId, Place, Revision};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -66,8 +66,8 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
-    let left = claim_by_place(&places, left, &mut paired);
-    claim_by_slug(base, remote, left, &mut paired);
+    let left = claim_by_place(base, local, &places, left, &mut paired);
+    claim_by_slug(base, local, remote, left, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -276,6 +276,8 @@ fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired:
 
 /// Gives files without an id the articles whose places in the state they have.
 fn claim_by_place(
+    base: &Base,
+    local: &LocalSnapshot,
     places: &StatePlaces<'_>,
     files: Vec<LocalFile>,
     paired: &mut Paired,
@@ -283,14 +285,40 @@ fn claim_by_place(
     let mut left = Vec::new();
     for file in files {
         match places.owner_of(&file).filter(|id| paired.is_free(*id)) {
-            Some(id) => {
-                paired.files.insert(id, file);
-            }
+            Some(id) => claim(id, file, base, local, paired),
             None => left.push(file),
         }
     }
     left
 }
+
+/// Gives a file that names no article one by its place or address. While something else in the mirror cannot
+/// be read that may be the article's own file, moved there by its writer, and then this one's words were never
+/// meant for the article.
+fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, paired: &mut Paired) {
+    let edited = base
+        .articles
+        .get(&id)
+        .is_some_and(|row| !row.local.same_words(&file.version));
+    match local.unread.first().filter(|_| edited) {
+        Some(unread) => {
+            paired.problems.push(Problem {
+                path: file.place.to_string(),
+                id: Some(id),
+                message: format!(
+                    "it has no `id:` line, and whether it is the file of article {id} cannot be told while \
+                     {unread} cannot be read"
+                ),
+            });
+            paired.unknown.insert(id, UNREAD.to_owned());
+        }
+        None => {
+            paired.files.insert(id, file);
+        }
+    }
+}
+
+const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
 /// the id in it yet, so it may never have been written, and the file was moved before.
@@ -303,7 +331,7 @@ fn claim_by_words(
 ) -> Vec<LocalFile> {
     let rows = base.articles.values();
     for row in rows.filter(|row| is_unread(row)) {
-        let same = |file: &LocalFile| says_the_same(&row.local, &file.version);
+        let same = |file: &LocalFile| row.local.same_words(&file.version);
         let home = |file: &LocalFile| same(file) && places.owner_of(file) == Some(row.id);
         if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
             continue;
@@ -322,19 +350,17 @@ fn claim_by_words(
     files
 }
 
-/// Tells whether two versions differ in their addresses at the most.
-pub fn says_the_same(one: &Version, other: &Version) -> bool {
-    Version::FIELDS
-        .into_iter()
-        .filter(|field| !matches!(field, Field::Slug | Field::Category))
-        .all(|field| one.agrees(other, field))
-}
-
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
 ///
 /// An article that came to the address only since both sides last agreed is not what such a file was written
 /// for: the file would count as an edit of it, and replace a text that its writer never saw.
-fn claim_by_slug(base: &Base, remote: &RemoteSnapshot, files: Vec<LocalFile>, paired: &mut Paired) {
+fn claim_by_slug(
+    base: &Base,
+    local: &LocalSnapshot,
+    remote: &RemoteSnapshot,
+    files: Vec<LocalFile>,
+    paired: &mut Paired,
+) {
     if files.is_empty() {
         return;
     }
@@ -356,9 +382,7 @@ fn claim_by_slug(base: &Base, remote: &RemoteSnapshot, files: Vec<LocalFile>, pa
         let address = (file.version.category, file.version.slug.as_str());
         let found = by_slug.get(&address).copied();
         match found.filter(|id| paired.is_free(*id)) {
-            Some(id) => {
-                paired.files.insert(id, file);
-            }
+            Some(id) => claim(id, file, base, local, paired),
             None => paired.fresh.push(file),
         }
     }

@@ -108,7 +108,7 @@ fn the_seed_is_the_same_each_time_and_every_article_is_different() {
 #[test]
 fn content_survives_in_its_file() {
     let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("kb.json");
+    let path = folder.path().join("a/new/folder/kb.json");
     let sandbox = Sandbox::load(&path, Options::default()).expect("an empty service");
     let workspace = sandbox.seed(20, 3);
     sandbox.save().expect("saved");

@@ -406,6 +406,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                     revision: Revision::default(),
                     remote_flags: Flags::default(),
                     settles: false,
+                    made: false,
                 })
                 .map(drop)
             })

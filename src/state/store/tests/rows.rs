@@ -79,6 +79,7 @@ fn intents() -> Vec<Intent> {
             revision: Revision("3".to_owned()),
             remote_flags: Flags::default(),
             settles: true,
+            made: true,
         },
         Intent::RemoveFile {
             id: id(1),

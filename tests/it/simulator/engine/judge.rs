@@ -23,6 +23,11 @@ impl World {
         ledger.written.add(&after.without(before));
         let mut vanished = before.without(&after).without(&ledger.removed);
         vanished.remove(&ledger.removed_there);
+        if side == Side::Mirror {
+            // What a colleague had removed when the service was listed goes from the mirror, though the colleague
+            // may have put it back since: the next cycle brings it (design, section 4).
+            vanished.remove(&ledger.gone_when_seen);
+        }
         if side == Side::Service {
             // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
             let unseen = vanished.and(&ledger.fresh);
@@ -70,6 +75,10 @@ impl World {
     }
 
     /// A new file needs an article (I4).
+    ///
+    /// That kbsync itself deleted an article is known by the state alone (design, section 5, "Stale reads").
+    /// Once that is lost, a stale listing that shows the article is like any first listing, and is believed
+    /// (design, section 7).
     pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
         if !is_article(folder, name) {
             return;
@@ -85,10 +94,14 @@ impl World {
                 .extend(id.filter(|id| id_of(&bytes) != Some(*id)));
             return;
         }
+        let ledger = &self.ledger;
+        let believed =
+            |id: &ArticleId| ledger.unremembered.contains(id) && ledger.shown_gone.contains(id);
         let gone = |id: &ArticleId| {
             !self.kb.articles.contains_key(id)
-                && !self.ledger.lately_gone.contains(id)
-                && !self.ledger.edited.contains_key(id)
+                && !ledger.lately_gone.contains(id)
+                && !ledger.edited.contains_key(id)
+                && !believed(id)
         };
         if let Some(id) = id.filter(gone) {
             self.violated(

@@ -465,6 +465,11 @@ impl Kb {
         Ok(())
     }
 
+    /// The articles that kbsync deleted, and that a stale replica still shows.
+    pub(crate) fn ghosts(&self) -> impl Iterator<Item = ArticleId> {
+        self.ghosts.keys().copied()
+    }
+
     /// kbsync was shown an article.
     pub(crate) fn showed(&mut self, id: ArticleId) {
         if let Some(article) = self.articles.get_mut(&id) {

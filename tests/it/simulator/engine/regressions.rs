@@ -1018,3 +1018,665 @@ fn a_kill_before_a_hidden_articles_line_was_written_published_it_again() {
         ],
     );
 }
+
+#[test]
+fn an_article_was_overwritten_whose_file_was_moved_to_where_it_could_not_be_read() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(1, 2),
+                    other: At(1, 0),
+                },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_a_category_showed_of_an_article_was_written_over() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 0),
+                    part: Part::First,
+                    token: 7,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Wait { seconds: 90000 },
+            Step::Fault {
+                call: Call::ReadCategory,
+                nth: 0,
+                what: What::ByColleague {
+                    deed: Colleague::Change {
+                        at: At(0, 0),
+                        part: Part::More,
+                        token: 9,
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_met_by_a_run_that_was_killed_before_it_wrote_were_lost() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 2),
+                    token: 5,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 2),
+                    part: Part::First,
+                    token: 14,
+                },
+            },
+            Step::Kill { after: 21 },
+            Step::Run {
+                command: Command::PreferLocal {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_deleted_article_came_back_when_nothing_remembered_it() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 8,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 0 },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::LoseState {},
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_article_gave_its_id_to_the_file_that_had_taken_its_place() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 19,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Swap {
+                        one: At(2, 1),
+                        other: At(0, 1),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_went_from_the_mirror_that_a_colleague_had_put_back_meanwhile() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 4),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 4),
+                    part: Part::First,
+                    token: 13,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(1, 4) },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByColleague {
+                    deed: Colleague::Revert { at: At(1, 4) },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_met_by_a_run_that_was_killed_after_it_wrote_were_lost() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 2),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 2),
+                    part: Part::First,
+                    token: 16,
+                },
+            },
+            Step::Kill { after: 24 },
+            Step::Run {
+                command: Command::PreferLocal {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_key_of_the_writers_own_was_lost_that_came_just_before_the_id() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 9,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Edit {
+                        at: At(0, 1),
+                        part: Part::Owner,
+                        token: 13,
+                        save: Save::RenameOver,
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(0, 1) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_version_was_lost_that_an_unfinished_cycle_had_written() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 6),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Empty { at: At(0, 2) },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 2),
+                    part: Part::First,
+                    token: 13,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_deleted_whose_file_was_moved_to_a_new_folder_meanwhile() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(1, 2),
+                        to: At(0, 1),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_folder_that_was_half_renamed_was_taken_for_a_new_category() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 1 },
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 1, to: 2 },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::Full {},
+            },
+            Step::Wait { seconds: 90000 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_doubled_whose_file_was_moved_while_the_mirror_was_looked_at() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::Listing,
+                nth: 2,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(0, 0),
+                        to: At(1, 0),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_deleted_whose_file_was_moved_to_a_folder_that_was_looked_at_before() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::Listing,
+                nth: 2,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(1, 1),
+                        to: At(0, 1),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_copied_file_that_lost_its_words_with_the_power_was_sent_over_newer_ones() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(0, 3),
+                    to: At(0, 0),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 3),
+                    part: Part::First,
+                    token: 7,
+                },
+            },
+            Step::PowerLoss {
+                after: 40,
+                keep: 50,
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_lost_its_words_with_the_power_was_sent_over_newer_ones() {
+    holds(
+        Setup {
+            bodies: false,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 3),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 3),
+                    part: Part::First,
+                    token: 6,
+                },
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::PowerLoss { after: 18, keep: 0 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_conflict_was_settled_by_a_copy_that_went_along_with_a_renamed_folder() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 0 },
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 0, to: 3 },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(3, 1),
+                    to: At(0, 1),
+                },
+            },
+        ],
+    );
+}

@@ -172,7 +172,7 @@ impl ServiceRead for Remote {
                 } else {
                     ids(&entries)
                 };
-                world.saw(listed);
+                world.listed(listed);
                 Ok((entries, end))
             })
             .await?;

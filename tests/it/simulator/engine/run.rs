@@ -403,6 +403,7 @@ impl Run<'_> {
         world.ledger.owed = owed;
         world.ledger.seen = history;
         world.ledger.forgetful = true;
+        world.ledger.unremembered = world.kb.ghosts().collect();
         world.ledger.archived = Tokens::default();
     }
 

@@ -1,8 +1,14 @@
 //! The bounded part: fixed seeds, in memory and on a real folder, and a few of the defects.
 
+use super::mirror::Mirror;
+use super::regressions::PLAIN;
 use super::run::{Bench, Ground, Source};
+use super::step::{At, Call, Colleague, Command, Part, Step, What, Writer};
+use super::token::Tokens;
+use super::tree::Tree;
+use super::world::{Side, World};
 use super::{author, in_memory, on_disk, seed, zoo};
-use kbsync::drill::defect::Defect;
+use kbsync::drill::defect::{self, Defect};
 
 /// Seeds in memory.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=400;
@@ -93,4 +99,77 @@ fn the_table_of_the_zoo_knows_every_defect_and_its_end() {
     };
     assert_eq!(named(table), named(&of_none));
     assert!(!table.contains("not found"), "{table}");
+}
+
+/// An article that kbsync deleted is shown once more by a stale listing.
+fn shown_again(forgets: bool) -> Option<&'static str> {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let post = Colleague::Post {
+        at: At(0, 2),
+        token: 8,
+        shown: true,
+    };
+    let mut steps = vec![
+        Step::Service { deed: post },
+        sync,
+        Step::Mirror {
+            deed: Writer::Remove { at: At(0, 2) },
+        },
+        sync,
+    ];
+    steps.extend(forgets.then_some(Step::LoseState {}));
+    steps.extend([
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        sync,
+    ]);
+    let outcome = Bench::new().run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    outcome.violation.map(|violation| violation.invariant)
+}
+
+#[test]
+fn a_stale_listing_brings_a_deleted_article_back_only_where_the_state_is_lost() {
+    assert_eq!(shown_again(true), None);
+    assert_eq!(shown_again(false), None);
+    defect::let_in(Some(Defect::TombstonesForgotten));
+    let found = shown_again(false);
+    defect::let_in(None);
+    assert_eq!(found, Some("I4"));
+}
+
+/// A colleague takes words away and puts them back, and then kbsync takes them out of the mirror.
+fn taken_back(kbsync_looked: bool) -> Option<&'static str> {
+    let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
+    let (at, words) = (At(0, 0), Tokens::of(b"zq001z"));
+    let post = Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    };
+    world.colleague(post);
+    world.begin();
+    world.colleague(Colleague::Change {
+        at,
+        part: Part::First,
+        token: 2,
+    });
+    if kbsync_looked {
+        let ids = world.kb.ids();
+        world.listed(ids);
+    }
+    world.colleague(Colleague::Revert { at });
+    assert_eq!(world.kb.tokens().and(&words).all(), [1]);
+    world.effect(Side::Mirror, &words, "a file is written", None);
+    world.ledger.violation.map(|violation| violation.invariant)
+}
+
+#[test]
+fn a_pull_of_what_a_colleague_took_back_meanwhile_had_a_cause() {
+    assert_eq!(taken_back(true), None);
+    assert_eq!(taken_back(false), Some("I4"));
 }

@@ -47,6 +47,8 @@ pub(crate) struct Ledger {
     pub(crate) removed: Tokens,
     /// Words that a person removed from the service.
     pub(crate) removed_there: Tokens,
+    /// Of these, the ones that were gone when kbsync looked in this cycle.
+    pub(crate) gone_when_seen: Tokens,
     /// Words that a person wrote while the present cycle ran.
     pub(crate) fresh: Tokens,
     /// Words in categories and in keys of the writer's own: they have no history of their own.
@@ -63,6 +65,10 @@ pub(crate) struct Ledger {
     pub(crate) edited: BTreeMap<ArticleId, i64>,
     /// Articles that a colleague deleted in this cycle.
     pub(crate) lately_gone: BTreeSet<ArticleId>,
+    /// Articles that kbsync deleted before its state was lost or set back: nothing remembers that.
+    pub(crate) unremembered: BTreeSet<ArticleId>,
+    /// Articles that are gone, and that a listing of this cycle showed all the same.
+    pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
     pub(crate) read: BTreeMap<ArticleId, (i64, u64)>,
     /// Writes that got no answer in this cycle, by kbsync's requests.
@@ -286,6 +292,14 @@ impl World {
         }
     }
 
+    /// A listing showed articles, perhaps some that are gone.
+    pub(crate) fn listed(&mut self, ids: Vec<ArticleId>) {
+        let gone = ids.iter().filter(|id| !self.kb.articles.contains_key(id));
+        self.ledger.shown_gone.extend(gone);
+        self.ledger.gone_when_seen = self.ledger.removed_there;
+        self.saw(ids);
+    }
+
     /// A call across a port begins.
     pub(crate) fn enter(&mut self, call: Call, what: &str) -> Entered {
         let mut entered = Entered::default();
@@ -394,6 +408,8 @@ impl World {
         ledger.fresh = Tokens::default();
         ledger.written = Tokens::default();
         ledger.lately_gone.clear();
+        ledger.shown_gone.clear();
+        ledger.gone_when_seen = Tokens::default();
         ledger.read.clear();
         ledger.unanswered.clear();
         ledger.doubt = false;

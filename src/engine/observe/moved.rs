@@ -1,0 +1,106 @@
+//! Files that were moved while the mirror was scanned, or to where no article can be: their articles are not
+//! gone, and a file that was seen in two places is one.
+
+use super::local::Scanned;
+use super::unsettled::Unsettled;
+use crate::mirror::disk::{At, Disk, DiskErrorKind};
+use crate::mirror::scan::{self, Scan, Strays};
+use crate::model::{ArticleId, Place};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+impl Scanned {
+    /// Of two files with one id, one may have become the other since it was looked at.
+    pub(super) fn seen_twice(&mut self, disk: &impl Disk) {
+        let mut times: BTreeMap<ArticleId, usize> = BTreeMap::new();
+        for id in self.snapshot.files.iter().filter_map(|file| file.id) {
+            *times.entry(id).or_default() += 1;
+        }
+        times.retain(|_, times| *times > 1);
+        if times.is_empty() {
+            return;
+        }
+        let left = |file: &LocalFile| {
+            let Place { folder, file } = &file.place;
+            match disk.look(At::Folder(folder), file) {
+                Ok(found) => found.is_none(),
+                Err(error) => error.kind == DiskErrorKind::NotFound,
+            }
+        };
+        self.snapshot
+            .files
+            .retain(|file| !(file.id.is_some_and(|id| times.contains_key(&id)) && left(file)));
+    }
+
+    /// A file that was moved to where no article can be, or where the scan had been before, is not gone: its id
+    /// counts wherever it is, and more than a file without one at its place.
+    pub(super) fn strays(
+        &mut self,
+        disk: &impl Disk,
+        base: &Base,
+        unsettled: &Unsettled,
+        scan: &Scan,
+    ) {
+        let missing = self.missing(base, unsettled, scan);
+        if missing.is_empty() {
+            return;
+        }
+        let strays = scan::read_strays(disk, &scan.strays);
+        self.lie_elsewhere(
+            strays,
+            &missing,
+            "the file of an article has a name that is not synced; rename it, or remove it to delete the \
+             article",
+        );
+        match scan::appeared(disk, scan) {
+            Ok(places) => self.lie_elsewhere(
+                scan::read_strays(disk, &places),
+                &missing,
+                "the file was moved while the mirror was looked at",
+            ),
+            Err(error) => self.doubt = Some(format!("failed to {error}")),
+        }
+    }
+
+    /// Articles whose file was not found, though all of its folder was listed.
+    fn missing(&self, base: &Base, unsettled: &Unsettled, scan: &Scan) -> BTreeSet<ArticleId> {
+        let files = self.snapshot.files.iter();
+        let named: HashSet<ArticleId> = files.clone().filter_map(|file| file.id).collect();
+        let lying: HashSet<&Place> = files.map(|file| &file.place).collect();
+        base.articles
+            .values()
+            .filter(|row| {
+                !named.contains(&row.id)
+                    && !unsettled.covers(&row.place)
+                    && (lying.contains(&row.place) || scan.proves_absent(&row.place))
+            })
+            .map(|row| row.id)
+            .collect()
+    }
+
+    fn lie_elsewhere(&mut self, found: Strays, missing: &BTreeSet<ArticleId>, why: &str) {
+        for (place, id) in found.ids {
+            if !missing.contains(&id) {
+                continue;
+            }
+            let path = place.to_string();
+            self.problems.push(Problem {
+                path: path.trim_start_matches('/').to_owned(),
+                id: Some(id),
+                message: why.to_owned(),
+            });
+            self.snapshot.unknown.push(Unknown {
+                place,
+                id: Some(id),
+            });
+        }
+        if let Some(place) = found.unreadable.first() {
+            let path = place.to_string();
+            self.doubt = Some(format!(
+                "{} could not be read, which may be an article's file",
+                path.trim_start_matches('/')
+            ));
+        }
+    }
+}
