@@ -117,8 +117,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let seen_at = Instant::now();
         let (store, memory) = (&mut self.store, &self.memory);
-        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory);
-        let listing = Box::pin(listing)
+        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory)
             .await
             .map_err(|error| match error {
                 remote::ListError::Service(error) => anyhow::Error::new(error),

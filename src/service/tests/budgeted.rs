@@ -176,8 +176,8 @@ async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() 
             workspace: workspace_id(),
             categories: Vec::new(),
             validator: None,
-            purpose: Purpose::Poll,
             familiar: None,
+            purpose: Purpose::Poll,
         };
         let end = setup.client.list(&request, &mut |_| {}).await;
         assert_eq!(end.is_ok(), whole, "{end:?}");
