@@ -23,7 +23,7 @@ use std::{
     fmt,
     sync::{
         Mutex, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -40,6 +40,8 @@ pub struct Client {
     sent: Sent,
     /// Requests that are kept for the operation under way.
     kept: Mutex<Option<Kept>>,
+    /// Guarded requests in a row that were answered with 429.
+    throttled: AtomicU32,
     /// The listing endpoint was asked for once and does not exist.
     pub(super) no_listing: AtomicBool,
     /// Seconds by which this machine's clock was ahead of the last answer's `Date`.
@@ -72,6 +74,9 @@ pub(super) struct Call<'a> {
     pub(super) body: Option<Vec<u8>>,
     pub(super) purpose: Purpose,
     pub(super) validator: Option<&'a Validator>,
+    /// It replaces or deletes what the caller has just looked at: it is sent now or not at all, since a wait
+    /// would make the look an old one (design, section 1).
+    pub(super) guarded: bool,
 }
 
 /// A try that failed, and what that means for another.
@@ -96,6 +101,7 @@ impl Client {
             origin,
             sent: Sent::default(),
             kept: Mutex::default(),
+            throttled: AtomicU32::new(0),
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
             options,
@@ -181,6 +187,9 @@ impl Client {
             status,
             "answered"
         );
+        if status != 429 {
+            self.throttled.store(0, Ordering::Relaxed);
+        }
         if response.status().is_success() || (status == 304 && call.validator.is_some()) {
             return Ok(response);
         }
@@ -196,8 +205,13 @@ impl Client {
     ) -> Answer<()> {
         let Failure { error, outcome } = failure;
         let patience = self.options.patience;
-        let decision = retry::decide(call.verb, outcome, attempt, jitter(), patience);
         let throttled = matches!(outcome, Outcome::Throttled { .. });
+        let attempt = if throttled && call.guarded {
+            self.throttled.fetch_add(1, Ordering::Relaxed) + 1
+        } else {
+            attempt
+        };
+        let decision = retry::decide(call.verb, outcome, attempt, jitter(), patience);
         if throttled {
             let wait = match (decision, outcome) {
                 (Decision::Wait(wait), _) => Some(wait),
@@ -216,6 +230,10 @@ impl Client {
         let Decision::Wait(wait) = decision else {
             return Err(error);
         };
+        if call.guarded {
+            // The others wait in `keep`, and so does the caller before it looks again.
+            return Err(error);
+        }
         tracing::info!(%error, ?wait, attempt, "asking again");
         let reason = if throttled {
             WaitReason::Throttled
@@ -234,6 +252,11 @@ impl Client {
             self.put_kept(kept);
             match counted {
                 Ok(counted) => break counted,
+                Err(Refusal::Minute { free_in } | Refusal::Blocked { free_in }) if call.guarded => {
+                    let retry_after = Some(free_in);
+                    let message = "there is no room in the budget for a moment";
+                    return Err(self.unsent(call, ErrorKind::RateLimited { retry_after }, message));
+                }
                 Err(refusal) => self.make_room(call, refusal).await?,
             }
         };
@@ -320,6 +343,7 @@ impl Service for Client {
             body: None,
             purpose,
             validator: None,
+            guarded: false,
         };
         loop {
             let mut kept = self.take_kept();

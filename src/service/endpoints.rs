@@ -67,16 +67,20 @@ impl ServiceWrite for Client {
     }
 
     async fn update_article(&self, id: ArticleId, patch: &ArticlePatch) -> Answer<RemoteArticle> {
-        self.put_article(id, &ArticlePut::from(patch), Purpose::Push)
+        self.put_article(id, &ArticlePut::from(patch), Purpose::Push, true)
             .await
     }
 
     async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
-        self.put_article(id, &ArticlePut::default(), purpose).await
+        self.put_article(id, &ArticlePut::default(), purpose, false)
+            .await
     }
 
     async fn delete_article(&self, id: ArticleId) -> Answer<()> {
-        let call = self.call(Verb::Delete, &format!("api/article/{id}"), Purpose::Push);
+        let call = Call {
+            guarded: true,
+            ..self.call(Verb::Delete, &format!("api/article/{id}"), Purpose::Push)
+        };
         // That it says `success: true` was checked; its message tells nothing more.
         self.ask(&call).await.map(drop)
     }
@@ -128,8 +132,12 @@ impl Client {
         id: ArticleId,
         body: &ArticlePut<'_>,
         purpose: Purpose,
+        guarded: bool,
     ) -> Answer<RemoteArticle> {
-        let call = self.call(Verb::Put, &format!("api/article/{id}"), purpose);
+        let call = Call {
+            guarded,
+            ..self.call(Verb::Put, &format!("api/article/{id}"), purpose)
+        };
         let call = self.with_body(call, body)?;
         self.one_article(&call, Some(id)).await
     }
@@ -141,6 +149,7 @@ impl Client {
             body: None,
             purpose,
             validator: None,
+            guarded: false,
         }
     }
 

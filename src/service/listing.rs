@@ -105,6 +105,7 @@ impl Client {
             body: None,
             purpose: request.purpose,
             validator: request.validator.as_ref(),
+            guarded: false,
         }
     }
 
@@ -202,6 +203,7 @@ impl Client {
             body: None,
             purpose,
             validator: None,
+            guarded: false,
         };
         let read = (harvest.entries, harvest.readable);
         let whole = self

@@ -9,7 +9,7 @@ use kbsync::engine::settings::{Look, Request};
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::{Fault, FaultKind, Matcher, Options, RetryAfter};
+use kbsync::sandbox::{Article, Fault, FaultKind, Matcher, Options, RetryAfter};
 use kbsync::service::budget::Limits;
 use kbsync::service::client::Client;
 use kbsync::service::{Purpose, ServiceRead as _};
@@ -343,6 +343,54 @@ async fn f113_f114_a_day_that_is_spent_ends_the_cycle_and_the_next_day_finishes(
         );
         busy.world.client = rich;
         busy.assert_finished().await;
+    }
+}
+
+#[tokio::test]
+async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritten() {
+    for deletes in [false, true] {
+        let (mut world, ids, _) = poor(1_000).await;
+        for slug in ["three", "four", "five", "six", "seven", "eight"] {
+            let category = world.category("b");
+            world.article(category, slug, "<p>other</p>");
+        }
+        hostile::sync(&world).await;
+        let limits = Limits {
+            per_minute: 2,
+            per_day: 1_000,
+            reserve_for_pushes_percent: 0,
+        };
+        // The listing and one write are all that the minute has room for; the other write waits.
+        world.client = Arc::new(client_within(&world, limits));
+        for path in ["a/one.html", "a/two.html"] {
+            if deletes {
+                world.remove(path);
+            } else {
+                world.edit(path, "old", "mine");
+            }
+        }
+        let sandbox = world.sandbox().clone();
+        let writes = AtomicUsize::new(0);
+        let meddle: Meddler = Arc::new(move |moment| {
+            let is_write = ["PUT", "DELETE"].contains(&moment.doing);
+            if is_write && !moment.after && writes.fetch_add(1, Ordering::Relaxed) == 1 {
+                let id = Uuid::parse_str(&moment.what).expect("an article's id");
+                let theirs = |article: &mut Article| "<p>theirs</p>".clone_into(&mut article.text);
+                sandbox.edit(id, theirs).expect("edited");
+            }
+            Ok(())
+        });
+        let report = hostile::sync_with(&world, &meddle).await;
+        let texts: Vec<String> = ids
+            .iter()
+            .filter_map(|id| Some(world.sandbox().article(*id)?.text))
+            .collect();
+        assert!(
+            texts.contains(&"<p>theirs</p>".to_owned()),
+            "{texts:?} {report:#?}"
+        );
+        let written = report.requests.put + report.requests.delete;
+        assert_eq!(written, 1, "{report:#?}");
     }
 }
 

@@ -4,7 +4,7 @@
 
 use super::guard_read::changed_meanwhile;
 use super::record::deed;
-use super::send::{is_down, pause, version_of, worth_another_try};
+use super::send::{is_down, is_throttled, pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
@@ -30,17 +30,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
-        for place in homes(run, id, place) {
-            match self.disk.look(At::Folder(&place.folder), &place.file) {
-                Ok(None) => {}
-                // Another article's file was moved there; the scan saw it.
-                Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
-                Ok(Some(_)) if defect::is(Defect::ReturnedFileIgnored) => {}
-                Ok(Some(_)) => return Ok(Done::Later("its file is there again".to_owned())),
-                // A folder that is gone holds no file; anything else is doubt.
-                Err(error) if error.kind == DiskErrorKind::NotFound => {}
-                Err(error) => return Ok(not_written(&error)),
-            }
+        if let Some(done) = self.is_back(id, place, run) {
+            return Ok(done);
         }
         let now = self.clock.now();
         let intent = self.store.write(now, |tx| {
@@ -57,7 +48,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 revision: seen.revision.clone(),
             })
         })?;
-        match self.send_delete(id, seen, run).await? {
+        match self.send_delete(id, place, seen, run).await? {
             Deleted::Yes => {}
             Deleted::Unclear(done) => return Ok(done),
             Deleted::No(done) => {
@@ -93,10 +84,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Done::Yes(None))
     }
 
+    /// The file of an article that is to be deleted must still be gone. Gives why it is not deleted.
+    fn is_back(&self, id: ArticleId, place: &Place, run: &Run<'_>) -> Option<Done> {
+        for place in homes(run, id, place) {
+            match self.disk.look(At::Folder(&place.folder), &place.file) {
+                Ok(None) => {}
+                // Another article's file was moved there; the scan saw it.
+                Ok(Some(entry)) if is_of_another(run, id, &place, entry.stamp) => {}
+                Ok(Some(_)) if defect::is(Defect::ReturnedFileIgnored) => {}
+                Ok(Some(_)) => return Some(Done::Later("its file is there again".to_owned())),
+                // A folder that is gone holds no file; anything else is doubt.
+                Err(error) if error.kind == DiskErrorKind::NotFound => {}
+                Err(error) => return Some(not_written(&error)),
+            }
+        }
+        None
+    }
+
     /// Sends a DELETE, and looks after a lost answer: it is repeated only over the version that was seen.
     async fn send_delete(
         &self,
         id: ArticleId,
+        place: &Place,
         seen: &Seen,
         run: &Run<'_>,
     ) -> anyhow::Result<Deleted> {
@@ -113,7 +122,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if error.answer_lost && defect::is(Defect::LostDeleteIsDone) {
                 return Ok(Deleted::Yes);
             }
-            if !worth_another_try(&error) || tries == TRIES {
+            let throttled = is_throttled(&error);
+            if !(throttled || worth_another_try(&error)) || tries == TRIES {
                 let refused = matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused);
                 return Ok(match (lost, refused) {
                     (true, _) => Deleted::Unclear(failed(error)),
@@ -122,11 +132,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
             tries += 1;
-            tracing::warn!(%id, %error, tries, "no answer to a DELETE; looking whether it arrived");
-            self.clock.pause(pause(tries)).await;
+            if throttled {
+                // Nothing arrived. There has to be room for a look and another try.
+                if let Err(error) = self.service.keep(2, Purpose::Push).await {
+                    return Ok(Deleted::No(failed(error)));
+                }
+            } else {
+                tracing::warn!(%id, %error, tries, "no answer to a DELETE; looking whether it arrived");
+                self.clock.pause(pause(tries)).await;
+            }
             match self.read_one(id, seen.visibility).await {
                 Ok(found) if version_of(&found, &seen.version) == seen.version => {
-                    if !is_down(&error) {
+                    if let Some(done) = self.is_back(id, place, run) {
+                        return Ok(if lost {
+                            Deleted::Unclear(done)
+                        } else {
+                            Deleted::No(done)
+                        });
+                    }
+                    if !throttled && !is_down(&error) {
                         return Ok(Deleted::Unclear(failed(error)));
                     }
                 }

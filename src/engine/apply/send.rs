@@ -11,7 +11,9 @@ use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Digest, Field, Flags, Revision, Side, TextDigest, Version, html};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
-use crate::service::{ArticlePatch, ErrorKind, RemoteArticle, Service, ServiceError};
+use crate::service::{
+    Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
+};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use std::time::Duration;
 
@@ -128,12 +130,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => error,
             };
             lost |= error.answer_lost;
-            if !worth_another_try(&error) || tries == TRIES {
+            let throttled = is_throttled(&error);
+            if !(throttled || worth_another_try(&error)) || tries == TRIES {
                 return Put::Failed { error, lost };
             }
             tries += 1;
-            tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
-            self.clock.pause(pause(tries)).await;
+            if throttled {
+                // Nothing arrived. There has to be room for a look and another try.
+                if let Err(error) = self.service.keep(2, Purpose::Push).await {
+                    return Put::Failed { error, lost };
+                }
+            } else {
+                tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
+                self.clock.pause(pause(tries)).await;
+            }
             if defect::is(Defect::PutRepeatedBlindly) {
                 continue;
             }
@@ -150,8 +160,30 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if version != after && version != *before {
                 return Put::Changed;
             }
-            if !is_down(&error) {
+            if !throttled && !is_down(&error) {
                 return Put::Failed { error, lost };
+            }
+        }
+    }
+
+    /// Sends a temporary slug; where the budget makes it wait, only over what it was meant for.
+    async fn put_slug(
+        &self,
+        id: ArticleId,
+        patch: &ArticlePatch,
+        seen: &Seen,
+    ) -> Answer<RemoteArticle> {
+        let mut tries = 0;
+        loop {
+            let error = match self.service.update_article(id, patch).await {
+                Err(error) if is_throttled(&error) && tries < TRIES => error,
+                answer => return answer,
+            };
+            tries += 1;
+            self.service.keep(2, Purpose::Push).await?;
+            let found = self.read_one(id, seen.visibility).await?;
+            if version_of(&found, &seen.version) != seen.version {
+                return Err(error);
             }
         }
     }
@@ -316,7 +348,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             slug: Some(slug.to_owned()),
             ..ArticlePatch::default()
         };
-        match self.service.update_article(id, &patch).await {
+        match self.put_slug(id, &patch, seen).await {
             Ok(article) => {
                 // Only the slug is agreed on: what else a colleague changed is still to be pulled.
                 let mut remote = row.remote.clone();
@@ -411,6 +443,12 @@ pub(super) fn is_down(error: &ServiceError) -> bool {
 pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
         || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
+}
+
+/// Tells whether a write was not carried out for want of budget, here or there: it may be sent again as soon
+/// as there is room and one has looked again.
+pub(super) fn is_throttled(error: &ServiceError) -> bool {
+    matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }
 
 /// What an answer says; what it left out is as it was expected.

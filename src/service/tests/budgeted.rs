@@ -23,7 +23,7 @@ fn reasons(setup: &Setup) -> Vec<WaitReason> {
 }
 
 #[tokio::test]
-async fn s8_a_429_is_waited_out_for_every_method() {
+async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_wait() {
     let busy = Reply::json(429, "").with("retry-after", "7");
     let service = Responder::start(move |count, asked| {
         if count.is_multiple_of(2) {
@@ -41,15 +41,27 @@ async fn s8_a_429_is_waited_out_for_every_method() {
         .article(article_id(1), Purpose::Push)
         .await
         .expect("read");
+    let patch = ArticlePatch::default();
+    let told = client.update_article(article_id(1), &patch).await;
+    let told = told.expect_err("its look would be an old one");
+    assert!(
+        matches!(told.kind, ErrorKind::RateLimited { .. }),
+        "{told:?}"
+    );
+    assert!(!told.answer_lost);
+    // Until there is room nothing is sent; room for the look and the next try is waited for.
+    let early = client.delete_article(article_id(1)).await;
+    assert!(early.is_err());
+    assert_eq!(service.count(), 3);
+    client.keep(2, Purpose::Push).await.expect("room");
     client
-        .update_article(article_id(1), &ArticlePatch::default())
+        .update_article(article_id(1), &patch)
         .await
         .expect("updated");
-    client.delete_article(article_id(1)).await.expect("deleted");
-    assert_eq!(service.count(), 6);
-    assert_eq!(reasons(&setup), [WaitReason::Throttled; 3]);
-    assert!(setup.clock.elapsed() >= Duration::from_secs(21));
-    assert_eq!(client.usage().day_left, 1434);
+    assert_eq!(service.count(), 4);
+    assert_eq!(reasons(&setup), [WaitReason::Throttled; 2]);
+    assert!(setup.clock.elapsed() >= Duration::from_secs(14));
+    assert_eq!(client.usage().day_left, 1435);
 }
 
 #[tokio::test]
