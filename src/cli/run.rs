@@ -84,7 +84,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         stop,
     };
     tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
-    let ended = start::run(daemon)
+    let ended = Box::pin(start::run(daemon))
         .await
         .map_err(|error| Failure::usage(said(&error), "correct `poll:` or `timezone:`"))?;
     over(ended)

@@ -367,6 +367,11 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         // An unlisted article is asked for later in this cycle; then the sides tell.
         return Verdict::Void;
     };
+    // An old copy from before an earlier write of ours may happen to say the same, and says nothing of this one.
+    let old = (seen.version.digest(), seen.revision.clone());
+    if row.replaced.as_ref() == Some(&old) {
+        return Verdict::Open;
+    }
     // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
     let shown = *enabled == Some(true);
     let arrived = seen.revision != *over_revision

@@ -1,7 +1,7 @@
 //! What the simulator found late: races with the scan, old copies, and releases that were cut off.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Save, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Kept, Part, Save, Setup, Step, What, Writer};
 
 #[test]
 fn a_release_that_was_cut_off_counts_in_the_next_run() {
@@ -87,6 +87,166 @@ fn an_old_copy_after_the_loss_of_the_state_is_pulled_like_a_revert() {
             },
             Step::Run {
                 command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_old_copy_was_taken_for_a_put_that_did_not_arrive() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 4),
+                    token: 5,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 1),
+                    to: At(0, 1),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 1),
+                    to: At(1, 1),
+                },
+            },
+            Step::Fault {
+                call: Call::Update,
+                nth: 0,
+                what: What::HtmlNotFound {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Resolve {
+                    at: At(0, 4),
+                    keep: Kept::Local,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_plan_did_not_say_that_a_deletion_waits_for_a_category() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 2),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(2, 0) },
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 1 },
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 2, to: 1 },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 1),
+                    to: At(2, 3),
+                },
+            },
+            Step::Run {
+                command: Command::DryThenSync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_deletion_went_unseen_behind_a_tag_from_before_a_kill() {
+    holds(
+        Setup {
+            etag: true,
+            ..PLAIN
+        },
+        &[
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 2),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 2),
+                    to: At(2, 1),
+                },
+            },
+            Step::Kill { after: 48 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(2, 1) },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 2),
+                    token: 17,
+                    enabled: true,
+                },
             },
         ],
     );
