@@ -68,6 +68,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
+    mark_nameless(base, local, &folders, &places, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -385,6 +386,38 @@ fn claim_by_slug(
             Some(id) => claim(id, file, base, local, paired),
             None => paired.fresh.push(file),
         }
+    }
+}
+
+/// Marks articles whose id may never have come into their file, while something that is no ready article and
+/// names none lies where no article was: that may be the file, moved by its writer before the id was in it.
+fn mark_nameless(
+    base: &Base,
+    local: &LocalSnapshot,
+    folders: &BTreeMap<&str, CategoryId>,
+    places: &StatePlaces<'_>,
+    paired: &mut Paired,
+) {
+    let nameless = local.unknown.iter().find(|unknown| {
+        let category = folders.get(unknown.place.folder.as_str()).copied();
+        unknown.id.is_none() && places.owner(category, &unknown.place).is_none()
+    });
+    let Some(nameless) = nameless else {
+        return;
+    };
+    for row in base.articles.values().filter(|row| is_unread(row)) {
+        if !paired.is_free(row.id) {
+            continue;
+        }
+        paired.problems.push(Problem {
+            path: row.place.to_string(),
+            id: Some(row.id),
+            message: format!(
+                "its file is not there, and whether it is {} cannot be told, which is not ready",
+                nameless.place
+            ),
+        });
+        paired.unknown.insert(row.id, UNREAD.to_owned());
     }
 }
 

@@ -51,6 +51,43 @@ fn a_release_that_was_cut_off_counts_in_the_next_run() {
 }
 
 #[test]
+fn a_name_given_after_a_lost_post_was_never_sent() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 1),
+                    token: 6,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 0,
+                what: What::Down { requests: 7 },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 9,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 0),
+                    to: At(0, 6),
+                },
+            },
+        ],
+    );
+}
+
+#[test]
 fn an_old_copy_after_the_loss_of_the_state_is_pulled_like_a_revert() {
     holds(
         PLAIN,
@@ -84,6 +121,90 @@ fn an_old_copy_after_the_loss_of_the_state_is_pulled_like_a_revert() {
                 call: Call::List,
                 nth: 0,
                 what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_save_within_the_grain_of_the_clock_was_lost_to_the_id_of_a_new_article() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 5,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 3),
+                    part: Part::Third,
+                    token: 6,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 1,
+                what: What::ByWriter {
+                    deed: Writer::Edit {
+                        at: At(1, 3),
+                        part: Part::Third,
+                        token: 13,
+                        save: Save::InPlace,
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_deleted_whose_file_took_another_name_under_the_scan() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 8,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 24,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 3),
+                    to: At(0, 0),
+                },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::ByWriter {
+                    deed: Writer::Swap {
+                        one: At(0, 1),
+                        other: At(0, 0),
+                    },
+                },
             },
             Step::Run {
                 command: Command::Sync {},
@@ -247,6 +368,44 @@ fn a_deletion_went_unseen_behind_a_tag_from_before_a_kill() {
                     token: 17,
                     enabled: true,
                 },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_was_deleted_whose_file_had_no_id_yet_and_was_broken_elsewhere() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 1),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(2, 1),
+                    to: At(0, 2),
+                },
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(0, 2),
+                        to: At(2, 1),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Mark { at: At(2, 1) },
             },
         ],
     );
