@@ -9,7 +9,7 @@ mod folders;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Revision};
+use crate::model::{ArticleId, CategoryId, Field, Place, Revision, TextDigest};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -322,7 +322,8 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
 const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
-/// the id in it yet, so it may never have been written, and the file was moved before.
+/// the id in it yet, so it may never have been written, and the file was moved before. One that was edited as
+/// well has its text or its title still, and a place where no article was.
 fn claim_by_words(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -337,7 +338,13 @@ fn claim_by_words(
         if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
             continue;
         }
-        let Some(position) = files.iter().position(same) else {
+        let edited = |file: &LocalFile| {
+            let text = row.local.text != TextDigest::of("")
+                && row.local.agrees(&file.version, Field::Text);
+            (text || row.local.title == file.version.title) && places.owner_of(file).is_none()
+        };
+        let found = files.iter().position(same);
+        let Some(position) = found.or_else(|| files.iter().position(edited)) else {
             continue;
         };
         let file = files.remove(position);

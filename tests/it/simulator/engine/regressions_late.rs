@@ -410,3 +410,176 @@ fn an_article_was_deleted_whose_file_had_no_id_yet_and_was_broken_elsewhere() {
         ],
     );
 }
+
+#[test]
+fn what_a_colleague_took_back_after_a_kill_was_written_over() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 1),
+                    token: 5,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 1, to: 2 },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 0),
+                    part: Part::First,
+                    token: 18,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(2, 1),
+                    part: Part::First,
+                    token: 19,
+                },
+            },
+            Step::Kill { after: 31 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(0, 0) },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 0),
+                    part: Part::First,
+                    token: 21,
+                    save: Save::RenameOver,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_without_its_id_in_the_file_was_made_twice_once_that_was_moved_and_edited() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 8,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 1),
+                    to: At(0, 0),
+                },
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(0, 0),
+                        to: At(1, 0),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 0),
+                    part: Part::Keywords,
+                    token: 18,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 0),
+                    part: Part::Introtext,
+                    token: 21,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_whose_answer_was_lost_was_made_twice_once_a_colleague_had_edited_and_moved_it() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 4),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(1, 4) },
+            },
+            Step::Mirror {
+                deed: Writer::Name {
+                    folder: 0,
+                    token: 11,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 0),
+                    to: At(0, 4),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(0, 0) },
+            },
+            Step::Run {
+                command: Command::One { at: At(0, 4) },
+            },
+            Step::Wait { seconds: 20 },
+            Step::Kill { after: 59 },
+            Step::Run {
+                command: Command::PreferLocal {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 4),
+                    part: Part::Second,
+                    token: 21,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 4),
+                    to: At(0, 5),
+                },
+            },
+        ],
+    );
+}
