@@ -10,10 +10,11 @@ use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::html::{is_blank, units};
 use crate::model::{ArticleId, CategoryVersion, Flags, Place, Revision, TextDigest, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, Seen};
 use crate::service::Service;
-use crate::state::store::Writing;
+use crate::state::store::{Store, Writing};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use std::collections::BTreeSet;
@@ -56,8 +57,9 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     }
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
+    let alike = alike(&engine.store, base, sight, &intents)?;
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, &names);
+        let verdict = judge(base, sight, &intent, &names, &alike);
         met.extend(first_met(base, sight, &intent, &verdict));
         tracing::debug!(?intent, "an earlier run left this behind");
         match &verdict {
@@ -191,7 +193,13 @@ fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Place> {
         .collect()
 }
 
-fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -> Verdict {
+fn judge(
+    base: &Base,
+    sight: &Sight,
+    intent: &Intent,
+    names: &BTreeSet<Place>,
+    alike: &Alike,
+) -> Verdict {
     match intent {
         Intent::WriteFile { .. } => file_written(base, sight, intent, names),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
@@ -201,7 +209,7 @@ fn judge(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Place>) -
             flags,
             ..
         } => {
-            let found = born(base, sight, version);
+            let found = born(base, sight, version, alike);
             let gone = base
                 .articles
                 .values()
@@ -283,6 +291,16 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     let Some(file) = file_of(sight, *id, to, names)
         .filter(|file| file.version.same_words(version) || made(file))
     else {
+        if let Some(row) = old.filter(|row| is_taken_back(sight, row, revision)) {
+            return Verdict::Article(Box::new(ArticleRow {
+                local: remote_words(version, old, remote),
+                local_text_lf: None,
+                remote: remote.clone(),
+                revision: revision.clone(),
+                stamp: None,
+                ..row.clone()
+            }));
+        }
         return half_way(sight, old, from.as_ref(), to, names);
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
@@ -316,6 +334,21 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     } else {
         Verdict::Article(row)
     }
+}
+
+/// A colleague took back what was being pulled, and the file was edited: whether before or after the pull was
+/// written cannot be told. Against the base of before, what the colleague did would not count at all.
+fn is_taken_back(sight: &Sight, row: &ArticleRow, pulled: &Revision) -> bool {
+    let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
+        return false;
+    };
+    let edited = |file: &LocalFile| {
+        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
+    };
+    seen.version == row.remote
+        && seen.revision != row.revision
+        && seen.revision != *pulled
+        && sight.local.files.iter().any(edited)
 }
 
 /// Files that were taking each other's names in a circle lie under each other's for a moment: no writer gave
@@ -367,6 +400,11 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         // An unlisted article is asked for later in this cycle; then the sides tell.
         return Verdict::Void;
     };
+    // An old copy from before an earlier write of ours may happen to say the same, and says nothing of this one.
+    let old = (seen.version.digest(), seen.revision.clone());
+    if row.replaced.as_ref() == Some(&old) {
+        return Verdict::Open;
+    }
     // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
     let shown = *enabled == Some(true);
     let arrived = seen.revision != *over_revision
@@ -493,24 +531,75 @@ fn file_of<'a>(
 
 /// The article that a POST without an answer made: the one at the address, or one that a colleague has given
 /// another address since. Nobody knew it before, and no file names it.
-fn born<'a>(base: &Base, sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
+fn born<'a>(
+    base: &'a Base,
+    sight: &'a Sight,
+    version: &Version,
+    alike: &Alike,
+) -> Option<(ArticleId, &'a Seen)> {
     let named = |id: &ArticleId| sight.local.files.iter().any(|file| file.id == Some(*id));
-    let strangers = || {
-        let listed = sight.remote.articles.iter();
-        listed.filter_map(|(id, entry)| match entry {
-            Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, seen)),
-            Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
-        })
-    };
     let at_home = |(_, seen): &(ArticleId, &Seen)| {
         seen.version.category == version.category
             && same(&version.slug, &seen.version.slug)
             && same(&version.title, &seen.version.title)
     };
-    let moved = |(id, seen): &(ArticleId, &Seen)| !named(id) && version.same_words(&seen.version);
-    strangers()
+    let moved = |(id, seen): &(ArticleId, &Seen)| {
+        !named(id) && (version.same_words(&seen.version) || alike.contains(&(version.text, *id)))
+    };
+    strangers(base, sight)
         .find(at_home)
-        .or_else(|| strangers().find(moved))
+        .or_else(|| strangers(base, sight).find(moved))
+}
+
+/// Listed articles that the base does not know.
+fn strangers<'a>(base: &'a Base, sight: &'a Sight) -> impl Iterator<Item = (ArticleId, &'a Seen)> {
+    let listed = sight.remote.articles.iter();
+    listed.filter_map(|(id, entry)| match entry {
+        Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, seen)),
+        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+    })
+}
+
+/// Bodies that were sent, and articles that may be what became of them.
+type Alike = BTreeSet<(TextDigest, ArticleId)>;
+
+/// Articles that a colleague may have edited, and given another address, since an answer was lost: in the category
+/// that was sent they have the title that was sent, and most of the text.
+fn alike(
+    store: &Store,
+    base: &Base,
+    sight: &Sight,
+    intents: &[(IntentId, Intent)],
+) -> anyhow::Result<Alike> {
+    let mut alike = Alike::new();
+    for (_, intent) in intents {
+        let Intent::CreateArticle { version, .. } = intent else {
+            continue;
+        };
+        for (id, seen) in strangers(base, sight) {
+            let words = &seen.version;
+            if words.category != version.category || !same(&version.title, &words.title) {
+                continue;
+            }
+            let sent = sight.spool.text(store, version.text)?;
+            let found = sight.spool.text(store, words.text)?;
+            if let (Some(sent), Some(found)) = (sent, found)
+                && has_most_of(&found, &sent)
+            {
+                alike.insert((version.text, id));
+            }
+        }
+    }
+    Ok(alike)
+}
+
+/// Tells whether more than half of a text stands in another one.
+fn has_most_of(found: &str, sent: &str) -> bool {
+    let found: BTreeSet<&str> = units(found).into_iter().collect();
+    let mut sent = units(sent);
+    sent.retain(|unit| !is_blank(unit));
+    let kept = sent.iter().filter(|unit| found.contains(*unit)).count();
+    kept * 2 > sent.len()
 }
 
 /// Tells whether a new file is what was posted from this place, or from one where nothing lies any more.

@@ -32,13 +32,22 @@ pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
 /// Holds what needs a category, or a folder's new name, that is held. Tells whether it did.
 pub(super) fn wait_for_categories(plan: &mut Plan) -> bool {
     let (mut categories, mut folders) = (BTreeSet::new(), BTreeSet::new());
+    // Whose folder one of these is stays open, and with it everything that goes by its name.
+    let mut open = BTreeSet::new();
     for action in plan.actions.iter().filter(|action| action.held.is_some()) {
         match &action.step {
-            Step::CreateCategory { provisional, .. } => {
+            Step::CreateCategory {
+                provisional,
+                folder,
+                ..
+            } => {
                 categories.insert(*provisional);
+                open.insert(folder.clone());
             }
             Step::SettleCategory(settle) if settle.from != settle.to => {
                 folders.extend(settle.to.clone());
+                open.extend(settle.from.clone());
+                open.extend(settle.to.clone());
             }
             Step::SettleCategory(_)
             | Step::CreateArticle { .. }
@@ -51,7 +60,7 @@ pub(super) fn wait_for_categories(plan: &mut Plan) -> bool {
             | Step::Wait => {}
         }
     }
-    if categories.is_empty() && folders.is_empty() {
+    if open.is_empty() {
         return false;
     }
     plan.records
@@ -71,15 +80,17 @@ pub(super) fn wait_for_categories(plan: &mut Plan) -> bool {
                 [Some(&settle.to), settle.from.as_ref()],
             ),
             Step::RemoveFile { place, .. } => (None, [Some(place), None]),
+            Step::ParkSlug { .. } | Step::DeleteArticle { .. } | Step::Forget { .. } => {
+                (None, [None, None])
+            }
             Step::CreateCategory { .. }
             | Step::SettleCategory(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::Forget { .. }
             | Step::Conflict(_)
-            | Step::Wait => (None, [None, None]),
+            | Step::Wait => continue,
         };
-        let waits = category.is_some_and(|id| categories.contains(&id))
+        let folder = action.path.split('/').next().unwrap_or_default();
+        let waits = open.contains(folder)
+            || category.is_some_and(|id| categories.contains(&id))
             || places
                 .into_iter()
                 .flatten()

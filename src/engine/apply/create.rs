@@ -4,7 +4,7 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
-use super::files::{digest_of, needs_whole};
+use super::files::{GRAIN, MAX_FILE, digest_of, needs_whole};
 use super::record::{agreed, deed};
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
@@ -94,7 +94,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text,
             moved: false,
         };
-        if let Err(done) = self.forget_id(&birth) {
+        if let Err(done) = Box::pin(self.forget_id(&birth)).await {
             return Ok(done);
         }
         let earlier = self.earlier_intents(&mut birth, run)?;
@@ -218,12 +218,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// An article that is created anew takes the place of one that is gone. Its file must not name that one
     /// any more when the new one is there: a crash in between would leave two articles for one file.
-    fn forget_id(&self, birth: &Birth<'_>) -> Result<(), Done> {
+    async fn forget_id(&self, birth: &Birth<'_>) -> Result<(), Done> {
         if birth.instead_of.is_none() {
             return Ok(());
         }
         let at = At::Folder(&birth.place.folder);
-        let (content, document) = self.own_file(birth)?;
+        let (content, document) = self.own_file(birth).await?;
         if document.id().is_none() {
             return Ok(());
         }
@@ -236,13 +236,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .map_err(|error| not_written(&error))
     }
 
-    /// The file of a new article, as it is now.
-    fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
-        let at = At::Folder(&birth.place.folder);
-        let content = self
-            .disk
-            .read(at, &birth.place.file, super::files::MAX_FILE)
-            .map_err(|error| not_written(&error))?;
+    /// The file of a new article, as it is now. One that was saved within the clock's grain could be saved
+    /// once more without anybody noticing, and is replaced soon: it is read a little later.
+    async fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
+        let read = || {
+            let Place { folder, file } = birth.place;
+            let content = self.disk.read(At::Folder(folder), file, MAX_FILE);
+            content.map_err(|error| not_written(&error))
+        };
+        let mut content = read()?;
+        if self.trusted(content.stamp).is_none() {
+            self.clock.pause(GRAIN).await;
+            content = read()?;
+        }
         let document = Document::parse_with_markers(&content.bytes)
             .map_err(|_not_ready| Done::Later("the file changed during the cycle".to_owned()))?;
         Ok((content, document))
@@ -372,14 +378,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.sight.base.articles.insert(id, row.clone());
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
-        let written = match self.write_id(birth, &row, run) {
+        let written = match Box::pin(self.write_id(birth, &row, run)).await {
             Ok(written) => written,
             // The article is there and known; the id is written by the next cycle.
             Err(done) => return Ok(without_id(done, run)),
         };
         let mut stamp = written.stamp;
         if stamp.is_some_and(|stamp| self.trusted(stamp).is_none()) {
-            self.clock.pause(super::files::GRAIN).await;
+            self.clock.pause(GRAIN).await;
             stamp = stamp.filter(|_| self.still_holds(birth.place, written.bytes));
         }
         let row = ArticleRow {
@@ -396,7 +402,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.put_article(&row)
         })?;
         run.sight.base.articles.insert(id, row);
-        Ok(Done::Yes(None))
+        Ok(if birth.moved {
+            let reason = "it is created under the address that it had when it was first sent; the next cycle sends \
+                          the new one";
+            Done::Later(reason.to_owned())
+        } else {
+            Done::Yes(None)
+        })
     }
 
     fn record_birth(
@@ -441,14 +453,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
     ///
     /// A file that by now names an article that the scan did not find there is that article's.
-    fn write_id(
+    async fn write_id(
         &self,
         birth: &Birth<'_>,
         row: &ArticleRow,
         run: &Run<'_>,
     ) -> Result<Written, Done> {
         let at = At::Folder(&birth.place.folder);
-        let (content, document) = self.own_file(birth)?;
+        let (content, document) = self.own_file(birth).await?;
         let scanned = run.sight.local.files.iter();
         let had_id = scanned
             .filter(|file| file.place == *birth.place)
@@ -459,8 +471,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (had, sent) = (document.flags(), row.remote_flags);
         let as_sent =
             had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
-        // If the writer saved meanwhile, the file is more than what was sent.
-        let same = as_sent && super::files::says(&document, &row.local);
+        // If the writer saved meanwhile, the file is more than what was sent. So it is if it was sent under the
+        // address that it had before, which only its place can tell.
+        let same = as_sent && !birth.moved && super::files::says(&document, &row.local);
         // Comments and keys of the writer's own that came just before, too, are in no history yet.
         let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
             && needs_whole(document.source(), &row.local, birth.place);

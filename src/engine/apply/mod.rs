@@ -134,6 +134,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             done: 0,
         };
         if to_send > 0 {
+            self.forget_validator()?;
             self.tell("sending", Some(to_send as u64), 1);
         }
         let mut actions = plan.actions.into_iter().peekable();

@@ -285,6 +285,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// A tag from before our own writes must not vouch for what comes after them, even if this run does not live
+    /// to see its end: a content may come back, and its tag with it.
+    pub(super) fn forget_validator(&mut self) -> anyhow::Result<()> {
+        if self.store.meta(VALIDATOR)?.is_some() {
+            let now = self.clock.now();
+            self.store.write(now, |tx| tx.remove_meta(VALIDATOR))?;
+        }
+        Ok(())
+    }
+
     /// The figures that are stored of those that came along; few are looked up one by one.
     fn known_figures(
         &self,

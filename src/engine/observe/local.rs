@@ -375,7 +375,7 @@ impl Scanned {
             .any(|unknown| !scan.layout.ignores(&unknown.place));
         self.snapshot.unknown.extend(unproven);
         self.snapshot.complete = true;
-        self.snapshot.unread.clone_from(&scan.unread);
+        self.snapshot.unread.extend(scan.unread.iter().cloned());
         self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
         self.snapshot.names = scan
             .names

@@ -7,11 +7,14 @@ use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan::{self, Scan, Strays};
 use crate::model::{ArticleId, Place};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalFile, Unknown};
+use crate::reconcile::snapshot::{Base, Unknown};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+const REPLACED: &str = "another file took its place while the mirror was looked at";
+
 impl Scanned {
-    /// Of two files with one id, one may have become the other since it was looked at.
+    /// Of two files with one id, one may have become the other since it was looked at: one that went is no file
+    /// any more, and what another one replaced is not known.
     pub(super) fn seen_twice(&mut self, disk: &impl Disk) {
         let mut times: BTreeMap<ArticleId, usize> = BTreeMap::new();
         for id in self.snapshot.files.iter().filter_map(|file| file.id) {
@@ -21,16 +24,32 @@ impl Scanned {
         if times.is_empty() {
             return;
         }
-        let left = |file: &LocalFile| {
-            let Place { folder, file } = &file.place;
-            match disk.look(At::Folder(folder), file) {
-                Ok(found) => found.is_none(),
-                Err(error) => error.kind == DiskErrorKind::NotFound,
+        let stamps = &self.stamps;
+        let mut replaced = Vec::new();
+        self.snapshot.files.retain(|file| {
+            if !file.id.is_some_and(|id| times.contains_key(&id)) {
+                return true;
             }
-        };
-        self.snapshot
-            .files
-            .retain(|file| !(file.id.is_some_and(|id| times.contains_key(&id)) && left(file)));
+            let place = &file.place;
+            match disk.look(At::Folder(&place.folder), &place.file) {
+                Ok(None) => false,
+                Ok(Some(now)) if stamps.get(place) != Some(&now.stamp) => {
+                    replaced.push(place.clone());
+                    false
+                }
+                Ok(Some(_)) => true,
+                Err(error) => error.kind != DiskErrorKind::NotFound,
+            }
+        });
+        for place in replaced {
+            self.problems.push(Problem {
+                path: place.to_string(),
+                id: None,
+                message: REPLACED.to_owned(),
+            });
+            self.snapshot.unread.push(place.clone());
+            self.snapshot.unknown.push(Unknown { place, id: None });
+        }
     }
 
     /// A file that was moved to where no article can be, or where the scan had been before, is not gone: its id
@@ -53,7 +72,8 @@ impl Scanned {
             "the file of an article has a name that is not synced; rename it, or remove it to delete the \
              article",
         );
-        match scan::appeared(disk, scan) {
+        let stamps = &self.stamps;
+        match scan::appeared(disk, scan, &|place| stamps.get(place).copied()) {
             Ok(places) => self.lie_elsewhere(
                 scan::read_strays(disk, &places),
                 &missing,

@@ -1,23 +1,29 @@
 //! What appeared in the mirror while it was scanned: a file that was moved from a folder that was not looked
-//! into yet to one that was is in neither, and not gone all the same.
+//! into yet to one that was is in neither, and not gone all the same. It may have replaced another there.
 //!
-//! Names are compared, and only when the file of an article is missing: a quiet mirror is listed once.
+//! Names and stamps are compared, and only when the file of an article is missing: a quiet mirror is listed
+//! once.
 
 use super::{Scan, strays::stray};
 use crate::{
     mirror::{
-        disk::{At, Disk, DiskError, DiskErrorKind, Kind},
+        disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind},
         layout::RootVerdict,
     },
-    model::Place,
+    model::{Place, Stamp},
 };
 
-/// Lists the mirror once more. Gives the files that the scan did not find there, and that may be articles.
+/// Lists the mirror once more. Gives the files that the scan did not find there, by their names or by their
+/// stamps, and that may be articles. `scanned` gives the stamps of the files that it took for articles.
 ///
 /// # Errors
 ///
 /// When a folder cannot be listed.
-pub fn appeared(disk: &impl Disk, scan: &Scan) -> Result<Vec<Place>, DiskError> {
+pub fn appeared(
+    disk: &impl Disk,
+    scan: &Scan,
+    scanned: &dyn Fn(&Place) -> Option<Stamp>,
+) -> Result<Vec<Place>, DiskError> {
     let mut places = Vec::new();
     for entry in disk.list(At::Root)?.entries {
         if entry.kind == Kind::File && !scan.root_names.contains(&entry.name) {
@@ -34,8 +40,13 @@ pub fn appeared(disk: &impl Disk, scan: &Scan) -> Result<Vec<Place>, DiskError> 
         };
         let known = scan.names.get(&folder);
         let entries = listing.entries.into_iter();
+        let other = |entry: &Entry| {
+            let stamp = scanned(&Place::new(&folder, &entry.name));
+            stamp.is_some_and(|stamp| stamp != entry.stamp)
+        };
         let new = entries.filter(|entry| {
-            entry.kind == Kind::File && known.is_none_or(|names| !names.contains(&entry.name))
+            let unknown = known.is_none_or(|names| !names.contains(&entry.name));
+            entry.kind == Kind::File && (unknown || other(entry))
         });
         places.extend(new.filter_map(|entry| stray(&folder, &entry.name)));
     }

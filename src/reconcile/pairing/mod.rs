@@ -9,7 +9,7 @@ mod folders;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Revision};
+use crate::model::{ArticleId, CategoryId, Field, Place, Revision, TextDigest};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -68,6 +68,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, left, &mut paired);
+    mark_nameless(base, local, &folders, &places, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -321,7 +322,8 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
 const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
-/// the id in it yet, so it may never have been written, and the file was moved before.
+/// the id in it yet, so it may never have been written, and the file was moved before. One that was edited as
+/// well has its text or its title still, and a place where no article was.
 fn claim_by_words(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -336,7 +338,13 @@ fn claim_by_words(
         if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
             continue;
         }
-        let Some(position) = files.iter().position(same) else {
+        let edited = |file: &LocalFile| {
+            let text = row.local.text != TextDigest::of("")
+                && row.local.agrees(&file.version, Field::Text);
+            (text || row.local.title == file.version.title) && places.owner_of(file).is_none()
+        };
+        let found = files.iter().position(same);
+        let Some(position) = found.or_else(|| files.iter().position(edited)) else {
             continue;
         };
         let file = files.remove(position);
@@ -385,6 +393,38 @@ fn claim_by_slug(
             Some(id) => claim(id, file, base, local, paired),
             None => paired.fresh.push(file),
         }
+    }
+}
+
+/// Marks articles whose id may never have come into their file, while something that is no ready article and
+/// names none lies where no article was: that may be the file, moved by its writer before the id was in it.
+fn mark_nameless(
+    base: &Base,
+    local: &LocalSnapshot,
+    folders: &BTreeMap<&str, CategoryId>,
+    places: &StatePlaces<'_>,
+    paired: &mut Paired,
+) {
+    let nameless = local.unknown.iter().find(|unknown| {
+        let category = folders.get(unknown.place.folder.as_str()).copied();
+        unknown.id.is_none() && places.owner(category, &unknown.place).is_none()
+    });
+    let Some(nameless) = nameless else {
+        return;
+    };
+    for row in base.articles.values().filter(|row| is_unread(row)) {
+        if !paired.is_free(row.id) {
+            continue;
+        }
+        paired.problems.push(Problem {
+            path: row.place.to_string(),
+            id: Some(row.id),
+            message: format!(
+                "its file is not there, and whether it is {} cannot be told, which is not ready",
+                nameless.place
+            ),
+        });
+        paired.unknown.insert(row.id, UNREAD.to_owned());
     }
 }
 

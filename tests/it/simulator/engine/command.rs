@@ -5,7 +5,7 @@ use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Look, Request};
-use kbsync::model::{Place, Timestamp};
+use kbsync::model::{ArticleId, Place, Timestamp};
 use kbsync::reconcile::plan::HoldRule;
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
@@ -199,7 +199,8 @@ impl Run<'_> {
         let mut marks = Vec::new();
         for action in held {
             marks.push((action.side, action.fingerprint()));
-            self.shared.lock().ledger.released.extend(action.id);
+            let shown = action.id.map(|id| (action.fingerprint(), id));
+            self.shown.extend(shown);
         }
         if marks.is_empty() {
             return;
@@ -225,6 +226,15 @@ impl Run<'_> {
                 })
                 .expect("written");
         }
-        self.shared.lock().ledger.released.clear();
+    }
+
+    /// What a person has released and is not carried out yet: a release outlives a cycle that was cut off,
+    /// since what is held survives a restart, and so does what was said of it (design, section 6).
+    pub(super) fn released(&mut self) -> BTreeSet<ArticleId> {
+        let approvals = self.engine().store().approvals().expect("readable");
+        let marks = approvals.iter().map(|approval| approval.set);
+        marks
+            .filter_map(|mark| self.shown.get(&mark).copied())
+            .collect()
     }
 }

@@ -24,9 +24,11 @@ impl Run<'_> {
             .store()
             .articles()
             .map_or(0, |rows| rows.len());
+        let released = self.released();
         let at_first = {
             let mut world = self.shared.lock();
             world.begin();
+            world.ledger.released = released;
             world.note(&format!(
                 "cycle {:?} {:?}",
                 request.direction, request.scope

@@ -27,6 +27,7 @@ impl World {
             // What a colleague had removed when the service was listed goes from the mirror, though the colleague
             // may have put it back since: the next cycle brings it (design, section 4).
             vanished.remove(&ledger.gone_when_seen);
+            vanished.remove(&ledger.outdated);
         }
         if side == Side::Service {
             // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.

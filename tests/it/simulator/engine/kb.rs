@@ -470,6 +470,20 @@ impl Kb {
         self.ghosts.keys().copied()
     }
 
+    /// The articles that a stale replica shows as they were before kbsync's last write, with the words that
+    /// this put there and the revision that it made.
+    pub(crate) fn outdated(&self) -> impl Iterator<Item = (ArticleId, (Tokens, i64))> {
+        self.articles
+            .values()
+            .filter_map(|article| match &article.stale {
+                Stale::Older(before) => {
+                    let words = article.tokens.without(&before.tokens);
+                    Some((article.id, (words, article.revision)))
+                }
+                Stale::Not | Stale::Absent => None,
+            })
+    }
+
     /// kbsync was shown an article.
     pub(crate) fn showed(&mut self, id: ArticleId) {
         if let Some(article) = self.articles.get_mut(&id) {

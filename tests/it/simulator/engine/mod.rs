@@ -30,6 +30,8 @@ pub(crate) mod random;
 mod regressions;
 #[cfg(test)]
 mod regressions_identity;
+#[cfg(test)]
+mod regressions_late;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;

@@ -20,11 +20,12 @@ use kbsync::engine::Engine;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::{Request, Settings};
 use kbsync::mirror::RealDisk;
-use kbsync::model::Timestamp;
+use kbsync::model::{ArticleId, Digest, Timestamp};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::{Binding, Store};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,6 +152,7 @@ impl Bench {
                 Ground::Folder(root) => Some(root.to_owned()),
             },
             saved: None,
+            shown: BTreeMap::new(),
             fatal: None,
             settled: false,
             cycles: 0,
@@ -195,6 +197,8 @@ pub(super) struct Run<'a> {
     pub(super) store: Option<Store>,
     pub(super) root: Option<PathBuf>,
     pub(super) saved: Option<Store>,
+    /// Held actions that a person was shown and released, by their marks.
+    pub(super) shown: BTreeMap<Digest, ArticleId>,
     pub(super) fatal: Option<Fatal>,
     /// Whether the last thing that happened was a cycle that left both sides equal.
     pub(super) settled: bool,
@@ -412,6 +416,7 @@ impl Run<'_> {
         world.ledger.seen = history;
         world.ledger.forgetful = true;
         world.ledger.unremembered = world.kb.ghosts().collect();
+        world.ledger.unremembered_words = world.kb.outdated().collect();
         world.ledger.archived = Tokens::default();
     }
 

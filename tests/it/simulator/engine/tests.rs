@@ -1,5 +1,6 @@
 //! The bounded part: fixed seeds, in memory and on a real folder, and a few of the defects.
 
+use super::kb::By;
 use super::mirror::Mirror;
 use super::regressions::PLAIN;
 use super::run::{Bench, Ground, Source};
@@ -9,6 +10,7 @@ use super::tree::Tree;
 use super::world::{Side, World};
 use super::{author, in_memory, on_disk, seed, zoo};
 use kbsync::drill::defect::{self, Defect};
+use kbsync::service::ArticlePatch;
 
 /// Seeds in memory.
 const SEEDS: std::ops::RangeInclusive<u64> = 1..=400;
@@ -172,4 +174,70 @@ fn taken_back(kbsync_looked: bool) -> Option<&'static str> {
 fn a_pull_of_what_a_colleague_took_back_meanwhile_had_a_cause() {
     assert_eq!(taken_back(true), None);
     assert_eq!(taken_back(false), Some("I4"));
+}
+
+/// kbsync writes an article over, and a stale listing shows the one of before.
+fn shown_late(forgets: bool, edited_since: bool) -> Option<&'static str> {
+    let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
+    let (at, words) = (At(0, 0), Tokens::of(b"zq002z"));
+    world.colleague(Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    });
+    world.begin();
+    let ids = world.kb.ids();
+    world.listed(ids.clone());
+    let patch = ArticlePatch {
+        text: Some("zq002z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world.kb.update(ids[0], &patch, By::Us).expect("updated");
+    if forgets {
+        world.ledger.unremembered_words = world.kb.outdated().collect();
+    }
+    if edited_since {
+        world.colleague(Colleague::Touch { at });
+    }
+    world.answered_late();
+    world.effect(Side::Mirror, &words, "a file is written", None);
+    world.ledger.violation.map(|violation| violation.invariant)
+}
+
+#[test]
+fn an_old_copy_is_believed_only_where_the_state_is_lost() {
+    assert_eq!(shown_late(true, false), None);
+    assert_eq!(shown_late(false, false), Some("I4"));
+    assert_eq!(shown_late(true, true), Some("I4"));
+}
+
+/// A person releases a mass deletion, and the run is cut off. The next one, perhaps with a state from before,
+/// deletes them all.
+fn released_once(forgets: bool) -> Option<&'static str> {
+    let post = |name| Step::Service {
+        deed: Colleague::Post {
+            at: At(0, name),
+            token: u16::from(name),
+            shown: true,
+        },
+    };
+    let run = |command| Step::Run { command };
+    let mut steps: Vec<Step> = (0..6).map(post).collect();
+    steps.extend([run(Command::Sync {}), Step::SaveState {}]);
+    steps.extend((0..4).map(|name| Step::Mirror {
+        deed: Writer::Remove { at: At(0, name) },
+    }));
+    steps.extend([Step::Kill { after: 1 }, run(Command::Approve {})]);
+    steps.extend(forgets.then_some(Step::RestoreState {}));
+    steps.push(run(Command::Sync {}));
+    defect::let_in(forgets.then_some(Defect::GuardWithoutLimit));
+    let outcome = Bench::new().run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    defect::let_in(None);
+    outcome.violation.map(|violation| violation.invariant)
+}
+
+#[test]
+fn a_release_counts_for_as_long_as_the_state_has_it() {
+    assert_eq!(released_once(false), None);
+    assert_eq!(released_once(true), Some("I16"));
 }

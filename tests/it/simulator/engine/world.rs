@@ -67,6 +67,11 @@ pub(crate) struct Ledger {
     pub(crate) lately_gone: BTreeSet<ArticleId>,
     /// Articles that kbsync deleted before its state was lost or set back: nothing remembers that.
     pub(crate) unremembered: BTreeSet<ArticleId>,
+    /// Articles that kbsync wrote before its state was lost or set back, with the words that it put there and
+    /// the revision that it made: nothing remembers what that replaced.
+    pub(crate) unremembered_words: BTreeMap<ArticleId, (Tokens, i64)>,
+    /// Of these, the words that an answer of this cycle did not show yet.
+    pub(crate) outdated: Tokens,
     /// Articles that are gone, and that a listing of this cycle showed all the same.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
@@ -303,6 +308,18 @@ impl World {
         self.saw(ids);
     }
 
+    /// A replica answers that does not know kbsync's last writes yet. Which version they replaced is known by
+    /// the state alone (design, section 5, "Stale reads"): once that is lost, an old copy of an article that is
+    /// as kbsync left it is like a colleague's revert, and is pulled until the next cycle brings it back.
+    pub(crate) fn answered_late(&mut self) {
+        let left = |id: &ArticleId| self.kb.articles.get(id).map(|article| article.revision);
+        for (id, (words, revision)) in &self.ledger.unremembered_words {
+            if left(id) == Some(*revision) {
+                self.ledger.outdated.add(words);
+            }
+        }
+    }
+
     /// A call across a port begins.
     pub(crate) fn enter(&mut self, call: Call, what: &str) -> Entered {
         let mut entered = Entered::default();
@@ -372,6 +389,7 @@ impl World {
             }
             What::Stale {} => {
                 entered.stale = true;
+                self.answered_late();
                 self.troubled = true;
             }
             What::Skip { entry } => {
@@ -413,6 +431,7 @@ impl World {
         ledger.lately_gone.clear();
         ledger.shown_gone.clear();
         ledger.gone_when_seen = Tokens::default();
+        ledger.outdated = Tokens::default();
         ledger.read.clear();
         ledger.unanswered.clear();
         ledger.doubt = false;
