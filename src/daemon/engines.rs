@@ -191,10 +191,11 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 
     fn close(&mut self) {
         for seat in &mut self.seats {
-            // What was found is in the log by then.
-            if let Err(error) = seat.engine.look_back() {
-                tracing::warn!("{error:#}");
-            }
+            let found = seat.engine.look_back();
+            tracing::debug!(
+                files = found.len(),
+                "looked a last time; each is in the log"
+            );
         }
     }
 

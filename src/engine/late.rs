@@ -21,21 +21,18 @@ const CAUSE: &str = "written after it was replaced";
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks a last time, before the program ends: what is written later cannot be found any more.
-    ///
-    /// # Errors
-    ///
-    /// When the state cannot be used.
-    pub fn look_back(&mut self) -> anyhow::Result<Vec<Problem>> {
+    pub fn look_back(&mut self) -> Vec<Problem> {
         self.late_words(true)
     }
 
     /// Looks after a cycle; when nobody comes back for the rest, at once.
-    pub(super) fn keep_late(&mut self, last: bool, report: &mut Report) -> anyhow::Result<()> {
-        report.problems.extend(self.late_words(last)?);
-        Ok(())
+    pub(super) fn keep_late(&mut self, last: bool, report: &mut Report) {
+        report.problems.extend(self.late_words(last));
     }
 
-    fn late_words(&mut self, last: bool) -> anyhow::Result<Vec<Problem>> {
+    /// They are not there a second time: what cannot be kept in one place is kept in the other, and an error at
+    /// one file is no reason to lose the next one's.
+    fn late_words(&mut self, last: bool) -> Vec<Problem> {
         let mut problems = Vec::new();
         for late in self.disk.late(last, MAX_FILE) {
             let now = self.clock.now();
@@ -44,12 +41,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 name: Some(late.name.clone()),
                 bytes: late.bytes.clone(),
             };
-            let kept = leftovers::keep(&mut self.store, &leftover, CAUSE, now)?;
             let place = late.folder.as_ref().map_or_else(
                 || late.name.clone(),
                 |folder| format!("{folder}/{}", late.name),
             );
-            let message = match (self.set_beside(&late), kept) {
+            let beside = self.set_beside(&late);
+            let kept = leftovers::keep(&mut self.store, &leftover, CAUSE, now);
+            let kept = kept.unwrap_or_else(|error| {
+                tracing::warn!(path = %place, error = format!("{error:#}"), "late words are not in the history");
+                false
+            });
+            let message = match (beside, kept) {
                 (Ok(name), _) => {
                     format!("{OPEN}: take over from {name} what you want to keep")
                 }
@@ -68,7 +70,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 message,
             });
         }
-        Ok(problems)
+        problems
     }
 
     /// Writes it beside the file; gives the name.

@@ -58,7 +58,7 @@ pub(super) fn keep(
             seen(store, leftover, &document)?,
             document.text().to_owned(),
         ),
-        Err(_not_an_article) => (unread(leftover, source), source.to_owned()),
+        Err(_not_an_article) => (unread(leftover, source, cause), source.to_owned()),
     };
     let whole = needs_whole(source, &seen.version, &seen.place);
     store.write(now, |tx| {
@@ -114,14 +114,14 @@ fn seen(store: &Store, leftover: &Leftover, document: &Document) -> Outcome<Seen
 }
 
 /// What is no article is kept as a whole.
-fn unread(leftover: &Leftover, source: &str) -> Seen {
+fn unread(leftover: &Leftover, source: &str, cause: &str) -> Seen {
     let place = place_of(leftover);
     Seen {
         subject: Subject::File(place.clone()),
         side: Side::Local,
         cause: CAUSE.to_owned(),
         version: Version {
-            title: CAUSE.to_owned(),
+            title: cause.to_owned(),
             slug: place.stem().to_owned(),
             category: CategoryId::provisional(&place.folder),
             introtext: String::new(),

@@ -305,7 +305,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
         self.note_gone_back(&sight.older, request, report);
-        self.keep_late(!request.patient, report)?;
+        self.keep_late(!request.patient, report);
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
         if let Some(met) = sight.met.take() {

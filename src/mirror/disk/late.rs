@@ -66,8 +66,25 @@ impl Displaced {
         stamp: Stamp,
     ) {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match fs::openat(folder, temporary, flags, Mode::empty()) {
+        let open = || fs::openat(folder, temporary, flags, Mode::empty());
+        let opened = match open() {
+            Err(Errno::MFILE | Errno::NFILE) => {
+                // Too many are open: the oldest gives way.
+                let mut inner = self.inner();
+                if let Some(mut oldest) = inner.open.pop_front() {
+                    let late = oldest.look(true, usize::MAX);
+                    inner.found.extend(late);
+                }
+                open()
+            }
+            other => other,
+        };
+        let file = match opened {
             Ok(file) => File::from(file),
+            Err(errno @ (Errno::MFILE | Errno::NFILE)) => {
+                tracing::warn!(%errno, path = %shown(at(within), name), "not watched after it was replaced");
+                return;
+            }
             // One that may not be read was not read before it was replaced, either.
             Err(errno) => {
                 tracing::debug!(%errno, path = %shown(at(within), name), "not watched after it was replaced");
