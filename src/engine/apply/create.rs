@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::Remote;
+use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{ErrorKind, NewArticle, Service, ServiceError};
 use crate::state::{FigureRow, Intent, IntentId, Parked, Seen as SeenVersion, Subject};
 use tokio::time::Instant;
@@ -461,9 +461,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> Result<Written, Done> {
         let at = At::Folder(&birth.place.folder);
         let (content, document) = self.own_file(birth).await?;
+        // A copy keeps its name where its folder took another one in this cycle.
+        let paired = &run.sight.paired.files;
+        let copy = |file: &LocalFile| {
+            let kept = file.id.and_then(|id| paired.get(&id));
+            file.place.file == birth.place.file && kept.is_some_and(|kept| kept.place != file.place)
+        };
         let scanned = run.sight.local.files.iter();
         let had_id = scanned
-            .filter(|file| file.place == *birth.place)
+            .filter(|file| file.place == *birth.place || copy(file))
             .any(|file| file.id == document.id());
         if document.id().is_some() && !had_id {
             return Err(Done::Later("the file changed during the cycle".to_owned()));

@@ -9,7 +9,7 @@ mod folders;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Field, Place, Revision, TextDigest};
+use crate::model::{ArticleId, CategoryId, Place, Revision, TextDigest};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -323,7 +323,7 @@ const UNREAD: &str = "its file may be one that cannot be read";
 
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
 /// the id in it yet, so it may never have been written, and the file was moved before. One that was edited as
-/// well has its text or its title still, and a place where no article was.
+/// well has its text still, and a place where no article was, while nothing lies at the article's own.
 fn claim_by_words(
     base: &Base,
     places: &StatePlaces<'_>,
@@ -338,10 +338,12 @@ fn claim_by_words(
         if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
             continue;
         }
+        let lies = |file: &LocalFile| places.owner_of(file) == Some(row.id);
+        let taken = unready.at_home.contains(&row.id) || files.iter().any(lies);
+        let text = row.local.text;
         let edited = |file: &LocalFile| {
-            let text = row.local.text != TextDigest::of("")
-                && row.local.agrees(&file.version, Field::Text);
-            (text || row.local.title == file.version.title) && places.owner_of(file).is_none()
+            let kept = text != TextDigest::of("") && file.version.text == text;
+            kept && !taken && places.owner_of(file).is_none()
         };
         let found = files.iter().position(same);
         let Some(position) = found.or_else(|| files.iter().position(edited)) else {

@@ -583,3 +583,85 @@ fn an_article_whose_answer_was_lost_was_made_twice_once_a_colleague_had_edited_a
         ],
     );
 }
+
+#[test]
+fn a_new_file_was_taken_for_one_of_the_same_title_that_had_no_id_yet() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 0),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 1,
+                what: What::Broken {},
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 0,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 8,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 0),
+                    part: Part::Title,
+                    token: 10,
+                    save: Save::RenameOver,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn the_id_of_a_copy_did_not_come_into_a_folder_that_was_renamed() {
+    holds(
+        Setup {
+            by_category: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 0, to: 3 },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(0, 3),
+                    to: At(0, 5),
+                },
+            },
+        ],
+    );
+}
