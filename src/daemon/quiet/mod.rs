@@ -199,11 +199,12 @@ impl Quiet {
             .min()
     }
 
-    /// The paths that wait and are not due: their files are in motion, or gone for too short a time.
+    /// The paths that are in motion, or gone for too short a time. One that is quiet and waits for its push
+    /// interval alone is none of them: a poll may pull what a colleague wrote there.
     pub fn unsettled(&self, now: Instant) -> BTreeSet<String> {
         self.waiting
             .iter()
-            .filter(|(path, waiting)| self.deadline(path, waiting) > now)
+            .filter(|(_, waiting)| self.rests_at(waiting) > now)
             .filter(|(path, waiting)| {
                 let restless = waiting.touch == Touch::Changed && self.is_restless(path, now);
                 !restless
@@ -230,16 +231,19 @@ impl Quiet {
     }
 
     fn deadline(&self, path: &str, waiting: &Waiting) -> Instant {
+        let rests = self.rests_at(waiting);
+        match (waiting.touch, self.pushed.get(path)) {
+            (Touch::Changed, Some(&at)) => rests.max(at + self.pace.push_interval),
+            (Touch::Removed | Touch::Changed, _) => rests,
+        }
+    }
+
+    /// When a path is quiet, or gone for good.
+    fn rests_at(&self, waiting: &Waiting) -> Instant {
         let quiet = waiting.last + self.pace.quiet_period;
         match waiting.touch {
             Touch::Removed => quiet.max(waiting.gone + self.pace.delete_grace),
-            Touch::Changed => {
-                let settled = quiet.min(waiting.first + self.pace.ceiling);
-                match self.pushed.get(path) {
-                    Some(&at) => settled.max(at + self.pace.push_interval),
-                    None => settled,
-                }
-            }
+            Touch::Changed => quiet.min(waiting.first + self.pace.ceiling),
         }
     }
 }

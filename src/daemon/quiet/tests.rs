@@ -319,3 +319,15 @@ fn f071_a_path_that_is_never_quiet_takes_part_in_polls_after_a_minute() {
     quiet.due(at(300_000));
     assert!(quiet.moving.is_empty());
 }
+
+#[test]
+fn f082_a_path_that_waits_for_its_push_interval_alone_takes_part_in_polls() {
+    let start = Instant::now();
+    let at = |millis| start + Duration::from_millis(millis);
+    let mut quiet = Quiet::new(PACE);
+    quiet.note("a", Touch::Changed, at(0));
+    quiet.pushed("a", at(100));
+    assert!(quiet.unsettled(at(150)).contains("a"), "it is in motion");
+    assert!(quiet.unsettled(at(250)).is_empty(), "it is quiet");
+    assert!(quiet.due(at(250)).is_empty(), "and not pushed again yet");
+}
