@@ -79,7 +79,7 @@ impl Planner<'_> {
 
 /// What the service shows. A listing has published articles; only our own last write may still be on its way
 /// there.
-fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
+pub(super) fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
     match (seen.visibility, row) {
         (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,
         (Visibility::Published, _) => Flags {

@@ -14,6 +14,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The mirror with every file and folder given its identity.
@@ -79,7 +80,9 @@ const NOT_READY: &str = "its file is not ready";
 /// category's any more, the place itself counts.
 struct StatePlaces<'a> {
     by_category: HashMap<(CategoryId, &'a str), ArticleId>,
-    exact: HashMap<&'a Place, ArticleId>,
+    /// Hardly ever asked for.
+    exact: OnceCell<HashMap<&'a Place, ArticleId>>,
+    base: &'a Base,
 }
 
 impl<'a> StatePlaces<'a> {
@@ -107,7 +110,8 @@ impl<'a> StatePlaces<'a> {
         }
         Self {
             by_category,
-            exact: rows.map(|row| (&row.place, row.id)).collect(),
+            exact: OnceCell::new(),
+            base,
         }
     }
 
@@ -115,8 +119,15 @@ impl<'a> StatePlaces<'a> {
     fn owner(&self, category: Option<CategoryId>, place: &Place) -> Option<ArticleId> {
         category
             .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
-            .or_else(|| self.exact.get(place))
+            .or_else(|| self.exact().get(place))
             .copied()
+    }
+
+    fn exact(&self) -> &HashMap<&'a Place, ArticleId> {
+        self.exact.get_or_init(|| {
+            let rows = self.base.articles.values();
+            rows.map(|row| (&row.place, row.id)).collect()
+        })
     }
 
     fn owner_of(&self, file: &LocalFile) -> Option<ArticleId> {
