@@ -70,12 +70,14 @@ impl Purse {
         }
     }
 
-    /// Pays for one request, and waits for the minute.
+    /// Pays for one request, and waits for the minute; not with what a look justifies (`guarded`), as the
+    /// client does.
     pub(crate) async fn pay(
         &self,
         shared: &Shared,
         purpose: Purpose,
         method: &'static str,
+        guarded: bool,
     ) -> Answer<()> {
         loop {
             let mut kept = self.take();
@@ -86,6 +88,11 @@ impl Purse {
                 Ok(_) => {
                     shared.lock().sends();
                     return Ok(());
+                }
+                Err(Refusal::Minute { free_in } | Refusal::Blocked { free_in }) if guarded => {
+                    let retry_after = Some(free_in);
+                    let kind = ErrorKind::RateLimited { retry_after };
+                    return Err(failure(kind, method, None, false));
                 }
                 Err(refusal) => self.refused(shared, refusal, method, was_kept).await?,
             }

@@ -83,7 +83,10 @@ impl Remote {
         work: impl FnOnce(&Shared, Entered) -> Answer<T>,
     ) -> Answer<T> {
         if !death::came() {
-            self.purse.pay(&self.shared, purpose, method).await?;
+            let guarded = matches!(call, Call::Update | Call::Delete);
+            self.purse
+                .pay(&self.shared, purpose, method, guarded)
+                .await?;
         }
         let entered = {
             let mut world = self.shared.lock();
