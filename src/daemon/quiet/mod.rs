@@ -204,10 +204,12 @@ impl Quiet {
     pub fn unsettled(&self, now: Instant) -> BTreeSet<String> {
         self.waiting
             .iter()
-            .filter(|(_, waiting)| self.rests_at(waiting) > now)
-            .filter(|(path, waiting)| {
-                let restless = waiting.touch == Touch::Changed && self.is_restless(path, now);
-                !restless
+            .filter(|(path, waiting)| self.deadline(path, waiting) > now)
+            .filter(|(path, waiting)| match waiting.touch {
+                Touch::Removed => true,
+                Touch::Changed => {
+                    waiting.last + self.pace.quiet_period > now && !self.is_restless(path, now)
+                }
             })
             .map(|(path, _)| path.clone())
             .collect()
@@ -231,19 +233,16 @@ impl Quiet {
     }
 
     fn deadline(&self, path: &str, waiting: &Waiting) -> Instant {
-        let rests = self.rests_at(waiting);
-        match (waiting.touch, self.pushed.get(path)) {
-            (Touch::Changed, Some(&at)) => rests.max(at + self.pace.push_interval),
-            (Touch::Removed | Touch::Changed, _) => rests,
-        }
-    }
-
-    /// When a path is quiet, or gone for good.
-    fn rests_at(&self, waiting: &Waiting) -> Instant {
         let quiet = waiting.last + self.pace.quiet_period;
         match waiting.touch {
             Touch::Removed => quiet.max(waiting.gone + self.pace.delete_grace),
-            Touch::Changed => quiet.min(waiting.first + self.pace.ceiling),
+            Touch::Changed => {
+                let settled = quiet.min(waiting.first + self.pace.ceiling);
+                match self.pushed.get(path) {
+                    Some(&at) => settled.max(at + self.pace.push_interval),
+                    None => settled,
+                }
+            }
         }
     }
 }

@@ -330,4 +330,10 @@ fn f082_a_path_that_waits_for_its_push_interval_alone_takes_part_in_polls() {
     assert!(quiet.unsettled(at(150)).contains("a"), "it is in motion");
     assert!(quiet.unsettled(at(250)).is_empty(), "it is quiet");
     assert!(quiet.due(at(250)).is_empty(), "and not pushed again yet");
+    // Saved again and again, it is in motion, however long ago that began.
+    for millis in (300..=6_000).step_by(100) {
+        quiet.note("a", Touch::Changed, at(millis));
+    }
+    assert!(quiet.unsettled(at(6_050)).contains("a"));
+    assert!(quiet.unsettled(at(6_250)).is_empty());
 }
