@@ -10,11 +10,10 @@
 //! there, never too seldom.
 
 use crate::{
-    model::{Timestamp, digest::sha256},
+    model::{Digest, Timestamp},
     state::Store,
 };
 use std::{
-    fmt::Write as _,
     fs,
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
@@ -143,12 +142,7 @@ impl Git {
     fn tables(&self) -> Option<Head> {
         let common = read(&self.common.join("reftable/tables.list"))?;
         let own = read(&self.own.join("reftable/tables.list")).unwrap_or_default();
-        let digest = sha256(&[common.as_bytes(), own.as_bytes()]);
-        let commit = digest.iter().fold(String::new(), |mut hex, byte| {
-            // A string takes whatever is written to it.
-            let _always = write!(hex, "{byte:02x}");
-            hex
-        });
+        let commit = Digest::of_parts(&[common.as_bytes(), own.as_bytes()]).to_string();
         Some(Head { commit, log: 0 })
     }
 

@@ -55,7 +55,7 @@ pub(super) fn keep(
     }
     let (seen, text) = match Document::parse_with_markers(&leftover.bytes) {
         Ok(document) => (
-            seen(store, leftover, &document)?,
+            seen(store, leftover, &document, cause)?,
             document.text().to_owned(),
         ),
         Err(_not_an_article) => (unread(leftover, source, cause), source.to_owned()),
@@ -64,11 +64,7 @@ pub(super) fn keep(
     store.write(now, |tx| {
         tx.put_body(&text)?;
         let file = whole.then(|| tx.put_body(source)).transpose()?;
-        tx.record(&Seen {
-            file,
-            cause: cause.to_owned(),
-            ..seen
-        })
+        tx.record(&Seen { file, ..seen })
     })?;
     Ok(true)
 }
@@ -79,7 +75,7 @@ fn place_of(leftover: &Leftover) -> Place {
     Place::new(folder, name)
 }
 
-fn seen(store: &Store, leftover: &Leftover, document: &Document) -> Outcome<Seen> {
+fn seen(store: &Store, leftover: &Leftover, document: &Document, cause: &str) -> Outcome<Seen> {
     let row = match document.id() {
         Some(id) => store.article(id)?,
         None => None,
@@ -94,7 +90,7 @@ fn seen(store: &Store, leftover: &Leftover, document: &Document) -> Outcome<Seen
             .id()
             .map_or_else(|| Subject::File(place.clone()), Subject::Article),
         side: Side::Local,
-        cause: CAUSE.to_owned(),
+        cause: cause.to_owned(),
         version: Version {
             title: document.title().to_owned(),
             slug: slug
@@ -119,7 +115,7 @@ fn unread(leftover: &Leftover, source: &str, cause: &str) -> Seen {
     Seen {
         subject: Subject::File(place.clone()),
         side: Side::Local,
-        cause: CAUSE.to_owned(),
+        cause: cause.to_owned(),
         version: Version {
             title: cause.to_owned(),
             slug: place.stem().to_owned(),

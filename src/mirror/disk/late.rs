@@ -70,11 +70,7 @@ impl Displaced {
         let opened = match open() {
             Err(Errno::MFILE | Errno::NFILE) => {
                 // Too many are open: the oldest gives way.
-                let mut inner = self.inner();
-                if let Some(mut oldest) = inner.open.pop_front() {
-                    let late = oldest.look(true, usize::MAX);
-                    inner.found.extend(late);
-                }
+                self.inner().let_go();
                 open()
             }
             other => other,
@@ -100,11 +96,7 @@ impl Displaced {
             since: Instant::now(),
         });
         while inner.open.len() > MANY {
-            let Some(mut oldest) = inner.open.pop_front() else {
-                break;
-            };
-            let late = oldest.look(true, usize::MAX);
-            inner.found.extend(late);
+            inner.let_go();
         }
     }
 
@@ -122,6 +114,15 @@ impl Displaced {
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    /// Looks at the oldest a last time, and lets it go.
+    fn let_go(&mut self) {
+        if let Some(mut oldest) = self.open.pop_front() {
+            self.found.extend(oldest.look(true, usize::MAX));
+        }
     }
 }
 
