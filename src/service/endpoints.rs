@@ -96,7 +96,10 @@ impl ServiceWrite for Client {
         id: CategoryId,
         patch: &CategoryPatch,
     ) -> Answer<RemoteCategory> {
-        let call = self.call(Verb::Put, &format!("api/category/{id}"), Purpose::Push);
+        let call = Call {
+            guarded: true,
+            ..self.call(Verb::Put, &format!("api/category/{id}"), Purpose::Push)
+        };
         let call = self.with_body(call, &CategoryPut::from(patch))?;
         self.one_category(&call, Some(id)).await
     }

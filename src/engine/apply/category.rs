@@ -2,7 +2,7 @@
 
 use super::category_past::words_of;
 use super::record::deed;
-use super::send::{is_down, pause, worth_another_try};
+use super::send::{may_repeat, pause, worth_another_look, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
@@ -529,19 +529,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         loop {
             let error = match self.service.update_category(settle.id, patch).await {
                 Ok(category) => return Ok(category),
-                Err(error) if worth_another_try(&error) && tries < TRIES => error,
+                Err(error) if worth_another_look(&error) && tries < TRIES => error,
                 Err(error) => return Err(error),
             };
             tries += 1;
-            tracing::warn!(id = %settle.id, %error, tries, "no answer to a PUT; looking whether it arrived");
-            self.clock.pause(pause(tries)).await;
+            self.before_another_look(&error, tries).await?;
             let Ok((found, _)) = self.service.category(settle.id, Purpose::Push).await else {
                 return Err(error);
             };
             if found.version == after {
                 return Ok(found);
             }
-            if found.version != settle.seen || !is_down(&error) {
+            if found.version != settle.seen || !may_repeat(&error) {
                 return Err(error);
             }
         }

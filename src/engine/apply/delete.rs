@@ -4,7 +4,7 @@
 
 use super::guard_read::changed_meanwhile;
 use super::record::deed;
-use super::send::{is_down, is_throttled, pause, version_of, worth_another_try};
+use super::send::{may_repeat, version_of, worth_another_look};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
@@ -122,8 +122,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if error.answer_lost && defect::is(Defect::LostDeleteIsDone) {
                 return Ok(Deleted::Yes);
             }
-            let throttled = is_throttled(&error);
-            if !(throttled || worth_another_try(&error)) || tries == TRIES {
+            if !worth_another_look(&error) || tries == TRIES {
                 let refused = matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused);
                 return Ok(match (lost, refused) {
                     (true, _) => Deleted::Unclear(failed(error)),
@@ -132,14 +131,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
             tries += 1;
-            if throttled {
-                // Nothing arrived. There has to be room for a look and another try.
-                if let Err(error) = self.service.keep(2, Purpose::Push).await {
-                    return Ok(Deleted::No(failed(error)));
-                }
-            } else {
-                tracing::warn!(%id, %error, tries, "no answer to a DELETE; looking whether it arrived");
-                self.clock.pause(pause(tries)).await;
+            if let Err(error) = self.before_another_look(&error, tries).await {
+                return Ok(if lost {
+                    Deleted::Unclear(failed(error))
+                } else {
+                    Deleted::No(failed(error))
+                });
             }
             match self.read_one(id, seen.visibility).await {
                 Ok(found) if version_of(&found, &seen.version) == seen.version => {
@@ -150,7 +147,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                             Deleted::No(done)
                         });
                     }
-                    if !throttled && !is_down(&error) {
+                    if !may_repeat(&error) {
                         return Ok(Deleted::Unclear(failed(error)));
                     }
                 }

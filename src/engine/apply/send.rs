@@ -130,19 +130,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => error,
             };
             lost |= error.answer_lost;
-            let throttled = is_throttled(&error);
-            if !(throttled || worth_another_try(&error)) || tries == TRIES {
+            if !worth_another_look(&error) || tries == TRIES {
                 return Put::Failed { error, lost };
             }
             tries += 1;
-            if throttled {
-                // Nothing arrived. There has to be room for a look and another try.
-                if let Err(error) = self.service.keep(2, Purpose::Push).await {
-                    return Put::Failed { error, lost };
-                }
-            } else {
-                tracing::warn!(%id, %error, tries, "no answer to a PUT; looking whether it arrived");
-                self.clock.pause(pause(tries)).await;
+            if let Err(error) = self.before_another_look(&error, tries).await {
+                return Put::Failed { error, lost };
             }
             if defect::is(Defect::PutRepeatedBlindly) {
                 continue;
@@ -160,10 +153,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if version != after && version != *before {
                 return Put::Changed;
             }
-            if !throttled && !is_down(&error) {
+            if !may_repeat(&error) {
                 return Put::Failed { error, lost };
             }
         }
+    }
+
+    /// Waits after a write that failed, before one looks what became of it: for room for the look and another
+    /// try where it was not sent for want of budget, else a little.
+    pub(super) async fn before_another_look(&self, error: &ServiceError, tries: u32) -> Answer<()> {
+        if is_throttled(error) {
+            return self.service.keep(2, Purpose::Push).await;
+        }
+        tracing::warn!(%error, tries, "no answer to a write; looking whether it arrived");
+        self.clock.pause(pause(tries)).await;
+        Ok(())
     }
 
     /// Sends a temporary slug; where the budget makes it wait, only over what it was meant for.
@@ -180,7 +184,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 answer => return answer,
             };
             tries += 1;
-            self.service.keep(2, Purpose::Push).await?;
+            self.before_another_look(&error, tries).await?;
             let found = self.read_one(id, seen.visibility).await?;
             if version_of(&found, &seen.version) != seen.version {
                 return Err(error);
@@ -435,19 +439,27 @@ fn base_after(settle: &Settle, article: &RemoteArticle) -> (Version, Revision) {
 }
 
 /// Tells whether the service was not there; an answer that cannot be read will not be better next time.
-pub(super) fn is_down(error: &ServiceError) -> bool {
+fn is_down(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
 }
 
 /// Tells whether a write may have been carried out, or may be sent again once one has looked.
 pub(super) fn worth_another_try(error: &ServiceError) -> bool {
-    error.kind == ErrorKind::Unavailable
-        || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
+    is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
 
-/// Tells whether a write was not carried out for want of budget, here or there: it may be sent again as soon
-/// as there is room and one has looked again.
-pub(super) fn is_throttled(error: &ServiceError) -> bool {
+/// The same for a PUT or DELETE, which is not sent after a wait for the budget: nobody has waited for it yet.
+pub(super) fn worth_another_look(error: &ServiceError) -> bool {
+    is_throttled(error) || worth_another_try(error)
+}
+
+/// Tells whether a PUT or DELETE that did not arrive may be sent again.
+pub(super) fn may_repeat(error: &ServiceError) -> bool {
+    is_throttled(error) || is_down(error)
+}
+
+/// Tells whether a write was not carried out for want of budget, here or there: there has to be room first.
+fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }
 

@@ -83,7 +83,7 @@ impl Remote {
         work: impl FnOnce(&Shared, Entered) -> Answer<T>,
     ) -> Answer<T> {
         if !death::came() {
-            let guarded = matches!(call, Call::Update | Call::Delete);
+            let guarded = matches!(call, Call::Update | Call::Delete | Call::UpdateCategory);
             self.purse
                 .pay(&self.shared, purpose, method, guarded)
                 .await?;
