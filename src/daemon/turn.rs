@@ -10,6 +10,7 @@ use super::{
     desk::{Desk, Next, is_push},
     git::{Git, Sight},
     job::{Cycle, Done, Job, Look},
+    pages,
     reach::Turn,
     schedule::{Moment, Schedule},
     settings::Settings,
@@ -115,6 +116,7 @@ impl<C: Cycle> Loop<C> {
     /// Runs until it is stopped.
     pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
         self.front.supervisor.ready();
+        let mut rest = None;
         let ended = loop {
             if self.front.stops > 0 {
                 break Ended::Stopped;
@@ -133,10 +135,15 @@ impl<C: Cycle> Loop<C> {
                     tracing::info!("events were lost, and every file is as it was");
                     continue;
                 }
-                match self.work(next, &mut events).await {
-                    Some(ended) => break ended,
-                    None => continue,
+                if let Some(ended) = self.work(next, &mut events).await {
+                    break ended;
                 }
+                rest = Some(Instant::now() + pages::REST);
+                continue;
+            }
+            if rest.is_some_and(|at| at <= now.steady) {
+                rest = None;
+                pages::give_back();
             }
             self.front.show();
             let deadline = self
@@ -144,6 +151,7 @@ impl<C: Cycle> Loop<C> {
                 .desk
                 .next_deadline()
                 .filter(|at| *at > now.steady);
+            let deadline = deadline.into_iter().chain(rest).min();
             let event = tokio::select! {
                 event = events.recv() => event,
                 () = until(deadline) => continue,

@@ -16,6 +16,7 @@ mod events;
 mod guards;
 mod intents;
 mod meta;
+mod noting;
 mod open;
 mod packing;
 mod versions;
@@ -23,6 +24,7 @@ mod versions;
 use super::{ErrorKind, Outcome, StateError};
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
+use noting::Noting;
 use packing::Packing;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 use std::path::{Path, PathBuf};
@@ -33,6 +35,7 @@ pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
     packing: Packing,
+    noting: Noting,
 }
 
 impl Store {
@@ -44,7 +47,7 @@ impl Store {
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
-        let outcome = transact(&mut self.conn, &self.packing, now, work);
+        let outcome = transact(&mut self.conn, &self.packing, &mut self.noting, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
     }
 
@@ -61,6 +64,7 @@ impl Store {
 fn transact<T>(
     conn: &mut Connection,
     packing: &Packing,
+    noting: &mut Noting,
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -69,6 +73,7 @@ fn transact<T>(
         tx: &tx,
         now,
         packing,
+        noting,
     };
     let value = work(&mut writing)?;
     // A swallowed error may have taken the transaction back.
@@ -90,6 +95,7 @@ pub struct Writing<'store> {
     tx: &'store Transaction<'store>,
     now: Timestamp,
     packing: &'store Packing,
+    noting: &'store mut Noting,
 }
 
 impl Writing<'_> {

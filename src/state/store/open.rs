@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::{Store, packing::Packing};
+use super::{Store, noting::Noting, packing::Packing};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
@@ -37,6 +37,7 @@ impl Store {
                 conn,
                 path: Some(path.clone()),
                 packing: Packing::default(),
+                noting: Noting::default(),
             })
             .map_err(|error| error.at(Some(&path)))
     }
@@ -56,6 +57,7 @@ impl Store {
             conn,
             path: Some(path),
             packing: Packing::default(),
+            noting: Noting::default(),
         }))
     }
 
@@ -69,6 +71,7 @@ impl Store {
             conn,
             path: None,
             packing: Packing::default(),
+            noting: Noting::default(),
         })
     }
 
@@ -81,11 +84,13 @@ impl Store {
             conn,
             path: None,
             packing: Packing::default(),
+            noting: Noting::default(),
         })
     }
 
     /// Forgets everything but whose state it is.
     pub fn clear(&mut self) -> Outcome<()> {
+        self.noting.end();
         let tx = self.conn.transaction()?;
         let tables: Vec<String> = tx
             .prepare_cached(
