@@ -90,9 +90,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Tells whether files that went back still wait for a person.
     fn is_held_back(&self) -> anyhow::Result<bool> {
-        Ok(waiting::held(&self.store)?.iter().any(|held| {
-            held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local
-        }))
+        Ok(waiting::held(&self.store)?
+            .iter()
+            .any(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local))
     }
 }
 
