@@ -4,8 +4,9 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
-use super::files::{GRAIN, MAX_FILE, digest_of, needs_whole};
+use super::files::GRAIN;
 use super::record::{agreed, deed};
+use super::render::{MAX_FILE, digest_of, needs_whole};
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
@@ -479,7 +480,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
         // If the writer saved meanwhile, the file is more than what was sent. So it is if it was sent under the
         // address that it had before, which only its place can tell.
-        let same = as_sent && !birth.moved && super::files::says(&document, &row.local);
+        let same = as_sent && !birth.moved && super::render::says(&document, &row.local);
         // Comments and keys of the writer's own that came just before, too, are in no history yet.
         let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
             && needs_whole(document.source(), &row.local, birth.place);
