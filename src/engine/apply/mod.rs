@@ -3,8 +3,10 @@
 //! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
 //! every effect an intent is written, so that a crash between any two lines is understood by the next run.
 
+mod birth;
 mod category;
 mod category_past;
+mod category_send;
 mod conflict;
 mod create;
 mod delete;
