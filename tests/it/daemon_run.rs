@@ -570,3 +570,30 @@ fn f116_a_daemon_whose_lock_was_removed_leaves_the_mirror_to_others() {
     kb.run(&["sync"]).exits(0);
     assert!(holds(&service, "Saved later."));
 }
+
+#[test]
+fn f091_what_a_sparse_checkout_leaves_out_is_held_by_the_daemon() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    git(&kb, &["add", "-A"]);
+    git(&kb, &["commit", "-q", "-m", "all"]);
+    let daemon = Daemon::start(&kb, &[]);
+    let count = service.sandbox.articles().len();
+    let left_out = format!("!/{}", article(&kb));
+    git(
+        &kb,
+        &["sparse-checkout", "set", "--no-cone", "/*", &left_out],
+    );
+    let held = || {
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].as_array().map_or(0, Vec::len)
+    };
+    until("the removal is held", || held() == 1);
+    assert_eq!(service.sandbox.articles().len(), count);
+    git(&kb, &["sparse-checkout", "disable"]);
+    until("nothing is held", || held() == 0);
+    assert_eq!(service.sandbox.articles().len(), count);
+    daemon.stop();
+}
