@@ -251,8 +251,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Categories are read when first seen, once a day, when an article moved into or out of them, and
-    /// before their words are changed.
+    /// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
+    /// names their folder, and before their words are changed.
     fn categories_to_read(
         &self,
         base: &Base,
@@ -297,6 +297,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         old.sort_by_key(|row| (unread.knows(row.id), row.read_at));
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
+        // Whoever names a folder wants to see it as it is.
+        if !request.patient && !request.scope.is_empty() {
+            let policy = self.policy(request);
+            let named = |row: &&CategoryRow| {
+                let folder = row.folder.as_deref();
+                folder.is_some_and(|folder| policy.covers_folder(folder))
+            };
+            let rows = base.categories.values().filter(named);
+            wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
+        }
         if request.purpose == Purpose::Poll {
             unread.pass_over(&mut wanted, now, base, sight);
         }
