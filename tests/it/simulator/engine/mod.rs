@@ -20,6 +20,8 @@ mod dashboard;
 mod faults;
 mod files;
 mod judge;
+#[cfg(test)]
+mod judged;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
