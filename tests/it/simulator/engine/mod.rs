@@ -31,6 +31,8 @@ pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
 #[cfg(test)]
+mod regressions_cut_off;
+#[cfg(test)]
 mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
