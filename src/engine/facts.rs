@@ -2,7 +2,6 @@
 
 use super::Engine;
 use super::observe::Sight;
-use super::report::{Report, Status};
 use super::settings::Request;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
@@ -13,14 +12,9 @@ use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
 use std::collections::BTreeSet;
-use std::time::Duration;
-use tokio::time::Instant;
 
 /// How long a refusal or a count of deletions holds, in milliseconds (design, sections 5 and 6).
 const DAY: i64 = 24 * 60 * 60 * 1000;
-
-/// Cycles within this time are one storm to the guard against roll-backs.
-const CLOSELY: Duration = Duration::from_mins(1);
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Gathers the facts for a plan.
@@ -84,11 +78,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .doubt
                 .clone()
                 .filter(|_| !defect::is(Defect::DoubtIgnored)),
-            lately_older: if request.patient {
-                self.lately_older(&older_local)
-            } else {
-                0
-            },
+            lately_older: self.lately_older(&older_local)?,
             older_local,
             older_remote,
             duels,
@@ -101,36 +91,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .collect(),
             git: sight.git.clone().or_else(|| request.git_hold.clone()),
         })
-    }
-
-    /// Articles that went back to older versions in the cycles of the last minute; those that are about to are
-    /// counted with the plan.
-    fn lately_older(&self, now_older: &BTreeSet<ArticleId>) -> usize {
-        self.gone_back
-            .iter()
-            .filter(|(id, at)| at.elapsed() < CLOSELY && !now_older.contains(id))
-            .count()
-    }
-
-    /// Remembers which articles went back to older versions by this cycle, for the cycles that follow closely. What
-    /// a person asked for is no storm.
-    pub(super) fn note_gone_back(
-        &mut self,
-        older: &BTreeSet<ArticleId>,
-        request: &Request,
-        report: &Report,
-    ) {
-        if !request.patient {
-            return;
-        }
-        self.gone_back.retain(|_, at| at.elapsed() < CLOSELY);
-        let sent = report
-            .actions
-            .iter()
-            .filter(|line| line.status == Status::Done && line.side != Side::Local)
-            .filter_map(|line| line.id)
-            .filter(|id| older.contains(id));
-        self.gone_back.extend(sent.map(|id| (id, Instant::now())));
     }
 
     /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back; and of

@@ -20,6 +20,7 @@ pub mod restore;
 pub mod settings;
 mod spool;
 pub mod status;
+mod storm;
 mod waiting;
 
 use crate::drill::failpoint;
@@ -96,8 +97,6 @@ pub struct Engine<S, D> {
     git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
-    /// Articles that went back to older versions a moment ago, and when they were sent.
-    gone_back: BTreeMap<ArticleId, Instant>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// Whether it was cleared up after an earlier run.
@@ -161,7 +160,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
-            gone_back: BTreeMap::new(),
             memory: Memory::new(),
             cleared_up: false,
         }
@@ -304,10 +302,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let stop = self.apply(plan, &mut sight, request, report).await?;
-        self.note_gone_back(&sight.older, request, report);
         self.keep_late(!request.patient, report);
         let whole = settled && stop.is_none() && sight.listed;
         self.close_books(&sight, request, report, whole).await?;
+        self.note_gone_back(&sight.older, request, report)?;
         if let Some(met) = sight.met.take() {
             self.memory.learn(met);
         }

@@ -208,7 +208,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let at = At::Folder(&place.folder);
-        let content = match self.disk.read(at, &place.file, super::files::MAX_FILE) {
+        let content = match self.disk.read(at, &place.file, super::render::MAX_FILE) {
             Ok(content) => content,
             Err(error) => return Ok(not_written(&error)),
         };
@@ -220,7 +220,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let document = Document::parse_with_markers(&content.bytes).ok();
         // A stamp within the clock's grain does not vouch for what was scanned.
         let racy = run.sight.racy.contains(&content.stamp);
-        let says = |document: &Document| super::files::says(document, version);
+        let says = |document: &Document| super::render::says(document, version);
         if racy && !document.as_ref().is_some_and(says) {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));
         }
@@ -228,7 +228,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let text = document.map_or_else(String::new, |document| document.text().to_owned());
         let intent = self.store.write(now, |tx| {
             tx.put_body(&text)?;
-            let file = super::files::keep_whole(tx, &content.bytes, version, place)?;
+            let file = super::render::keep_whole(tx, &content.bytes, version, place)?;
             tx.record(&SeenVersion {
                 subject: Subject::Article(id),
                 place: place.clone(),

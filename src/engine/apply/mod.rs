@@ -4,23 +4,26 @@
 //! every effect an intent is written, so that a crash between any two lines is understood by the next run.
 
 mod along;
+mod birth;
 mod category;
 mod category_past;
+mod category_send;
 mod conflict;
 mod create;
 mod delete;
 mod files;
 mod guard_read;
 mod keep;
+mod publish;
 mod record;
+mod render;
 mod send;
 
 pub(super) use along::rows_along;
 pub(super) use create::same;
-pub(super) use files::{
-    MAX_FILE, hides_a_new_article, keep_whole, met, needs_whole, says, slug_key,
-};
+pub(super) use files::met;
 pub(super) use record::LAST_POLL;
+pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 
 use super::observe::Sight;
 use super::report::{Ending, Line, Report, Status};

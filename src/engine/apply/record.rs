@@ -1,7 +1,8 @@
 //! Rows: what the base says after a step, and the books at the end of a cycle.
 
 use super::along::rows_along;
-use super::files::{GRAIN, MAX_FILE, says};
+use super::files::GRAIN;
+use super::render::{MAX_FILE, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;

@@ -43,7 +43,7 @@ impl Store {
 
     /// Opens the database for reading, also while another process writes to it.
     ///
-    /// `None`: there is none, or nothing was ever recorded in it. With a binding, another one is refused.
+    /// `None`: there is none, or nothing was ever recorded in it. With a binding, a state of another one is refused.
     pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> Outcome<Option<Self>> {
         match fs::symlink_metadata(dir.join(disk::FILE)) {
             Ok(_found) => {}
@@ -64,7 +64,7 @@ impl Store {
         let mut conn = Connection::open_in_memory()?;
         prepare(&conn)?;
         schema::migrate(&mut conn, schema::STEPS)?;
-        bind(&conn, binding, Timestamp::default())?;
+        bind(&mut conn, binding, Timestamp::default())?;
         Ok(Self {
             conn,
             path: None,
@@ -138,7 +138,7 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
     failpoint::pass("state: journal chosen");
     schema::migrate(&mut conn, schema::STEPS)?;
     failpoint::pass("state: schema up to date");
-    bind(&conn, binding, now)?;
+    bind(&mut conn, binding, now)?;
     failpoint::pass("state: bound");
     Ok(conn)
 }
@@ -176,6 +176,9 @@ fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<C
     if let Some(wanted) = binding
         && *wanted != bound
     {
+        if is_blank(&conn)? {
+            return Ok(None);
+        }
         return Err(StateError::new(ErrorKind::ForeignBinding { was: bound }));
     }
     Ok(Some(conn))
@@ -249,14 +252,50 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
     Ok(header.get(18..20) == Some(&[2, 2]))
 }
 
+/// Tables whose rows tell of no article: what cycles noted of themselves.
+const PASSING: [&str; 3] = ["meta", "events", "approvals"];
+
+/// Tells whether nothing of the service or the mirror was ever recorded.
+fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
+    let tables: Vec<String> = conn
+        .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let speaks = |table: &String| {
+        let passes = PASSING.contains(&table.as_str()) || table == "binding";
+        !passes && !table.starts_with("sqlite_")
+    };
+    for table in tables.iter().filter(|table| speaks(table)) {
+        let found = format!("SELECT EXISTS (SELECT 1 FROM {table})");
+        if conn.query_row(&found, [], |row| row.get(0))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Binds a new database, or sees that it is bound to the same.
-fn bind(conn: &Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
+fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
     if bound_to(conn)?.is_none() {
         conn.execute(
             "INSERT OR IGNORE INTO binding (one, service, workspace, created_at) \
              VALUES (1, ?1, ?2, ?3)",
             params![binding.service, binding.workspace, now],
         )?;
+    }
+    if bound_to(conn)?.is_some_and(|was| was != *binding) {
+        // A first sync that went to the wrong address and found nothing there binds nobody.
+        let tx = conn.transaction()?;
+        if is_blank(&tx)? {
+            for table in PASSING {
+                tx.execute(&format!("DELETE FROM {table}"), [])?;
+            }
+            tx.execute(
+                "UPDATE binding SET service = ?1, workspace = ?2, created_at = ?3",
+                params![binding.service, binding.workspace, now],
+            )?;
+            tx.commit()?;
+        }
     }
     // Another process may have been first even now: what stands there counts.
     match bound_to(conn)? {

@@ -203,6 +203,32 @@ fn f049_another_workspace_or_service_is_refused() {
 }
 
 #[test]
+fn a_state_in_which_nothing_was_recorded_binds_nobody() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    store
+        .write(NOW, |tx| tx.set_meta("held", "[]"))
+        .expect("written");
+    drop(store);
+    let other = Binding {
+        service: "https://the-right.example.com".to_owned(),
+        ..binding()
+    };
+    let found = Store::open_read_only(dir.path(), Some(&other)).expect("opens");
+    assert!(found.is_none());
+    let mut store = Store::open(dir.path(), &other, NOW).expect("bound anew");
+    assert_eq!(store.binding().expect("bound"), other);
+    assert_eq!(store.meta("held").expect("read"), None);
+    // A body alone was seen somewhere.
+    store
+        .write(NOW, |tx| tx.put_body("<p>Hi</p>").map(|_| ()))
+        .expect("written");
+    drop(store);
+    let error = Store::open(dir.path(), &binding(), NOW).expect_err("foreign");
+    assert_eq!(error.kind, ErrorKind::ForeignBinding { was: other });
+}
+
+#[test]
 fn f013_a_newer_state_is_refused_and_left_alone() {
     let dir = folder();
     drop(open(dir.path()));
