@@ -16,6 +16,11 @@ use std::sync::Arc;
 /// The grain of a file's times, in nanoseconds.
 const TICK: i64 = 4_000_000;
 
+/// The time that a change gets at some moment.
+pub(super) fn tick(now: i64) -> i64 {
+    now - now % TICK
+}
+
 /// A file.
 #[derive(Clone, Debug)]
 pub(crate) struct Node {
@@ -84,7 +89,7 @@ impl Tree {
 
     fn node(&mut self, bytes: Vec<u8>, durable: bool) -> Node {
         self.inodes += 1;
-        let time = self.now - self.now % TICK;
+        let time = tick(self.now);
         Node {
             tokens: Tokens::of(&bytes),
             stamp: Stamp {
@@ -100,7 +105,7 @@ impl Tree {
     }
 
     fn changed(&self, node: &mut Node) {
-        node.stamp.ctime = self.now - self.now % TICK;
+        node.stamp.ctime = tick(self.now);
     }
 
     /// Every file: folder, name and what it is.
@@ -337,8 +342,9 @@ impl Tree {
         to: &Place,
         expected: Stamp,
     ) -> Result<Stamp, DiskError> {
-        self.expect(&from.folder, &from.file, expected, "rename")?;
+        self.folder(At::Folder(&from.folder), "rename")?;
         self.folder(At::Folder(&to.folder), "rename")?;
+        self.expect(&from.folder, &from.file, expected, "rename")?;
         if self.found(&to.folder, &to.file).is_some() {
             return Err(error(DiskErrorKind::Exists, "rename", &to.file));
         }
@@ -365,6 +371,8 @@ impl Tree {
     }
 
     pub(crate) fn exchange(&mut self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.folder(At::Folder(&one.folder), "exchange")?;
+        self.folder(At::Folder(&other.folder), "exchange")?;
         let (Some(mut a), Some(mut b)) = (
             self.found(&one.folder, &one.file).cloned(),
             self.found(&other.folder, &other.file).cloned(),
