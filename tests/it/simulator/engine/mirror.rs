@@ -4,7 +4,7 @@ use super::folder::Folder;
 use super::step::Save;
 use super::token::Tokens;
 use super::tree::Tree;
-use super::world::has_ending;
+use super::world::{has_ending, is_article, is_ready};
 use std::path::Path;
 
 /// Where the files are.
@@ -51,6 +51,27 @@ impl Mirror {
             }
             Self::Real(_) => self.each(&mut |_, name, bytes, _| {
                 if is_visible(name) {
+                    tokens.read(bytes);
+                }
+            }),
+        }
+        tokens
+    }
+
+    /// The words in files that can be articles, where articles lie.
+    pub(crate) fn ready_tokens(&self) -> Tokens {
+        let mut tokens = Tokens::default();
+        match self {
+            Self::Memory(tree) => {
+                for (_, _, node) in tree
+                    .files()
+                    .filter(|(folder, name, node)| is_article(folder, name) && node.is_ready())
+                {
+                    tokens.add(&node.tokens);
+                }
+            }
+            Self::Real(_) => self.each(&mut |folder, name, bytes, _| {
+                if is_article(folder, name) && is_ready(bytes) {
                     tokens.read(bytes);
                 }
             }),

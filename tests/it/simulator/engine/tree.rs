@@ -5,11 +5,13 @@
 //! not, names and bytes each for themselves. What people write counts as durable at once.
 
 use super::token::Tokens;
+use super::world::is_ready;
 use kbsync::mirror::disk::{
     At, Content, DiskError, DiskErrorKind, Entry, Expect, Kind, Leftover, Listing, Staged,
     TEMPORARY,
 };
 use kbsync::model::{Place, Stamp};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -32,6 +34,15 @@ pub(crate) struct Node {
     durable: bool,
     /// Whether its bytes were lost with the power.
     pub(crate) torn: bool,
+    /// Whether these bytes can be an article; found out when somebody asks.
+    ready: OnceCell<bool>,
+}
+
+impl Node {
+    /// Tells whether it can be an article.
+    pub(crate) fn is_ready(&self) -> bool {
+        *self.ready.get_or_init(|| is_ready(&self.bytes))
+    }
 }
 
 /// What has to be undone when a change of names was not durable.
@@ -101,6 +112,7 @@ impl Tree {
             bytes: Arc::new(bytes),
             durable,
             torn: false,
+            ready: OnceCell::new(),
         }
     }
 
@@ -468,6 +480,7 @@ impl Tree {
                 node.tokens = Tokens::default();
                 node.stamp.size = 0;
                 node.torn = true;
+                node.ready = OnceCell::new();
                 node.durable = true;
             }
         }
