@@ -39,7 +39,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
-    let _locks = locks(&config)?;
+    let locks = locks(&config)?;
     // From here on a signal ends it in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
@@ -49,7 +49,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let seats = config
         .roots()
         .iter()
-        .map(|root| {
+        .zip(locks)
+        .map(|(root, lock)| {
             let client = connect_telling(context, &config, log_waits(&board))?;
             let engine = open::writer(&config, root, Valve::new(client, gate.clone()))
                 .map_err(Failure::of)?
@@ -57,6 +58,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             Ok(Seat {
                 prefix: with_slash(open::prefix(&config, root)),
                 engine,
+                lock,
             })
         })
         .collect::<Result<Vec<Seat<Valve<Client>, RealDisk>>, Failure>>()?;
@@ -103,6 +105,11 @@ fn over(ended: Ended) -> Outcome {
             Ok(ExitCode::Done)
         }
         Ended::AtOnce => Ok(ExitCode::Failed),
+        // What it was is in the log.
+        Ended::Lost => Err(Failure::failed(anyhow::anyhow!(
+            "the lock or the state of the mirror is gone, and nothing more is done by what was remembered"
+        ))
+        .help("start it again: files and articles are paired anew, and nothing is deleted")),
         Ended::Alone => Err(Failure::failed(anyhow::anyhow!(
             "all sources of events ended"
         ))),

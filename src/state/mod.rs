@@ -134,8 +134,6 @@ pub enum Intent {
         version: Version,
         /// What is sent.
         flags: Flags,
-        /// Whether an answer was lost: the article may exist.
-        answer_lost: bool,
     },
     /// `PUT /api/article/{id}`.
     UpdateArticle {
@@ -165,8 +163,6 @@ pub enum Intent {
         folder: String,
         /// What is sent.
         version: CategoryVersion,
-        /// Whether an answer was lost: the category may exist.
-        answer_lost: bool,
     },
     /// `PUT /api/category/{id}`.
     UpdateCategory {

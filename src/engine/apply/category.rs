@@ -90,7 +90,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let intent = Intent::CreateCategory {
             folder: folder.to_owned(),
             version: version.clone(),
-            answer_lost: false,
         };
         let now = self.clock.now();
         Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))

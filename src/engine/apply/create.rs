@@ -165,7 +165,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             place: birth.place.clone(),
             version: birth.version.clone(),
             flags: birth.flags,
-            answer_lost: false,
         };
         let now = self.clock.now();
         let id = self.store.write(now, |tx| tx.add_intent(&intent))?;

@@ -35,10 +35,13 @@ impl Store {
     pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
         let path = disk::locate(dir)?;
         open_at(&path, binding, now)
-            .map(|conn| Self {
-                conn,
-                path: Some(path.clone()),
-                packing: Packing::default(),
+            .and_then(|conn| {
+                Ok(Self {
+                    conn,
+                    path: Some(path.clone()),
+                    identity: Some(disk::identity(&path).map_err(StateError::io)?),
+                    packing: Packing::default(),
+                })
             })
             .map_err(|error| error.at(Some(&path)))
     }
@@ -57,6 +60,8 @@ impl Store {
         Ok(found.map(|conn| Self {
             conn,
             path: Some(path),
+            // Nothing is written here.
+            identity: None,
             packing: Packing::default(),
         }))
     }
@@ -70,6 +75,7 @@ impl Store {
         Ok(Self {
             conn,
             path: None,
+            identity: None,
             packing: Packing::default(),
         })
     }
@@ -82,6 +88,7 @@ impl Store {
         Ok(Self {
             conn,
             path: None,
+            identity: None,
             packing: Packing::default(),
         })
     }
