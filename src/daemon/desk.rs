@@ -58,6 +58,8 @@ pub struct Desk {
     taken: Taken,
     /// What the look at everything that runs now deals with, too.
     covered: Taken,
+    /// The doubts that it is to clear up.
+    covered_doubts: BTreeSet<Cause>,
     whole: Option<Trigger>,
     /// Since when it could have been done.
     whole_since: Option<Instant>,
@@ -82,6 +84,7 @@ impl Desk {
             settings,
             taken: Taken::default(),
             covered: Taken::default(),
+            covered_doubts: BTreeSet::new(),
             whole: Some(Trigger::Startup),
             whole_since: None,
             doubts: BTreeSet::new(),
@@ -251,7 +254,7 @@ impl Desk {
         if unsettled.is_empty() {
             // It looks at all of that.
             self.covered = std::mem::take(&mut self.taken);
-            self.doubts.clear();
+            self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
         }
         Some(self.job(trigger, Look::Whole, unsettled))
@@ -272,8 +275,10 @@ impl Desk {
     pub fn settle(&mut self, job: Job, done: &Done, now: Moment) -> Option<Turn> {
         if job.look == Look::Whole || matches!(&job.look, Look::Wish(wish) if wish.is_whole()) {
             let cost = u32::try_from(done.report.requests.get).unwrap_or(u32::MAX);
-            if done.wall.is_none() {
+            if done.got_through() {
                 self.poll_cost = cost.max(1);
+            }
+            if done.wall.is_none() {
                 self.schedule.polled(now);
             }
         }
@@ -284,12 +289,22 @@ impl Desk {
             }
         }
         let covered = std::mem::take(&mut self.covered);
+        let doubts = std::mem::take(&mut self.covered_doubts);
+        if job.look == Look::Whole && !done.got_through() {
+            // What it was to deal with waits on.
+            let newer = std::mem::replace(&mut self.taken, covered);
+            merge(&mut self.taken, newer);
+            if done.wall.is_none() {
+                // Only the poll was put off, and it is not tried again at once.
+                for cause in doubts {
+                    self.doubt(cause, now.steady);
+                }
+            }
+        }
         if done.wall.is_some() {
             match job.look {
                 Look::Whole => {
                     self.whole.get_or_insert(job.trigger);
-                    let newer = std::mem::replace(&mut self.taken, covered);
-                    merge(&mut self.taken, newer);
                 }
                 Look::Mirror => {
                     self.doubt(Cause::Unfinished, now.steady);
@@ -325,7 +340,7 @@ impl Desk {
         // A path whose time came while the cycle ran was left alone by it, too.
         let (waiting, _) = self.quiet.backlog(|_| true);
         let settled =
-            looked && waiting == 0 && self.taken.is_empty() && !held && done.wall.is_none();
+            looked && waiting == 0 && self.taken.is_empty() && !held && done.got_through();
         // Where nobody could look, there may be removals that nobody saw.
         let settled = settled && !done.report.doubt;
         job.head.clone().filter(|_| settled)

@@ -1,7 +1,10 @@
 //! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
 
 use super::{git::Head, quiet::Taken, reach::Wall, settings::Settings};
-use crate::engine::{report::Report, restore};
+use crate::engine::{
+    report::{Ending, Report},
+    restore,
+};
 use crate::model::{ArticleId, Digest, Side};
 use crate::reconcile::snapshot::{Direction, Keep, OnConflict};
 use std::{
@@ -236,6 +239,16 @@ pub struct Done {
     pub wall: Option<Wall>,
     /// What is left open.
     pub standing: Standing,
+}
+
+impl Done {
+    /// Tells whether it came to its end. One that the service or the budget put off, or that could not be
+    /// carried out, saw only a part, even where that closes the way to nobody else.
+    pub fn got_through(&self) -> bool {
+        self.wall.is_none()
+            && self.report.stopped.is_none()
+            && self.report.outcome != Ending::Failed
+    }
 }
 
 /// Requests that are left.

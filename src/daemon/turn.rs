@@ -17,7 +17,7 @@ use super::{
     told::Told,
     watch::Rescan,
 };
-use crate::{config::Poll, engine::report::Ending, web::board::Board};
+use crate::{config::Poll, web::board::Board};
 use chrono::{DateTime, Utc};
 use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
@@ -339,7 +339,7 @@ impl Front {
             Look::Mirror | Look::Paths(_) => false,
         };
         let outcome = done.report.outcome;
-        let good = done.wall.is_none() && outcome != Ending::Failed;
+        let good = done.got_through();
         let pushed = done.report.actions.iter().any(is_push);
         let (standing, budget) = (done.standing, done.report.budget);
         self.board.show(|seen| {

@@ -23,7 +23,7 @@ use kbsync::{
     model::Side,
     reconcile::{plan::Kind, snapshot::Direction},
     service::{
-        Purpose,
+        ErrorKind, Purpose,
         budget::{Budget, Limits, Refusal as NoBudget},
     },
     web::board::Board,
@@ -188,8 +188,14 @@ impl Cycle for Fake {
             None => self.requests(job).await.err(),
         };
         let mut report = Report::new(false);
-        if wall.is_some() {
+        if let Some(wall) = wall {
             report.outcome = Ending::Retry;
+            let kind = match wall {
+                Wall::Spent { wait } => ErrorKind::RateLimited { retry_after: wait },
+                Wall::Unreachable | Wall::Broken => ErrorKind::Unavailable,
+                Wall::SignedOut => ErrorKind::Unauthorized,
+            };
+            report.stopped = Some((kind, wall.to_string()));
         } else if let Look::Paths(taken) = &job.look {
             report.actions = taken
                 .paths()

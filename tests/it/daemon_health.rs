@@ -1,0 +1,45 @@
+//! What `kbsync run` says of itself: its figures, its health and its log, while all sorts of things go wrong.
+
+use crate::{
+    daemon::{Daemon, mirror, until},
+    kb::Service,
+};
+use kbsync::sandbox::{Fault, FaultKind, Matcher, RetryAfter};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+
+/// Shows health and figures on a port that is free.
+const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
+
+/// Every listing is answered like this.
+fn listings(what: FaultKind) -> Fault {
+    Fault::always(Matcher::new("GET", "/api/base/*/articles"), what)
+}
+
+#[test]
+fn f012_a_poll_that_was_refused_is_no_successful_one() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &LISTEN);
+    let age = || {
+        daemon
+            .figure("kbsync_last_poll_age_seconds")
+            .expect("polled")
+    };
+    let retry_after = Some(RetryAfter::Seconds(3600));
+    service
+        .sandbox
+        .inject(listings(FaultKind::Latency(Duration::from_millis(200))));
+    service
+        .sandbox
+        .inject(listings(FaultKind::RateLimited { retry_after }));
+    let asked = Instant::now();
+    daemon.signal(Signal::USR1);
+    until("the poll is refused", || {
+        daemon.log().contains("trigger=manual outcome=Retry")
+    });
+    let elapsed = asked.elapsed().as_secs_f64();
+    let age = age();
+    assert!(age >= elapsed, "{age} after {elapsed}");
+    daemon.stop();
+}
