@@ -113,6 +113,7 @@ pub(super) async fn known(
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
+        | ErrorKind::Closed
         | ErrorKind::Unreadable
         | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => Ok(()),

@@ -49,9 +49,11 @@ impl Gate {
         *self.wall.lock().unwrap_or_else(PoisonError::into_inner) = wall;
     }
 
-    fn closed(method: &'static str) -> ServiceError {
+    /// The answer of a gate that is shut.
+    fn closed(&self, method: &'static str) -> ServiceError {
+        self.note(Some(Wall::Stopping));
         ServiceError {
-            kind: ErrorKind::Unavailable,
+            kind: ErrorKind::Closed,
             method,
             path: String::new(),
             status: None,
@@ -81,13 +83,13 @@ impl<S: Service> Valve<S> {
         request: impl Future<Output = Answer<T>> + Send,
     ) -> Answer<T> {
         if self.gate.stop.is_cancelled() {
-            return Err(Gate::closed(method));
+            return Err(self.gate.closed(method));
         }
         let before = self.inner.usage();
         tokio::select! {
             biased;
             answer = request => self.count(method, before, answer),
-            () = self.gate.stop.cancelled() => Err(Gate::closed(method)),
+            () = self.gate.stop.cancelled() => Err(self.gate.closed(method)),
         }
     }
 
@@ -97,7 +99,7 @@ impl<S: Service> Valve<S> {
         request: impl Future<Output = Answer<T>> + Send,
     ) -> Answer<T> {
         if self.gate.stop.is_cancelled() {
-            return Err(Gate::closed(method));
+            return Err(self.gate.closed(method));
         }
         let before = self.inner.usage();
         let answer = request.await;
@@ -137,6 +139,7 @@ pub fn wall_of(kind: &ErrorKind) -> Option<Wall> {
             wait: Some(*free_in),
         }),
         ErrorKind::Unavailable => Some(Wall::Unreachable),
+        ErrorKind::Closed => Some(Wall::Stopping),
         ErrorKind::Forbidden
         | ErrorKind::NotFound
         | ErrorKind::Refused

@@ -91,6 +91,11 @@ impl Daemon {
         self.log.lock().expect("the log").clone()
     }
 
+    /// The log of what was done since `before` was all of it.
+    pub(crate) fn log_since(&self, before: &str) -> String {
+        self.log().split_off(before.len())
+    }
+
     /// Where it shows health and figures, when it was started with `--listen`.
     pub(crate) fn address(&self) -> String {
         let log = self.log();

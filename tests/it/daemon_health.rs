@@ -43,3 +43,37 @@ fn f012_a_poll_that_was_refused_is_no_successful_one() {
     assert!(age >= elapsed, "{age} after {elapsed}");
     daemon.stop();
 }
+
+/// With these, nothing waits before it is tried again.
+const HURRY: [(&str, &str); 1] = [("KBSYNC_DRILL_HURRY", "1")];
+
+fn unavailable() -> FaultKind {
+    FaultKind::Status(503, "{}".to_owned())
+}
+
+#[test]
+fn f009_being_stopped_in_an_outage_is_not_its_end() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let mut daemon = Daemon::start_with(&kb, &[], &HURRY);
+    service.sandbox.inject(listings(unavailable()));
+    daemon.signal(Signal::USR1);
+    let down = "the service cannot be reached";
+    until("it is told", || daemon.log().contains(down));
+    // A command is tried all the same, and hangs.
+    service.sandbox.clear_faults();
+    service
+        .sandbox
+        .inject(listings(FaultKind::Latency(Duration::from_mins(1))));
+    service.sandbox.clear_requests();
+    let before = daemon.log();
+    let mut command = kb.process(&["sync"]).spawn().expect("it starts");
+    until("it is asked", || service.sandbox.counts().get > 0);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.ended().code(), Some(0));
+    let status = command.wait().expect("it ends");
+    assert_eq!(status.code(), Some(5));
+    until("the last word", || daemon.log().contains("stopped"));
+    let told = daemon.log_since(&before);
+    assert_eq!(told.lines().count(), 1, "{told}");
+}

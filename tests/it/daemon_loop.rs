@@ -194,6 +194,7 @@ impl Cycle for Fake {
                 Wall::Spent { wait } => ErrorKind::RateLimited { retry_after: wait },
                 Wall::Unreachable | Wall::Broken => ErrorKind::Unavailable,
                 Wall::SignedOut => ErrorKind::Unauthorized,
+                Wall::Stopping => ErrorKind::Closed,
             };
             report.stopped = Some((kind, wall.to_string()));
         } else if let Look::Paths(taken) = &job.look {
