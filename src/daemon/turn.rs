@@ -338,7 +338,6 @@ impl Front {
             Look::Wish(wish) => wish.is_whole(),
             Look::Mirror | Look::Paths(_) => false,
         };
-        let outcome = done.report.outcome;
         let good = done.got_through();
         let pushed = done.report.actions.iter().any(is_push);
         let (standing, budget) = (done.standing, done.report.budget);
@@ -357,15 +356,7 @@ impl Front {
             }
         });
         self.told.tell(done, whole && good);
-        tracing::info!(
-            trigger = %job.trigger,
-            ?outcome,
-            actions = done.report.actions.len(),
-            problems = done.report.problems.len(),
-            requests = done.report.requests.total,
-            ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            "a cycle is done"
-        );
+        log_cycle(job, done, took);
     }
 
     fn show(&mut self) {
@@ -391,6 +382,27 @@ impl Front {
             seen.paused = shown.paused;
             seen.in_the_way = shown.in_the_way;
         });
+    }
+}
+
+/// A line for each cycle. Of one that met a wall the change of state is the news, which is told once.
+fn log_cycle(job: &Job, done: &Done, took: Duration) {
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                trigger = %job.trigger,
+                outcome = ?done.report.outcome,
+                actions = done.report.actions.len(),
+                problems = done.report.problems.len(),
+                requests = done.report.requests.total,
+                ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "a cycle is done"
+            )
+        };
+    }
+    match done.wall {
+        Some(_) => line!(debug),
+        None => line!(info),
     }
 }
 

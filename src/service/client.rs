@@ -234,7 +234,7 @@ impl Client {
             // The others wait in `keep`, and so does the caller before it looks again.
             return Err(error);
         }
-        tracing::info!(%error, ?wait, attempt, "asking again");
+        tracing::debug!(%error, ?wait, attempt, "asking again");
         let reason = if throttled {
             WaitReason::Throttled
         } else {

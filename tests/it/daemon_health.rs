@@ -77,3 +77,28 @@ fn f009_being_stopped_in_an_outage_is_not_its_end() {
     let told = daemon.log_since(&before);
     assert_eq!(told.lines().count(), 1, "{told}");
 }
+
+#[test]
+fn f025_an_outage_is_one_line_when_it_begins_and_one_when_it_ends() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start_with(&kb, &[], &HURRY);
+    service.sandbox.inject(listings(unavailable()));
+    let before = daemon.log();
+    daemon.signal(Signal::USR1);
+    until("it is told", || daemon.log().len() > before.len());
+    // A person's commands are tried at once, and so stand for many tries.
+    for _ in 0..3 {
+        kb.run(&["sync"]).exits(5);
+    }
+    service.sandbox.clear_faults();
+    kb.run(&["sync"]).exits(0);
+    until("it is told", || daemon.log().contains("all is well again"));
+    let told = daemon.log_since(&before);
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines.len(), 3, "{told}");
+    assert!(lines[0].contains("WARN") && lines[0].contains("cannot be reached"));
+    assert!(lines[1].contains("a cycle is done"), "{told}");
+    assert!(lines[2].contains("WARN") && lines[2].contains("all is well again"));
+    daemon.stop();
+}
