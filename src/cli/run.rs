@@ -20,7 +20,7 @@ use crate::{
         RealDisk,
         lock::{self, Lock},
     },
-    service::client::{Client, Notify, WaitNote},
+    service::client::{Answered, Client, Notify, WaitNote},
     state::Store,
     web::{self, board::Board},
 };
@@ -45,12 +45,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let private = lock::private_folder(&config.mirror)?;
     let board = Arc::new(Board::new(chrono::Utc::now()));
     let (stop, ear) = (CancellationToken::new(), Ear::default());
-    let gate = Gate::new(stop.clone(), board.clone());
+    let gate = Gate::new(stop.clone());
     let seats = config
         .roots()
         .iter()
         .map(|root| {
-            let client = connect_telling(context, &config, log_waits(&board))?;
+            let client =
+                connect_telling(context, &config, log_waits(&board), Some(counted(&board)))?;
             let engine = open::writer(&config, root, Valve::new(client, gate.clone()))
                 .map_err(Failure::of)?
                 .with_teller(teller(&ear, &board));
@@ -163,6 +164,12 @@ fn log_waits(board: &Arc<Board>) -> Notify {
         let wait = humantime::format_duration(Duration::from_secs(note.wait.as_secs().max(1)));
         tracing::debug!("{}: waiting {wait}", note.reason);
     })
+}
+
+/// Each answer counts by itself, whatever the next try comes to.
+fn counted(board: &Arc<Board>) -> Answered {
+    let board = board.clone();
+    Arc::new(move |method, status| board.metrics.request(method, status))
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -58,12 +58,11 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts requests. `status` is the answer's, or `none`.
-    pub fn requests(&self, method: &'static str, status: Option<u16>, number: u64) {
+    /// Counts a request. `status` is the answer's, or `none`.
+    pub fn request(&self, method: &'static str, status: Option<u16>) {
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
-        self.requests
-            .get_or_create(&RequestLabels { method, status })
-            .inc_by(number);
+        let labels = RequestLabels { method, status };
+        self.requests.get_or_create(&labels).inc();
     }
 
     /// Counts a look at everything, with its cause.
@@ -161,8 +160,10 @@ mod tests {
     fn everything_that_was_promised_is_there() {
         let board = Board::new(chrono::DateTime::UNIX_EPOCH);
         let now = board.seen().started + Duration::from_secs(90);
-        board.metrics.requests("GET", Some(200), 3);
-        board.metrics.requests("PUT", None, 1);
+        board.metrics.request("GET", Some(200));
+        board.metrics.request("GET", Some(503));
+        board.metrics.request("GET", Some(200));
+        board.metrics.request("PUT", None);
         board.metrics.rescan("overflow");
         board.metrics.cycle("poll", Duration::from_millis(12));
         board.show(|seen| {
@@ -174,7 +175,8 @@ mod tests {
         });
         let text = board.metrics.text(&board.seen(), now).expect("text");
         for line in [
-            "kbsync_requests_total{method=\"GET\",status=\"200\"} 3",
+            "kbsync_requests_total{method=\"GET\",status=\"200\"} 2",
+            "kbsync_requests_total{method=\"GET\",status=\"503\"} 1",
             "kbsync_requests_total{method=\"PUT\",status=\"none\"} 1",
             "kbsync_rescans_total{cause=\"overflow\"} 1",
             "kbsync_cycle_duration_seconds_count{trigger=\"poll\"} 1",

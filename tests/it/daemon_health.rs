@@ -102,3 +102,27 @@ fn f025_an_outage_is_one_line_when_it_begins_and_one_when_it_ends() {
     assert!(lines[2].contains("WARN") && lines[2].contains("all is well again"));
     daemon.stop();
 }
+
+#[test]
+fn each_answer_counts_by_its_own_status() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start_with(&kb, &LISTEN, &HURRY);
+    let gets = |status: u16| {
+        let name = format!("kbsync_requests_total{{method=\"GET\",status=\"{status}\"}}");
+        daemon.figure(&name)
+    };
+    let (good, before) = (gets(200).expect("the start"), daemon.log());
+    service.sandbox.inject(listings(unavailable()).times(3));
+    service.sandbox.clear_requests();
+    daemon.signal(Signal::USR1);
+    until("the poll is done", || {
+        daemon
+            .log_since(&before)
+            .contains("trigger=manual outcome=Done")
+    });
+    assert_eq!(gets(503), Some(3.0));
+    let requests = u32::try_from(service.sandbox.counts().get).expect("few");
+    assert_eq!(gets(200), Some(good + f64::from(requests - 3)));
+    daemon.stop();
+}
