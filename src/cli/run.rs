@@ -15,14 +15,17 @@ use crate::{
         valve::{Gate, Valve},
         watch,
     },
-    engine::{Progress, Teller, open},
+    engine::{Progress, Teller, open, report::BudgetLeft},
     mirror::{
         RealDisk,
         lock::{self, Lock},
     },
-    service::client::{Answered, Client, Notify, WaitNote},
+    service::{
+        budget::Budget,
+        client::{Answered, Client, Notify, WaitNote},
+    },
     state::Store,
-    web::{self, board::Board},
+    web::{self, Purse, board::Board},
 };
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
@@ -46,12 +49,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let board = Arc::new(Board::new(chrono::Utc::now()));
     let (stop, ear) = (CancellationToken::new(), Ear::default());
     let gate = Gate::new(stop.clone());
+    // The workspaces share it: they have one service and one token.
+    let mut budget = None;
     let seats = config
         .roots()
         .iter()
         .map(|root| {
             let client =
                 connect_telling(context, &config, log_waits(&board), Some(counted(&board)))?;
+            budget.get_or_insert_with(|| client.budget().clone());
             let engine = open::writer(&config, root, Valve::new(client, gate.clone()))
                 .map_err(Failure::of)?
                 .with_teller(teller(&ear, &board));
@@ -80,6 +86,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         signals,
         control,
         listen,
+        purse: purse(budget),
         board,
         ear,
         stop,
@@ -170,6 +177,17 @@ fn log_waits(board: &Arc<Board>) -> Notify {
 fn counted(board: &Arc<Board>) -> Answered {
     let board = board.clone();
     Arc::new(move |method, status| board.metrics.request(method, status))
+}
+
+/// What is left is asked for when it is shown: others spend of it, too, and time gives it back.
+fn purse(budget: Option<Budget>) -> Purse {
+    Arc::new(move || {
+        let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
+        BudgetLeft {
+            minute_left,
+            day_left,
+        }
+    })
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {

@@ -42,6 +42,8 @@ pub struct Daemon<C> {
     pub control: Option<Listening>,
     /// Where health and figures are shown, if they are.
     pub listen: Option<TcpListener>,
+    /// What is left of the budget, to be shown there.
+    pub purse: web::Purse,
     /// What is shown.
     pub board: Arc<Board>,
     /// Takes progress to whoever waits for it.
@@ -82,10 +84,10 @@ pub async fn run<C: Cycle>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
         sources.spawn(control::serve(listening, to.clone(), status, over.clone()));
     }
     if let Some(listener) = daemon.listen {
-        let (board, over) = (daemon.board.clone(), over.clone());
+        let (board, purse, over) = (daemon.board.clone(), daemon.purse, over.clone());
         sources.spawn(async move {
             let stop = over.cancelled_owned();
-            if let Err(error) = web::serve(listener, board, stop).await {
+            if let Err(error) = web::serve(listener, board, purse, stop).await {
                 tracing::error!(%error, "health and figures are not shown any more");
             }
         });

@@ -340,10 +340,9 @@ impl Front {
         };
         let good = done.got_through();
         let pushed = done.report.actions.iter().any(is_push);
-        let (standing, budget) = (done.standing, done.report.budget);
+        let standing = done.standing;
         self.board.show(|seen| {
             seen.busy = false;
-            seen.budget = budget;
             seen.conflicts = standing.conflicts;
             seen.held_deletions = standing.held_deletions;
             seen.intents = standing.intents;

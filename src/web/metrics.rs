@@ -1,6 +1,7 @@
 //! The figures of a daemon, in the text form of Prometheus.
 
 use super::board::Seen;
+use crate::engine::report::BudgetLeft;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -77,8 +78,13 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// Writes all of it, with what is seen now.
-    pub fn text(&self, seen: &Seen, now: Instant) -> Result<String, fmt::Error> {
+    /// Writes all of it, with what is seen and what is left of the budget now.
+    pub fn text(
+        &self,
+        seen: &Seen,
+        budget: BudgetLeft,
+        now: Instant,
+    ) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("kbsync");
         registry.register("requests", "Requests to the service", self.requests.clone());
         registry.register(
@@ -137,10 +143,7 @@ impl Metrics {
             registry.register(name, help, gauge);
         }
         let left = Family::<WindowLabels, Gauge>::default();
-        for (window, number) in [
-            ("minute", seen.budget.minute_left),
-            ("day", seen.budget.day_left),
-        ] {
+        for (window, number) in [("minute", budget.minute_left), ("day", budget.day_left)] {
             left.get_or_create(&WindowLabels { window })
                 .set(i64::from(number));
         }
@@ -170,10 +173,14 @@ mod tests {
             seen.last_poll = Some((chrono::DateTime::UNIX_EPOCH, seen.started));
             seen.pending = 2;
             seen.oldest = Some(seen.started + Duration::from_secs(80));
-            seen.budget.day_left = 1400;
             seen.conflicts = 1;
         });
-        let text = board.metrics.text(&board.seen(), now).expect("text");
+        let budget = BudgetLeft {
+            minute_left: 0,
+            day_left: 1400,
+        };
+        let text = board.metrics.text(&board.seen(), budget, now);
+        let text = text.expect("text");
         for line in [
             "kbsync_requests_total{method=\"GET\",status=\"200\"} 2",
             "kbsync_requests_total{method=\"GET\",status=\"503\"} 1",

@@ -126,3 +126,34 @@ fn each_answer_counts_by_its_own_status() {
     assert_eq!(gets(200), Some(good + f64::from(requests - 3)));
     daemon.stop();
 }
+
+#[test]
+fn what_is_left_of_the_budget_is_what_is_left_now() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    // Nothing was done yet, and nothing can be: the first listing hangs.
+    service
+        .sandbox
+        .inject(listings(FaultKind::Latency(Duration::from_mins(1))));
+    let mut daemon = Daemon::spawn(&kb, &LISTEN);
+    until("it listens", || daemon.log().contains("listening on"));
+    let listing = |path: &str| path.ends_with("/articles");
+    until("it is asked", || {
+        let requests = service.sandbox.requests();
+        requests.iter().any(|request| listing(&request.path))
+    });
+    let left = |window: &str| {
+        let name = format!("kbsync_budget_left{{window=\"{window}\"}}");
+        daemon.figure(&name).expect("shown")
+    };
+    let spent = f64::from(u32::try_from(service.sandbox.counts().total).expect("few"));
+    assert_eq!(
+        (left("minute"), left("day")),
+        (60.0 - spent, 1440.0 - spent)
+    );
+    // Another process spends of it, too.
+    let day = left("day");
+    kb.run(&["workspaces"]).exits(0);
+    assert!(left("day") < day);
+    daemon.child.kill().expect("killed");
+}

@@ -18,7 +18,7 @@ use kbsync::{
     },
     engine::{
         Progress,
-        report::{Ending, Line, Report, Status},
+        report::{BudgetLeft, Ending, Line, Report, Status},
     },
     model::Side,
     reconcile::{plan::Kind, snapshot::Direction},
@@ -547,7 +547,10 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                 "one ran, one folded"
             );
             let now = Instant::now();
-            let text = bench.board.metrics.text(&bench.board.seen(), now);
+            let text = bench
+                .board
+                .metrics
+                .text(&bench.board.seen(), BudgetLeft::default(), now);
             let text = text.expect("text");
             assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
         })
