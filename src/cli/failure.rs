@@ -236,6 +236,7 @@ fn code_of(kind: &state::ErrorKind) -> ExitCode {
         state::ErrorKind::ForeignBinding { .. } => ExitCode::Usage,
         state::ErrorKind::Busy => ExitCode::Retry,
         state::ErrorKind::Corrupt
+        | state::ErrorKind::Gone
         | state::ErrorKind::Newer { .. }
         | state::ErrorKind::Older { .. }
         | state::ErrorKind::Full

@@ -42,7 +42,7 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
-    let _locks = locks(&config)?;
+    let locks = locks(&config)?;
     // From here on a signal ends it in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
@@ -54,7 +54,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let seats = config
         .roots()
         .iter()
-        .map(|root| {
+        .zip(locks)
+        .map(|(root, lock)| {
             let client =
                 connect_telling(context, &config, log_waits(&board), Some(counted(&board)))?;
             budget.get_or_insert_with(|| client.budget().clone());
@@ -64,6 +65,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             Ok(Seat {
                 prefix: with_slash(open::prefix(&config, root)),
                 engine,
+                lock,
             })
         })
         .collect::<Result<Vec<Seat<Valve<Client>, RealDisk>>, Failure>>()?;
@@ -111,6 +113,11 @@ fn over(ended: Ended) -> Outcome {
             Ok(ExitCode::Done)
         }
         Ended::AtOnce => Ok(ExitCode::Failed),
+        // What it was is in the log.
+        Ended::Lost => Err(Failure::failed(anyhow::anyhow!(
+            "the lock or the state of the mirror is gone, and nothing more is done by what was remembered"
+        ))
+        .help("start it again: files and articles are paired anew, and nothing is deleted")),
         Ended::Alone => Err(Failure::failed(anyhow::anyhow!(
             "all sources of events ended"
         ))),

@@ -10,7 +10,7 @@
 
 use super::{
     control::Wished,
-    git::{HOLD, Head, Sight},
+    git::{HOLD, Head, SPARSE, Sight},
     job::{CycleWish, Done, Job, Left, Look, Trigger},
     quiet::{Quiet, Taken, Touch},
     reach::{Reach, Turn},
@@ -261,12 +261,14 @@ impl Desk {
     }
 
     fn job(&self, trigger: Trigger, look: Look, unsettled: BTreeSet<String>) -> Job {
-        let held = self.head_moved && self.settings.git_branch.is_none();
+        let moved = self.head_moved && self.settings.git_branch.is_none();
+        let held = self.git.sparse.then_some(SPARSE);
+        let held = held.or(moved.then_some(HOLD));
         Job {
             trigger,
             look,
             unsettled,
-            git_hold: held.then(|| HOLD.to_owned()),
+            git_hold: held.map(str::to_owned),
             head: self.git.head.clone(),
         }
     }

@@ -14,7 +14,7 @@ use crate::{
         report::{Ending, Line, Report, Status},
         settings::Request,
     },
-    mirror::disk::Disk,
+    mirror::{disk::Disk, lock::Lock},
     model::Place,
     reconcile::{
         plan::{Kind, Problem},
@@ -34,6 +34,8 @@ pub struct Seat<S, D> {
     pub prefix: String,
     /// The engine.
     pub engine: Engine<S, D>,
+    /// Keeps other processes out of its folder.
+    pub lock: Lock,
 }
 
 /// The engines of all workspaces.
@@ -187,6 +189,22 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 
     fn remembered_head(&self) -> Option<Head> {
         git::remembered(self.seats.first()?.engine.store())
+    }
+
+    fn lost(&self) -> Option<String> {
+        self.seats.iter().find_map(|seat| {
+            if !seat.lock.holds() {
+                return Some(format!(
+                    "the lock {} was removed or replaced while the daemon ran",
+                    seat.lock.path().display()
+                ));
+            }
+            seat.engine
+                .store()
+                .stay()
+                .err()
+                .map(|error| error.to_string())
+        })
     }
 
     fn close(&mut self) {

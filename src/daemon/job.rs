@@ -282,6 +282,9 @@ pub trait Cycle {
     /// What was remembered.
     fn remembered_head(&self) -> Option<Head>;
 
+    /// Why the mirror is not this daemon's any more, if so: its lock or its state was removed or replaced.
+    fn lost(&self) -> Option<String>;
+
     /// Looks a last time at what was replaced while a program had it open, before the daemon ends.
     fn close(&mut self);
 

@@ -40,6 +40,8 @@ pub enum Ended {
     AtOnce,
     /// Nobody is left who could tell it anything.
     Alone,
+    /// Its lock or its state was taken away from under it (failures rows 46, 50 and 116).
+    Lost,
 }
 
 /// Tells the time of day.
@@ -128,6 +130,9 @@ impl<C: Cycle> Loop<C> {
             // Ticks that come while a cycle runs only keep it awake: what is due is found out between two.
             self.front.desk.tick(now, || self.cycle.left());
             if let Some(next) = self.front.desk.next(now, |taken| self.cycle.news(taken)) {
+                if self.is_lost() {
+                    break Ended::Lost;
+                }
                 // Our own writes fill the queue of events as well as anybody's.
                 if next.maybe && self.cycle.is_as_recorded() {
                     tracing::info!("events were lost, and every file is as it was");
@@ -135,6 +140,8 @@ impl<C: Cycle> Loop<C> {
                 }
                 match self.work(next, &mut events).await {
                     Some(ended) => break ended,
+                    // A cycle from under which it was taken has done nothing since.
+                    None if self.is_lost() => break Ended::Lost,
                     None => continue,
                 }
             }
@@ -160,6 +167,15 @@ impl<C: Cycle> Loop<C> {
         self.front.supervisor.stopping();
         self.cycle.close();
         ended
+    }
+
+    /// Tells, and logs, whether the mirror is not this daemon's any more.
+    fn is_lost(&self) -> bool {
+        let why = self.cycle.lost();
+        if let Some(why) = &why {
+            tracing::error!("{why}");
+        }
+        why.is_some()
     }
 
     /// Runs one cycle, and takes events meanwhile. `Some`: the loop is over.

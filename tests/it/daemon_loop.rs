@@ -253,6 +253,10 @@ impl Cycle for Fake {
         self.script.lock().expect("script").as_recorded
     }
 
+    fn lost(&self) -> Option<String> {
+        None
+    }
+
     fn close(&mut self) {}
 
     fn reload(&mut self) -> Result<Settings, String> {

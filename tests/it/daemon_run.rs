@@ -377,3 +377,80 @@ fn a_version_is_brought_back_by_the_daemon() {
         .complains("no version @99", "kbsync log");
     daemon.stop();
 }
+
+#[test]
+fn f046_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    git(&kb, &["add", "-A"]);
+    git(&kb, &["commit", "-q", "-m", "all"]);
+    let mut daemon = Daemon::start(&kb, &[]);
+    // An article that git does not know yet.
+    let folder = article(&kb);
+    let folder = folder.split_once('/').expect("a folder").0;
+    kb.write(
+        &format!("{folder}/fresh.html"),
+        "---\ntitle: Fresh\n---\n<p>Fresh words.</p>\n",
+    );
+    until("it is live", || holds(&service, "Fresh words."));
+    let count = service.sandbox.articles().len();
+    // It takes the article away, and the private folder with the state and the lock in it.
+    git(&kb, &["clean", "-q", "-fdx"]);
+    assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
+    assert!(
+        daemon.log().contains("removed or replaced"),
+        "{}",
+        daemon.log()
+    );
+    assert_eq!(service.sandbox.articles().len(), count);
+    // Whoever starts it again gets the article back.
+    let daemon = Daemon::start(&kb, &[]);
+    until("it is back", || articles(&kb).len() == count);
+    assert!(holds(&service, "Fresh words."));
+    daemon.stop();
+}
+
+#[test]
+fn f116_a_daemon_whose_lock_was_removed_leaves_the_mirror_to_others() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let mut daemon = Daemon::start(&kb, &[]);
+    kb.remove(".kbsync/lock");
+    let path = article(&kb);
+    let text = kb.read(&path) + "<p>Saved later.</p>\n";
+    kb.write(&path, &text);
+    assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
+    assert!(!holds(&service, "Saved later."));
+    assert!(daemon.log().contains(".kbsync/lock"), "{}", daemon.log());
+    kb.run(&["sync"]).exits(0);
+    assert!(holds(&service, "Saved later."));
+}
+
+#[test]
+fn f091_what_a_sparse_checkout_leaves_out_is_held_by_the_daemon() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    git(&kb, &["add", "-A"]);
+    git(&kb, &["commit", "-q", "-m", "all"]);
+    let daemon = Daemon::start(&kb, &[]);
+    let count = service.sandbox.articles().len();
+    let left_out = format!("!/{}", article(&kb));
+    git(
+        &kb,
+        &["sparse-checkout", "set", "--no-cone", "/*", &left_out],
+    );
+    let held = || {
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].as_array().map_or(0, Vec::len)
+    };
+    until("the removal is held", || held() == 1);
+    assert_eq!(service.sandbox.articles().len(), count);
+    git(&kb, &["sparse-checkout", "disable"]);
+    until("nothing is held", || held() == 0);
+    assert_eq!(service.sandbox.articles().len(), count);
+    daemon.stop();
+}

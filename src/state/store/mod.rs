@@ -20,11 +20,15 @@ mod open;
 mod packing;
 mod versions;
 
-use super::{ErrorKind, Outcome, StateError};
+use super::{
+    ErrorKind, Outcome, StateError,
+    disk::{self, Identity},
+};
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
 use packing::Packing;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What kbsync remembers of one workspace.
@@ -32,20 +36,39 @@ use std::path::{Path, PathBuf};
 pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
+    /// Which file that was when it was opened; `None` for one in memory.
+    identity: Option<Identity>,
     packing: Packing,
 }
 
 impl Store {
     /// Changes the state in one transaction.
     ///
-    /// Nothing is changed when `work` fails.
+    /// Nothing is changed when `work` fails. A database that was removed under us takes no changes: SQLite would
+    /// go on with a file without a name, and whatever is done next would be remembered by nobody.
     pub fn write<T>(
         &mut self,
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
+        self.stay()?;
         let outcome = transact(&mut self.conn, &self.packing, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
+    }
+
+    /// Sees that the database is still the file that was opened.
+    pub fn stay(&self) -> Outcome<()> {
+        let (Some(path), Some(was)) = (&self.path, self.identity) else {
+            return Ok(());
+        };
+        match disk::identity(path) {
+            Ok(is) if is == was => Ok(()),
+            Ok(_) => Err(StateError::new(ErrorKind::Gone).at(Some(path))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StateError::new(ErrorKind::Gone).at(Some(path)))
+            }
+            Err(error) => Err(StateError::io(error).at(Some(path))),
+        }
     }
 
     /// The database's path; `None` for one in memory.

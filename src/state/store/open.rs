@@ -33,10 +33,13 @@ impl Store {
     pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
         let path = disk::locate(dir)?;
         open_at(&path, binding, now)
-            .map(|conn| Self {
-                conn,
-                path: Some(path.clone()),
-                packing: Packing::default(),
+            .and_then(|conn| {
+                Ok(Self {
+                    conn,
+                    path: Some(path.clone()),
+                    identity: Some(disk::identity(&path).map_err(StateError::io)?),
+                    packing: Packing::default(),
+                })
             })
             .map_err(|error| error.at(Some(&path)))
     }
@@ -55,6 +58,8 @@ impl Store {
         Ok(found.map(|conn| Self {
             conn,
             path: Some(path),
+            // Nothing is written here.
+            identity: None,
             packing: Packing::default(),
         }))
     }
@@ -68,6 +73,7 @@ impl Store {
         Ok(Self {
             conn,
             path: None,
+            identity: None,
             packing: Packing::default(),
         })
     }
@@ -80,6 +86,7 @@ impl Store {
         Ok(Self {
             conn,
             path: None,
+            identity: None,
             packing: Packing::default(),
         })
     }
