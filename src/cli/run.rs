@@ -84,7 +84,6 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         cycle: Engines::new(seats, gate, reload(context, &config)),
         watch: watched(&config, &private, &settings),
         settings,
-        mirror: config.mirror.clone(),
         signals,
         control,
         listen,

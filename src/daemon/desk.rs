@@ -23,7 +23,7 @@ use crate::model::Side;
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, ignored_name};
 use crate::reconcile::plan::Kind;
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -67,7 +67,8 @@ pub struct Desk {
     doubtful_since: Option<Instant>,
     wishes: VecDeque<Wished>,
     watching: bool,
-    git: Sight,
+    /// What git is doing in each repository that there is.
+    git: BTreeMap<String, Sight>,
     head_moved: bool,
     least: Duration,
     budget_seen: Option<Instant>,
@@ -91,7 +92,7 @@ impl Desk {
             doubtful_since: None,
             wishes: VecDeque::new(),
             watching: false,
-            git: Sight::default(),
+            git: BTreeMap::new(),
             head_moved: false,
             least: Duration::ZERO,
             budget_seen: None,
@@ -132,9 +133,10 @@ impl Desk {
         self.wishes.push_back(wished);
     }
 
-    /// What git is doing now, and whether HEAD moved since both sides agreed on what is removed.
-    pub fn git(&mut self, sight: Sight, head_moved: bool) {
-        self.git = sight;
+    /// What git is doing now, by the workspace whose folder is in the repository, and whether a HEAD moved since
+    /// both sides agreed on what is removed.
+    pub fn git(&mut self, sights: BTreeMap<String, Sight>, head_moved: bool) {
+        self.git = sights;
         self.head_moved = head_moved;
     }
 
@@ -155,23 +157,15 @@ impl Desk {
 
     /// Why nothing is done, if git is the reason.
     pub fn paused(&self) -> Option<String> {
-        if let Some(busy) = self.git.busy {
+        if let Some(busy) = self.git.values().find_map(|sight| sight.busy) {
             return Some(format!("paused: {busy}"));
         }
         let wanted = self.settings.git_branch.as_deref()?;
-        match self.git.branch.as_deref() {
-            Some(branch) if branch == wanted => None,
-            Some(branch) => Some(format!(
-                "paused: {branch} is checked out, and only {wanted} is synced"
-            )),
-            None if self.git.reftable => Some(format!(
-                "paused: which branch is checked out cannot be told in a repository with reftables, and \
-                 only {wanted} is synced"
-            )),
-            None => Some(format!(
-                "paused: no branch is checked out, and only {wanted} is synced"
-            )),
+        if self.git.is_empty() {
+            return on_another_branch(&Sight::default(), wanted);
         }
+        let mut sights = self.git.values();
+        sights.find_map(|sight| on_another_branch(sight, wanted))
     }
 
     /// A command that cannot be carried out now, with the reason: git works, and it would write.
@@ -262,14 +256,19 @@ impl Desk {
 
     fn job(&self, trigger: Trigger, look: Look, unsettled: BTreeSet<String>) -> Job {
         let moved = self.head_moved && self.settings.git_branch.is_none();
-        let held = self.git.sparse.then_some(SPARSE);
+        let held = self.git.values().any(|sight| sight.sparse);
+        let held = held.then_some(SPARSE);
         let held = held.or(moved.then_some(HOLD));
         Job {
             trigger,
             look,
             unsettled,
             git_hold: held.map(str::to_owned),
-            head: self.git.head.clone(),
+            heads: self
+                .git
+                .iter()
+                .filter_map(|(prefix, sight)| Some((prefix.clone(), sight.head.clone()?)))
+                .collect(),
         }
     }
 
@@ -325,9 +324,9 @@ impl Desk {
         self.reach.met(done.wall, now.steady)
     }
 
-    /// Where HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
+    /// Where each HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
     /// held any more.
-    pub fn agreed_head(&self, job: &Job, done: &Done) -> Option<Head> {
+    pub fn agreed_heads(&self, job: &Job, done: &Done) -> BTreeMap<String, Head> {
         let held = done
             .report
             .actions
@@ -345,7 +344,11 @@ impl Desk {
             looked && waiting == 0 && self.taken.is_empty() && !held && done.got_through();
         // Where nobody could look, there may be removals that nobody saw.
         let settled = settled && !done.report.doubt;
-        job.head.clone().filter(|_| settled)
+        if settled {
+            job.heads.clone()
+        } else {
+            BTreeMap::new()
+        }
     }
 
     /// When it must be looked again, without an event.
@@ -394,6 +397,23 @@ fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
         ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
     })
+}
+
+/// Why nothing is done in a work tree where only one branch is synced, if another one is checked out.
+fn on_another_branch(sight: &Sight, wanted: &str) -> Option<String> {
+    match sight.branch.as_deref() {
+        Some(branch) if branch == wanted => None,
+        Some(branch) => Some(format!(
+            "paused: {branch} is checked out, and only {wanted} is synced"
+        )),
+        None if sight.reftable => Some(format!(
+            "paused: which branch is checked out cannot be told in a repository with reftables, and \
+             only {wanted} is synced"
+        )),
+        None => Some(format!(
+            "paused: no branch is checked out, and only {wanted} is synced"
+        )),
+    }
 }
 
 /// What is shown of the desk.

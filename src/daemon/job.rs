@@ -71,8 +71,8 @@ pub struct Job {
     pub unsettled: BTreeSet<String>,
     /// Why no removal may be pushed because of git, if so.
     pub git_hold: Option<String>,
-    /// Where git's HEAD was when the cycle began.
-    pub head: Option<Head>,
+    /// Where git's HEAD was when the cycle began, by the workspace whose folder is in the repository.
+    pub heads: BTreeMap<String, Head>,
 }
 
 /// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push`, `resolve`
@@ -276,11 +276,12 @@ pub trait Cycle {
     /// What is left of the budget.
     fn left(&self) -> Left;
 
-    /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed.
-    fn remember_head(&mut self, head: &Head);
+    /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed, for the
+    /// workspace whose paths begin like this.
+    fn remember_head(&mut self, prefix: &str, head: &Head);
 
     /// What was remembered.
-    fn remembered_head(&self) -> Option<Head>;
+    fn remembered_head(&self, prefix: &str) -> Option<Head>;
 
     /// Why the mirror is not this daemon's any more, if so: its lock or its state was removed or replaced.
     fn lost(&self) -> Option<String>;

@@ -7,7 +7,7 @@ use kbsync::{
         Event,
         control::{Ear, Refusal, Step, Wished, Word},
         desk::Desk,
-        git::{Git, Head},
+        git::{Head, Trees},
         job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
         quiet::{Pace, Taken, Touch},
         reach::{Reach, Wall},
@@ -29,7 +29,7 @@ use kbsync::{
     web::board::Board,
 };
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     future::Future,
     sync::{Arc, Mutex},
     time::Duration,
@@ -59,7 +59,7 @@ struct Script {
     stormy_until: Option<Instant>,
     told_to_wait: Vec<(Duration, Duration)>,
     reload: Option<Result<Settings, String>>,
-    head: Option<Head>,
+    heads: BTreeMap<String, Head>,
     /// Whether a look at the files finds nothing.
     as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
@@ -241,12 +241,14 @@ impl Cycle for Fake {
         }
     }
 
-    fn remember_head(&mut self, head: &Head) {
-        self.script.lock().expect("script").head = Some(head.clone());
+    fn remember_head(&mut self, prefix: &str, head: &Head) {
+        let mut script = self.script.lock().expect("script");
+        script.heads.insert(prefix.to_owned(), head.clone());
     }
 
-    fn remembered_head(&self) -> Option<Head> {
-        self.script.lock().expect("script").head.clone()
+    fn remembered_head(&self, prefix: &str) -> Option<Head> {
+        let script = self.script.lock().expect("script");
+        script.heads.get(prefix).cloned()
     }
 
     fn is_as_recorded(&mut self) -> bool {
@@ -337,7 +339,7 @@ struct Stage {
     budget: Option<Budget>,
     tick: Duration,
     obeys: bool,
-    git: Option<Git>,
+    trees: Trees,
     watching: bool,
 }
 
@@ -348,7 +350,7 @@ impl Stage {
             budget: None,
             tick: Duration::from_secs(1),
             obeys: true,
-            git: None,
+            trees: Trees::default(),
             watching: true,
         }
     }
@@ -380,7 +382,7 @@ impl Stage {
             settings: self.settings,
             board: Arc::clone(&board),
             ear,
-            git: self.git,
+            trees: self.trees,
             rescan: rescan.clone(),
             wall: Box::new(move || epoch + start.elapsed()),
             stop,
@@ -780,7 +782,7 @@ async fn f086_nothing_is_done_while_git_works() {
     std::fs::create_dir(&git).expect("made");
     std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
     let stage = Stage {
-        git: Git::find(folder.path()),
+        trees: trees(&[folder.path()]),
         ..Stage::new()
     };
     stage
@@ -828,12 +830,18 @@ async fn f086_nothing_is_done_while_git_works() {
 }
 
 /// A work tree whose HEAD is a commit by itself.
+/// A workspace in each folder.
+fn trees(folders: &[&std::path::Path]) -> Trees {
+    let prefixed = folders.iter().enumerate();
+    Trees::of(prefixed.map(|(at, folder)| (format!("{at}/"), (*folder).to_owned())))
+}
+
 fn work_tree() -> (tempfile::TempDir, Stage) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".git")).expect("made");
     check_out(folder.path(), "one");
     let stage = Stage {
-        git: Git::find(folder.path()),
+        trees: trees(&[folder.path()]),
         ..Stage::new()
     };
     (folder, stage)
@@ -841,6 +849,45 @@ fn work_tree() -> (tempfile::TempDir, Stage) {
 
 fn check_out(folder: &std::path::Path, commit: &str) {
     std::fs::write(folder.join(".git/HEAD"), format!("{commit}\n")).expect("written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
+    let folders = [
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    ];
+    let stage = Stage {
+        trees: trees(&[folders[0].path(), folders[1].path()]),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let git = folders[1].path().join(".git");
+            std::fs::create_dir(&git).expect("made");
+            for (name, text) in [("HEAD", "ref: refs/heads/main\n"), ("index.lock", "")] {
+                std::fs::write(git.join(name), text).expect("written");
+            }
+            bench.touch("1/a/b.html").await;
+            seconds(10).await;
+            assert_eq!(bench.jobs(), []);
+            let paused = bench.board.seen().paused;
+            assert_eq!(paused.as_deref(), Some("paused: git is changing files"));
+            std::fs::remove_file(git.join("index.lock")).expect("removed");
+            seconds(2).await;
+            assert_eq!(bench.jobs(), [(Trigger::Watch, strings(&["1/a/b.html"]))]);
+            // Where its HEAD is is remembered, and a checkout there holds what it removes.
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            std::fs::write(git.join("HEAD"), "1234\n").expect("written");
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            assert!(bench.full()[0].git_hold.is_some());
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -952,7 +999,7 @@ async fn only_the_branch_of_the_settings_is_synced() {
     std::fs::create_dir(&git).expect("made");
     std::fs::write(git.join("HEAD"), "ref: refs/heads/draft\n").expect("written");
     let mut stage = Stage {
-        git: Git::find(folder.path()),
+        trees: trees(&[folder.path()]),
         ..Stage::new()
     };
     stage.settings.git_branch = Some("main".to_owned());
