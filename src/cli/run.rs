@@ -1,7 +1,7 @@
 //! `kbsync run`: the daemon. Here it is only put together; how it works is in [`crate::daemon`].
 
 use super::{
-    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure,
+    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure, panic,
 };
 use crate::{
     config::{Config, Need},
@@ -40,6 +40,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
     let locks = locks(&config)?;

@@ -1,12 +1,15 @@
 //! What `kbsync run` says of itself: its figures, its health and its log, while all sorts of things go wrong.
 
 use crate::{
-    daemon::{Daemon, mirror, until},
+    daemon::{self, Daemon, mirror, until},
     kb::Service,
 };
 use kbsync::sandbox::{Fault, FaultKind, Matcher, RetryAfter};
 use rustix::process::Signal;
-use std::time::{Duration, Instant};
+use std::{
+    os::unix::process::ExitStatusExt as _,
+    time::{Duration, Instant},
+};
 
 /// Shows health and figures on a port that is free.
 const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
@@ -156,4 +159,29 @@ fn what_is_left_of_the_budget_is_what_is_left_now() {
     kb.run(&["workspaces"]).exits(0);
     assert!(left("day") < day);
     daemon.child.kill().expect("killed");
+}
+
+#[test]
+fn a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let point = [("KBSYNC_DRILL_PANIC_AT", "watch: an event")];
+    // Its own first files are events.
+    let mut daemon = Daemon::spawn_with(&kb, &["--log-format", "json"], &point);
+    let status = daemon.ended();
+    assert_eq!(status.signal(), Some(Signal::ABORT.as_raw()), "{status}");
+    until("it is told", || daemon.log().contains("a drill at watch"));
+    for line in daemon.log().lines() {
+        let line: serde_json::Value = serde_json::from_str(line).expect(line);
+        if line["level"] == "ERROR" {
+            assert_eq!(line["thread"], "watch", "{line}");
+        }
+    }
+    // The next start goes on where it was.
+    let daemon = Daemon::start(&kb, &[]);
+    assert_eq!(
+        daemon::articles(&kb).len(),
+        service.sandbox.articles().len()
+    );
+    daemon.stop();
 }

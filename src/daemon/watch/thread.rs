@@ -6,7 +6,10 @@ use super::{
     look::Stamps,
     names::{self, Folders, Meaning},
 };
-use crate::daemon::{Event, quiet::Touch};
+use crate::{
+    daemon::{Event, quiet::Touch},
+    drill::failpoint,
+};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::{
     collections::HashSet,
@@ -211,6 +214,7 @@ impl Thread {
         watcher: &mut RecommendedWatcher,
         watched: &mut HashSet<PathBuf>,
     ) -> Result<Step, GivenUp> {
+        failpoint::pass("watch: an event");
         let known = Folders {
             is: &is_folder,
             was: &|path| watched.contains(path),
