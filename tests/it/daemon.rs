@@ -11,7 +11,7 @@ use std::{
 };
 
 /// Long enough for any machine; nothing waits for its end.
-const BOUND: Duration = Duration::from_secs(30);
+pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
 #[track_caller]
 pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {

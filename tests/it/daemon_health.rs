@@ -1,13 +1,13 @@
 //! What `kbsync run` says of itself: its figures, its health and its log, while all sorts of things go wrong.
 
 use crate::{
-    daemon::{self, Daemon, mirror, until},
+    daemon::{self, BOUND, Daemon, mirror, until},
     kb::Service,
 };
 use kbsync::sandbox::{Fault, FaultKind, Matcher, RetryAfter};
 use rustix::process::Signal;
 use std::{
-    os::unix::process::ExitStatusExt as _,
+    os::unix::{net::UnixDatagram, process::ExitStatusExt as _},
     time::{Duration, Instant},
 };
 
@@ -184,4 +184,40 @@ fn a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
         service.sandbox.articles().len()
     );
     daemon.stop();
+}
+
+#[test]
+fn systemd_is_told_that_it_is_ready_what_it_does_and_that_it_stops() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("notify");
+    let socket = UnixDatagram::bind(&path).expect("bound");
+    socket.set_read_timeout(Some(BOUND)).expect("set");
+    let next = || {
+        let mut bytes = [0; 4096];
+        let length = socket.recv(&mut bytes).expect("a word in time");
+        String::from_utf8_lossy(&bytes[..length]).trim().to_owned()
+    };
+    let socket = path.to_str().expect("text");
+    // A sign of life every second, half of its patience.
+    let mut daemon = Daemon::spawn_with(
+        &kb,
+        &[],
+        &[("NOTIFY_SOCKET", socket), ("WATCHDOG_USEC", "2000000")],
+    );
+    assert_eq!(next(), "READY=1");
+    let (mut status, mut alive) = (String::new(), 0);
+    while alive < 2 || !status.starts_with("STATUS=next poll at ") {
+        let word = next();
+        match word.split_once('=') {
+            Some(("STATUS", _)) => status = word,
+            Some(("WATCHDOG", "1")) => alive += 1,
+            _ => panic!("{word}"),
+        }
+    }
+    // As good as a SIGTERM.
+    daemon.signal(Signal::INT);
+    while next() != "STOPPING=1" {}
+    assert_eq!(daemon.ended().code(), Some(0), "{}", daemon.log());
 }
