@@ -56,6 +56,8 @@ pub struct Desk {
     schedule: Schedule,
     reach: Reach,
     taken: Taken,
+    /// Since when the oldest of that has waited.
+    taken_since: Option<Instant>,
     /// What the look at everything that runs now deals with, too.
     covered: Taken,
     /// The doubts that it is to clear up.
@@ -84,6 +86,7 @@ impl Desk {
             reach,
             settings,
             taken: Taken::default(),
+            taken_since: None,
             covered: Taken::default(),
             covered_doubts: BTreeSet::new(),
             whole: Some(Trigger::Startup),
@@ -177,9 +180,14 @@ impl Desk {
 
     /// Gives what is to be done now. `news` leaves out paths that need no cycle.
     pub fn next(&mut self, now: Moment, news: impl FnOnce(Taken) -> Taken) -> Option<Next> {
+        if self.taken.is_empty() {
+            self.taken_since = None;
+        }
+        let (_, oldest) = self.quiet.backlog(may_matter);
         let due = self.quiet.due(now.steady);
         if !due.is_empty() {
             merge(&mut self.taken, due);
+            self.taken_since = self.taken_since.or(oldest);
         }
         if let Some(wished) = self.wishes.pop_front() {
             let look = Look::Wish(wished.cycle());
@@ -366,6 +374,7 @@ impl Desk {
     /// What `status` and the metrics show.
     pub fn shown(&self, now: Moment) -> Shown {
         let (waiting, oldest) = self.quiet.backlog(may_matter);
+        let taken_since = self.taken_since.filter(|_| !self.taken.is_empty());
         Shown {
             next_poll: self.schedule.next(now, self.least),
             interval: self.schedule.interval(now, self.least),
@@ -376,7 +385,7 @@ impl Desk {
                     .iter()
                     .filter(|path| may_matter(path))
                     .count(),
-            oldest,
+            oldest: [oldest, taken_since].into_iter().flatten().min(),
             paused: self.paused(),
             in_the_way: self.reach.wall().map(|wall| wall.to_string()),
         }

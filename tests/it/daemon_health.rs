@@ -1,13 +1,18 @@
 //! What `kbsync run` says of itself: its figures, its health and its log, while all sorts of things go wrong.
 
 use crate::{
-    daemon::{self, BOUND, Daemon, mirror, until},
+    daemon::{self, BOUND, Daemon, get, mirror, until},
     kb::Service,
 };
-use kbsync::sandbox::{Fault, FaultKind, Matcher, RetryAfter};
+use kbsync::{
+    engine::report::BudgetLeft,
+    sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter},
+    web::{self, Purse, board::Board},
+};
 use rustix::process::Signal;
 use std::{
     os::unix::{net::UnixDatagram, process::ExitStatusExt as _},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -220,4 +225,123 @@ fn systemd_is_told_that_it_is_ready_what_it_does_and_that_it_stops() {
     daemon.signal(Signal::INT);
     while next() != "STOPPING=1" {}
     assert_eq!(daemon.ended().code(), Some(0), "{}", daemon.log());
+}
+
+#[test]
+fn every_figure_that_was_promised_tells_what_happened() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for slug in ["one", "two", "three", "four"] {
+        service.article(start, slug, "<p>Old.</p>");
+    }
+    let mut kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml") + "max_deletes: {count: 0, percent: 100}\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    let daemon = Daemon::start_with(&kb, &LISTEN, &HURRY);
+    let figure = |name: &str| daemon.figure(&format!("kbsync_{name}"));
+    let is = |name: &str, value: f64| {
+        until(name, || figure(name) == Some(value));
+    };
+    let grows = |name: &str| until(name, || figure(name).is_some_and(|value| value > 0.0));
+    grows("last_poll_age_seconds");
+    assert_eq!(figure("last_push_age_seconds"), None, "nothing was pushed");
+    grows(r#"requests_total{method="GET",status="200"}"#);
+    let day = figure(r#"budget_left{window="day"}"#).expect("shown");
+    // A push.
+    kb.edit("start/one.html", "Old.", "New.");
+    grows("last_push_age_seconds");
+    is(r#"requests_total{method="PUT",status="200"}"#, 1.0);
+    grows(r#"cycle_duration_seconds_count{trigger="watch"}"#);
+    grows(r#"cycle_duration_seconds_bucket{le="+Inf",trigger="watch"}"#);
+    assert!(figure(r#"budget_left{window="day"}"#).expect("shown") < day);
+    grows(r#"budget_left{window="minute"}"#);
+    for calm in [
+        "pending_pushes",
+        "pending_oldest_age_seconds",
+        "conflicts",
+        "held_deletions",
+        "unresolved_intents",
+    ] {
+        is(calm, 0.0);
+    }
+    // A conflict.
+    let two = service.sandbox.articles();
+    let two = two.iter().find(|article| article.slug == "two");
+    service
+        .sandbox
+        .edit(two.expect("it is there").id, |article| {
+            article.text = "<p>Theirs.</p>".to_owned();
+        });
+    kb.edit("start/two.html", "Old.", "Ours.");
+    is("conflicts", 1.0);
+    // A deletion that is held.
+    kb.remove("start/three.html");
+    is("held_deletions", 1.0);
+    // A look at everything.
+    kb.write(".kbsyncignore", "nothing.html\n");
+    is(r#"rescans_total{cause="rules"}"#, 1.0);
+    // A write whose answer is lost, and then the service is gone.
+    let gone = Hook::new(|sandbox| {
+        sandbox.inject(Fault::always(Matcher::any(), unavailable()));
+    });
+    let put = || Matcher::new("PUT", "/api/article/");
+    service
+        .sandbox
+        .inject(Fault::once(put(), FaultKind::HookAfter(gone)));
+    service
+        .sandbox
+        .inject(Fault::once(put(), FaultKind::ResetAfter));
+    kb.edit("start/four.html", "Old.", "New.");
+    is("unresolved_intents", 1.0);
+    is(r#"requests_total{method="PUT",status="none"}"#, 1.0);
+    grows(r#"requests_total{method="GET",status="503"}"#);
+    is("pending_pushes", 1.0);
+    grows("pending_oldest_age_seconds");
+    daemon.stop();
+}
+
+#[test]
+fn f012_a_daemon_that_is_not_ready_or_not_well_says_so_over_http() {
+    // Nothing was listed yet.
+    let service = Service::start();
+    let kb = mirror(&service);
+    service
+        .sandbox
+        .inject(listings(FaultKind::Latency(Duration::from_mins(1))));
+    let daemon = Daemon::spawn(&kb, &LISTEN);
+    until("it listens", || daemon.log().contains("listening on"));
+    let ready = get(&daemon.address(), "/readyz", "localhost");
+    assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
+    assert!(ready.contains("the first cycle is not done"), "{ready}");
+    let health = get(&daemon.address(), "/healthz", "localhost");
+    assert!(health.starts_with("HTTP/1.1 200"), "{health}");
+    daemon.stop();
+}
+
+#[tokio::test]
+async fn f012_the_page_of_an_ill_daemon_is_a_503_with_the_reason() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0");
+    let listener = listener.await.expect("a port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let board = Arc::new(Board::new(chrono::Utc::now()));
+    let long_ago = tokio::time::Instant::now().checked_sub(Duration::from_mins(20));
+    board.show(|seen| {
+        seen.ready = true;
+        seen.interval = Duration::from_mins(5);
+        seen.last_poll = long_ago.map(|at| (chrono::Utc::now(), at));
+        seen.in_the_way = Some("the service cannot be reached".to_owned());
+    });
+    let purse: Purse = Arc::new(BudgetLeft::default);
+    tokio::spawn(web::serve(listener, board, purse, std::future::pending()));
+    let ask = move |path: &'static str| {
+        let address = address.clone();
+        tokio::task::spawn_blocking(move || get(&address, path, "localhost"))
+    };
+    let health = ask("/healthz").await.expect("an answer");
+    assert!(health.starts_with("HTTP/1.1 503"), "{health}");
+    let why = "no successful poll for 20m: the service cannot be reached";
+    assert!(health.contains(why), "{health}");
+    let ready = ask("/readyz").await.expect("an answer");
+    assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
 }
