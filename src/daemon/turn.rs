@@ -416,9 +416,10 @@ fn log_cycle(job: &Job, done: &Done, took: Duration) {
             )
         };
     }
-    match done.wall {
-        Some(_) => line!(debug),
-        None => line!(info),
+    if done.wall.is_some() {
+        line!(debug);
+    } else {
+        line!(info);
     }
 }
 

@@ -118,7 +118,7 @@ impl Thread {
         let config = notify::Config::default().with_follow_symlinks(false);
         let mut watcher =
             RecommendedWatcher::new(handler, config).map_err(|error| given_up(&error))?;
-        let mut watched = self.watch_all(&mut watcher)?;
+        let mut subfolders = self.watch_all(&mut watcher)?;
         if self.options.patience.is_zero() {
             return Err(silent());
         }
@@ -134,7 +134,7 @@ impl Thread {
         loop {
             if lost.swap(false, Ordering::SeqCst) {
                 // A folder may have come meanwhile that nobody told of.
-                watched = self.watch_all(&mut watcher)?;
+                subfolders = self.watch_all(&mut watcher)?;
                 if self.send(Event::Doubt(Cause::Overflow)).is_break() {
                     return Ok(Over);
                 }
@@ -178,7 +178,7 @@ impl Thread {
                 let _unwatched = watcher.unwatch(&self.options.private);
                 continue;
             }
-            if self.take(&event, &mut watcher, &mut watched)?.is_break() {
+            if self.take(&event, &mut watcher, &mut subfolders)?.is_break() {
                 return Ok(Over);
             }
         }
@@ -186,16 +186,16 @@ impl Thread {
 
     /// Watches the roots and the folders in them. Gives the folders.
     fn watch_all(&self, watcher: &mut RecommendedWatcher) -> Result<HashSet<PathBuf>, GivenUp> {
-        let mut watched = HashSet::new();
+        let mut subfolders = HashSet::new();
         for root in &self.options.roots {
             watch_folder(watcher, &root.path)?;
             for name in folders(&root.path)? {
                 let folder = root.path.join(name);
                 watch_folder(watcher, &folder)?;
-                watched.insert(folder);
+                subfolders.insert(folder);
             }
         }
-        Ok(watched)
+        Ok(subfolders)
     }
 
     fn bake(&self, watcher: &mut RecommendedWatcher) -> Result<Option<Cookie>, GivenUp> {
@@ -212,12 +212,12 @@ impl Thread {
         &self,
         event: &notify::Event,
         watcher: &mut RecommendedWatcher,
-        watched: &mut HashSet<PathBuf>,
+        subfolders: &mut HashSet<PathBuf>,
     ) -> Result<Step, GivenUp> {
         failpoint::pass("watch: an event");
         let known = Folders {
             is: &is_folder,
-            was: &|path| watched.contains(path),
+            was: &|path| subfolders.contains(path),
         };
         let meanings = names::read(event, &self.options.roots, &known);
         for meaning in meanings {
@@ -228,7 +228,7 @@ impl Thread {
                     // Renamed here from elsewhere in the tree, it may be watched under its old name.
                     let folder = root.path.join(&name);
                     watch_folder(watcher, &folder)?;
-                    watched.insert(folder);
+                    subfolders.insert(folder);
                     Event::Touched {
                         path: format!("{}{name}", root.prefix),
                         touch: Touch::Changed,
@@ -239,7 +239,7 @@ impl Thread {
                     // What went with it is not ours to watch any more; gone already is well, too.
                     let folder = root.path.join(&name);
                     let _unwatched = watcher.unwatch(&folder);
-                    watched.remove(&folder);
+                    subfolders.remove(&folder);
                     Event::Touched {
                         path: format!("{}{name}", root.prefix),
                         touch: Touch::Removed,
@@ -247,7 +247,7 @@ impl Thread {
                 }
                 Meaning::Rules => Event::Doubt(Cause::Rules),
                 Meaning::Overflow => {
-                    *watched = self.watch_all(watcher)?;
+                    *subfolders = self.watch_all(watcher)?;
                     Event::Doubt(Cause::Overflow)
                 }
                 Meaning::RootWent => {
