@@ -335,11 +335,12 @@ impl Desk {
     /// Where each HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
     /// held any more.
     pub fn agreed_heads(&self, job: &Job, done: &Done) -> BTreeMap<String, Head> {
-        let held = done
-            .report
-            .actions
-            .iter()
-            .any(|line| line.action == Kind::Delete && line.status != Status::Done);
+        let lines = &done.report.actions;
+        // What is held elsewhere is not in the report of a cycle over paths.
+        let held = done.standing.held_deletions > 0
+            || lines
+                .iter()
+                .any(|line| line.action == Kind::Delete && line.status != Status::Done);
         let looked = match &job.look {
             Look::Whole | Look::Mirror => true,
             // What nobody told of was not looked at.

@@ -283,6 +283,9 @@ pub trait Cycle {
     /// What was remembered.
     fn remembered_head(&self, prefix: &str) -> Option<Head>;
 
+    /// Files that went while no daemon ran, but for those that wait for a person already.
+    fn missing(&mut self) -> Vec<String>;
+
     /// Why the mirror is not this daemon's any more, if so: its lock or its state was removed or replaced.
     fn lost(&self) -> Option<String>;
 

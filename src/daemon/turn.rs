@@ -10,6 +10,7 @@ use super::{
     desk::{Desk, Next, is_push},
     git::{Sight, Trees},
     job::{Cycle, Done, Job, Look},
+    quiet::Touch,
     reach::Turn,
     schedule::{Moment, Schedule},
     settings::Settings,
@@ -117,6 +118,12 @@ impl<C: Cycle> Loop<C> {
     /// Runs until it is stopped.
     pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
         self.front.supervisor.ready();
+        // Nobody knows how long they have been gone: they have the grace time from now on, as after a restart in
+        // the middle of it.
+        let now = Instant::now();
+        for path in self.cycle.missing() {
+            self.front.desk.touched(&path, Touch::Removed, now);
+        }
         let ended = loop {
             if self.front.stops > 0 {
                 break Ended::Stopped;

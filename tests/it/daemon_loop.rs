@@ -57,6 +57,10 @@ struct Script {
     refused: usize,
     /// Until when the service refuses everything (429), and when it said so, for how long.
     stormy_until: Option<Instant>,
+    /// Files that went before the start.
+    missing: Vec<String>,
+    /// Deletions that wait for a person, as the engines remember them.
+    held_deletions: usize,
     told_to_wait: Vec<(Duration, Duration)>,
     reload: Option<Result<Settings, String>>,
     heads: BTreeMap<String, Head>,
@@ -220,7 +224,10 @@ impl Cycle for Fake {
             report,
             // As with the engines: what a poll may not spend closes nothing.
             wall: wall.filter(|wall| !(polls && matches!(wall, Wall::Spent { .. }))),
-            standing: Standing::default(),
+            standing: Standing {
+                held_deletions: self.script.lock().expect("script").held_deletions,
+                ..Standing::default()
+            },
         }
     }
 
@@ -253,6 +260,10 @@ impl Cycle for Fake {
 
     fn is_as_recorded(&mut self) -> bool {
         self.script.lock().expect("script").as_recorded
+    }
+
+    fn missing(&mut self) -> Vec<String> {
+        self.script.lock().expect("script").missing.clone()
     }
 
     fn lost(&self) -> Option<String> {
@@ -960,6 +971,54 @@ async fn f084_where_a_folder_cannot_be_read_head_is_not_agreed_on() {
                 bench.event(Event::SyncNow).await;
                 seconds(2).await;
                 assert_eq!(bench.full()[0].git_hold.is_some(), held, "{doubt}");
+            }
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f084_an_edit_elsewhere_releases_nothing_that_is_held() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            check_out(folder.path(), "two");
+            bench.script.lock().expect("script").held_deletions = 1;
+            for held in [1, 1, 0] {
+                bench.clear();
+                bench.script.lock().expect("script").held_deletions = held;
+                // It looks at this file alone, and its report tells of nothing else.
+                bench.touch("a/changed.html").await;
+                seconds(20).await;
+                assert!(bench.full()[0].git_hold.is_some());
+            }
+            bench.clear();
+            bench.touch("a/changed.html").await;
+            seconds(20).await;
+            assert_eq!(bench.full()[0].git_hold, None, "both sides agree now");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_what_went_before_the_start_has_its_grace_time() {
+    Stage::new()
+        .play(|bench| {
+            bench.script.lock().expect("script").missing = strings(&["a/gone.html", "b/gone.html"]);
+            async move {
+                seconds(2).await;
+                let startup = bench.full();
+                assert!(startup[0].unsettled.contains("a/gone.html"), "{startup:?}");
+                bench.clear();
+                bench.touch("a/gone.html").await;
+                seconds(70).await;
+                assert_eq!(
+                    bench.jobs(),
+                    [
+                        (Trigger::Watch, strings(&["a/gone.html"])),
+                        (Trigger::Watch, strings(&["-b/gone.html"])),
+                    ]
+                );
             }
         })
         .await;

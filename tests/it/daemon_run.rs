@@ -454,3 +454,20 @@ fn f091_what_a_sparse_checkout_leaves_out_is_held_by_the_daemon() {
     assert_eq!(service.sandbox.articles().len(), count);
     daemon.stop();
 }
+
+#[test]
+fn the_doctor_tells_what_the_daemon_waits_for() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    let daemon = Daemon::start(&kb, &[]);
+    let ran = kb.run(&["doctor"]).exits(0);
+    assert!(ran.stdout.contains("daemon       well, since"), "{ran:#?}");
+    kb.write(".git/index.lock", "");
+    until("it is paused", || {
+        let ran = kb.run(&["doctor"]).exits(0);
+        ran.stdout.contains("paused: git is changing files")
+    });
+    kb.run(&["doctor", "--health"]).exits(0);
+    daemon.stop();
+}

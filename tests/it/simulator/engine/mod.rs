@@ -20,6 +20,8 @@ mod dashboard;
 mod faults;
 mod files;
 mod judge;
+#[cfg(test)]
+mod judged;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
@@ -28,6 +30,8 @@ mod purse;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
+#[cfg(test)]
+mod regressions_cut_off;
 #[cfg(test)]
 mod regressions_identity;
 #[cfg(test)]
