@@ -840,13 +840,13 @@ async fn f086_nothing_is_done_while_git_works() {
         .await;
 }
 
-/// A work tree whose HEAD is a commit by itself.
 /// A workspace in each folder.
 fn trees(folders: &[&std::path::Path]) -> Trees {
     let prefixed = folders.iter().enumerate();
     Trees::of(prefixed.map(|(at, folder)| (format!("{at}/"), (*folder).to_owned())))
 }
 
+/// A work tree whose HEAD is a commit by itself.
 fn work_tree() -> (tempfile::TempDir, Stage) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".git")).expect("made");
