@@ -122,6 +122,7 @@ pub(super) async fn known(
         ErrorKind::Refused
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
+        | ErrorKind::Closed
         | ErrorKind::Unreadable
         | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => Ok(()),

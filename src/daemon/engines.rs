@@ -161,8 +161,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         })
     }
 
-    fn remember_head(&mut self, head: &Head) {
-        let Some(seat) = self.seats.first_mut() else {
+    fn remember_head(&mut self, prefix: &str, head: &Head) {
+        let Some(seat) = self.seats.iter_mut().find(|seat| seat.prefix == prefix) else {
             return;
         };
         let now = engine::Clock::now(&engine::SystemClock);
@@ -171,8 +171,9 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         }
     }
 
-    fn remembered_head(&self) -> Option<Head> {
-        git::remembered(self.seats.first()?.engine.store())
+    fn remembered_head(&self, prefix: &str) -> Option<Head> {
+        let seat = self.seats.iter().find(|seat| seat.prefix == prefix)?;
+        git::remembered(seat.engine.store())
     }
 
     fn missing(&mut self) -> Vec<String> {

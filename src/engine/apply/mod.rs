@@ -494,6 +494,7 @@ pub(super) fn failed(error: ServiceError) -> Done {
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
+        | ErrorKind::Closed
         | ErrorKind::TooLarge => Done::Failed(error.to_string()),
     }
 }
