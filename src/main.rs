@@ -41,5 +41,9 @@ fn run(cli: Cli) -> cli::Outcome {
         Failure::failed(error).help("the current folder is gone: change to one")
     })?;
     let runtime = tokio::runtime::Runtime::new().map_err(Failure::failed)?;
-    runtime.block_on(cli.run(current, |name| std::env::var(name).ok()))
+    let outcome = runtime.block_on(cli.run(current, |name| std::env::var(name).ok()));
+    // A thread that asks a silent name server cannot be called back, and nobody waits for what it finds
+    // (failures row 9: a container has ten seconds).
+    runtime.shutdown_background();
+    outcome
 }

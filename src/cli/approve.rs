@@ -13,7 +13,7 @@ use super::{
     failure::Failure,
     handed,
     print::{DIM, ERROR, escape},
-    report::{self, several},
+    report::{self, several, waiting as waiting_for},
     scope::{self, Part},
     session::{Session, Worked},
 };
@@ -143,13 +143,13 @@ fn show(context: &Context, waiting: &[Waiting]) -> Result<(), Failure> {
 
 fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
     let actions = waiting.iter().flat_map(|one| &one.actions);
-    let these = several(actions.clone().count(), "action");
+    let these = waiting_for(actions.clone().count(), "action");
     let deeds = deeds(actions);
     if context.out.json || !ask::possible() {
         return Err(Failure {
             code: ExitCode::Attention,
             ..Failure::failed(anyhow::Error::msg(format!(
-                "{these} wait for a yes, and there is no terminal to ask on"
+                "{these} for a yes, and there is no terminal to ask on"
             )))
             .help("look at the list, then run `kbsync approve --yes`")
         });

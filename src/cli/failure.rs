@@ -236,6 +236,7 @@ fn code_of(kind: &state::ErrorKind) -> ExitCode {
         state::ErrorKind::ForeignBinding { .. } => ExitCode::Usage,
         state::ErrorKind::Busy => ExitCode::Retry,
         state::ErrorKind::Corrupt
+        | state::ErrorKind::Gone
         | state::ErrorKind::Newer { .. }
         | state::ErrorKind::Older { .. }
         | state::ErrorKind::Full
@@ -274,6 +275,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
             ExitCode::Retry,
             "check the network and the service's address, then try again; `kbsync doctor` looks closer".into(),
         ),
+        service::ErrorKind::Closed => (ExitCode::Retry, "run the command again".into()),
         service::ErrorKind::Unreadable => (
             ExitCode::Failed,
             "check that the address is that of the service itself, not of a proxy or a login page".into(),

@@ -6,7 +6,7 @@
 use super::{scope::Part, session::Worked};
 use crate::{
     config::Config,
-    daemon::git::{self, Git, HOLD, Head},
+    daemon::git::{self, Git, HOLD, Head, SPARSE, Sight},
     engine::{
         GitSense,
         report::{Ending, Status},
@@ -23,6 +23,7 @@ pub(super) struct Heads {
     now: Option<Head>,
     remembered: Option<Head>,
     moved: bool,
+    sparse: bool,
 }
 
 impl Heads {
@@ -35,13 +36,15 @@ impl Heads {
             let store = Store::open_read_only(&root.state, None).ok()??;
             git::remembered(&store)
         });
-        let now = git.sight().head;
+        let sight = git.sight();
+        let now = sight.head;
         let moved = match (&remembered, &now) {
             (Some(before), Some(now)) => git.moved(before, now),
             (None, _) | (_, None) => false,
         };
         Self {
             moved: moved && config.options.git_branch.is_none(),
+            sparse: sight.sparse,
             now,
             remembered,
         }
@@ -50,15 +53,29 @@ impl Heads {
     /// Looks once more when the mirror was scanned: a checkout may have come in between. What was moved since
     /// this look is git's in any case.
     pub(super) fn sense(&self, config: &Config) -> GitSense {
-        let git = Git::find(&config.mirror).filter(|_| config.options.git_branch.is_none());
+        let git = Git::find(&config.mirror);
+        let branch_counts = config.options.git_branch.is_some();
         let before = self.now.clone();
-        Arc::new(move || since(git.as_ref()?, before.as_ref()?))
+        Arc::new(move || {
+            let sight = git.as_ref()?.sight();
+            if sight.sparse {
+                return Some(SPARSE.to_owned());
+            }
+            if branch_counts {
+                return None;
+            }
+            since(git.as_ref()?, before.as_ref()?, sight)
+        })
     }
 
     /// The request, with removals held if HEAD moved.
     pub(super) fn guard(&self, request: &Request) -> Request {
         Request {
-            git_hold: self.moved.then(|| HOLD.to_owned()),
+            git_hold: self
+                .sparse
+                .then_some(SPARSE)
+                .or(self.moved.then_some(HOLD))
+                .map(str::to_owned),
             ..request.clone()
         }
     }
@@ -99,8 +116,7 @@ impl Heads {
 }
 
 /// Why removals are held because of what git did since HEAD was there, or does now.
-fn since(git: &Git, before: &Head) -> Option<String> {
-    let sight = git.sight();
+fn since(git: &Git, before: &Head, sight: Sight) -> Option<String> {
     // A checkout moves HEAD last: until then its lock tells.
     if let Some(busy) = sight.busy {
         return Some(format!("{busy}, and removals wait until it is done"));
@@ -128,14 +144,14 @@ mod tests {
         write("logs/HEAD", moved);
         let git = Git::find(dir.path()).expect("a git folder");
         let before = git.sight().head.expect("a head");
-        assert_eq!(since(&git, &before), None);
+        assert_eq!(since(&git, &before, git.sight()), None);
         // The files are changed before HEAD is.
         write("index.lock", "");
-        let told = since(&git, &before).expect("held");
+        let told = since(&git, &before, git.sight()).expect("held");
         assert!(told.starts_with("git is changing files"), "{told}");
         write("HEAD", "ref: refs/heads/other\n");
         write("logs/HEAD", &moved.repeat(2));
         fs::remove_file(dir.path().join(".git/index.lock")).expect("done");
-        assert_eq!(since(&git, &before).as_deref(), Some(HOLD));
+        assert_eq!(since(&git, &before, git.sight()).as_deref(), Some(HOLD));
     }
 }

@@ -277,6 +277,12 @@ pub(super) fn several(number: usize, noun: &str) -> String {
     format!("{number} {noun}{plural}")
 }
 
+/// Things and their verb: `1 path waits`, `2 paths wait`.
+pub(super) fn waiting(number: usize, noun: &str) -> String {
+    let verb = if number == 1 { "waits" } else { "wait" };
+    format!("{} {verb}", several(number, noun))
+}
+
 /// A number with commas between the thousands.
 pub(super) fn grouped(number: u32) -> String {
     let digits = number.to_string();
@@ -310,6 +316,12 @@ mod tests {
 
     fn plain(report: &Report) -> String {
         anstream::adapter::strip_str(&shown(report)).to_string()
+    }
+
+    #[test]
+    fn nouns_and_verbs_go_with_their_number() {
+        assert_eq!(waiting(1, "path"), "1 path waits");
+        assert_eq!(waiting(1200, "path"), "1,200 paths wait");
     }
 
     #[test]

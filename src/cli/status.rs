@@ -129,7 +129,10 @@ fn daemon_lines(daemon: &StatusWord) -> Vec<String> {
         format!("  notices changes by {}", escape(&daemon.watching)),
     ];
     if daemon.pending > 0 {
-        lines.push(format!("  {} paths wait to be looked at", daemon.pending));
+        lines.push(format!(
+            "  {} to be looked at",
+            report::waiting(daemon.pending, "path")
+        ));
     }
     let troubles = [&daemon.waiting_for, &daemon.unhealthy];
     lines.extend(

@@ -299,7 +299,17 @@ fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], Fault> {
         Value::Map(entries) => Ok(entries),
         Value::Null | Value::Text(_) | Value::List(_) => {
             let message = format!("{what} must be written as `key: value`");
-            Err(Wrong::new(message, "see `kbsync init` for an example").at(node.line))
+            let example = match what {
+                "max_deletes" => "write `max_deletes: {count: 10, percent: 25}`",
+                "new_articles" => "write `new_articles: {enabled: true, draft: false}`",
+                "git" => "write `git: {branch: main}`",
+                "budget" => {
+                    "write `budget: {per_minute: 60, per_day: 1440, reserve_for_pushes: 20}`"
+                }
+                "history" => "write `history: {keep_days: 90, keep_versions: 20}`",
+                _ => "the comments of a file that `kbsync init` makes show an example",
+            };
+            Err(Wrong::new(message, example).at(node.line))
         }
     }
 }
@@ -336,5 +346,13 @@ fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> Fault {
     } else {
         format!(" in `{outer}`")
     };
-    Wrong::new(format!("unknown key `{}`{place}", entry.key), remedy).at(entry.line)
+    // What stands in a key's place by mistake may be a token: it is not repeated.
+    let is_word =
+        |key: &str| key.len() <= 40 && key.chars().all(|c| c.is_alphabetic() || "_- ".contains(c));
+    let key = if is_word(&entry.key) {
+        format!("unknown key `{}`{place}", entry.key)
+    } else {
+        format!("an unknown key{place}")
+    };
+    Wrong::new(key, remedy).at(entry.line)
 }

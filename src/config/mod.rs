@@ -29,7 +29,7 @@ pub use load::{
     user_state_dir,
 };
 pub use token::TokenSource;
-pub use values::{parse_poll, parse_service, parse_workspace};
+pub use values::{parse_cron, parse_poll, parse_service, parse_workspace};
 
 use crate::model::{CategoryId, WorkspaceId};
 use std::{path::PathBuf, time::Duration};

@@ -9,6 +9,11 @@ use super::{
     yaml::{Node, Value},
 };
 use crate::model::WorkspaceId;
+use croner::{
+    Cron,
+    errors::CronError,
+    parser::{CronParser, Seconds},
+};
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
 /// Reads the service's base address: `https://host[:port][/path]`, given back without a slash at its end.
@@ -120,12 +125,33 @@ pub fn parse_poll(text: &str) -> Result<Poll, Wrong> {
     if (fields.len() == 5 || fields.len() == 6)
         && fields.iter().all(|field| field.chars().all(allowed))
     {
-        return Ok(Poll::Cron(fields.join(" ")));
+        let line = fields.join(" ");
+        return match parse_cron(&line) {
+            Ok(_) => Ok(Poll::Cron(line)),
+            Err(error) => Err(Wrong::new(
+                format!("`{}` is no cron line: {error}", shown(text)),
+                "write it like `*/10 8-18 * * 1-5`: minute, hour, day, month, day of the week",
+            )),
+        };
     }
     Err(Wrong::new(
         format!("`{}` is neither a duration nor a cron line", shown(text)),
         "write `5m`, `1h`, or a cron line such as `*/10 8-18 * * 1-5`",
     ))
+}
+
+/// Reads a cron line of five or six fields, as the trigger's library would.
+pub fn parse_cron(line: &str) -> Result<Cron, CronError> {
+    let six = if line.split_ascii_whitespace().count() == 5 {
+        format!("0 {line}")
+    } else {
+        line.to_owned()
+    };
+    CronParser::builder()
+        .seconds(Seconds::Required)
+        .dom_and_dow(true)
+        .build()
+        .parse(&six)
 }
 
 /// Reads a duration such as `200ms`.

@@ -40,6 +40,10 @@ const HEAD: &str = "git_head";
 pub const HOLD: &str = "git moved HEAD before these files went away; `kbsync approve` releases them, and \
                         `git: {branch: NAME}` in the settings names the branch that counts";
 
+/// Why removals are held in a work tree that git fills only in part (failures row 91).
+pub const SPARSE: &str = "git leaves files out of this work tree (sparse checkout), and nobody can tell which of them a \
+                          writer removed; `kbsync approve` releases them";
+
 /// Where HEAD was when both sides last agreed on what is removed.
 pub fn remembered(store: &Store) -> Option<Head> {
     let text = store.meta(HEAD).ok()??;
@@ -65,6 +69,31 @@ pub struct Head {
     pub log: u64,
 }
 
+/// The folders of the workspaces, each with what stands before its paths. A repository may be made around one, or
+/// taken away, at any time: which there are is found out anew at each look.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trees(Vec<(String, PathBuf)>);
+
+impl Trees {
+    /// The work trees that these folders may be in.
+    pub fn of(folders: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
+        Self(folders.into_iter().collect())
+    }
+
+    /// The repositories that are there now, each under the first folder that is in it.
+    pub fn find(&self) -> Vec<(&str, Git)> {
+        let mut found: Vec<(&str, Git)> = Vec::new();
+        for (prefix, folder) in &self.0 {
+            if let Some(git) = Git::find(folder)
+                && found.iter().all(|(_, known)| *known != git)
+            {
+                found.push((prefix, git));
+            }
+        }
+        found
+    }
+}
+
 /// What git is doing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sight {
@@ -76,6 +105,8 @@ pub struct Sight {
     pub head: Option<Head>,
     /// Whether the branches are kept in a form that is not read here.
     pub reftable: bool,
+    /// Whether git leaves files out of the work tree.
+    pub sparse: bool,
 }
 
 /// The git folder of a work tree.
@@ -113,12 +144,14 @@ impl Git {
             .iter()
             .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
             .map(|(_, what)| *what);
+        let sparse = self.is_sparse();
         if let Some(tables) = self.tables() {
             return Sight {
                 busy,
                 branch: None,
                 head: Some(tables),
                 reftable: true,
+                sparse,
             };
         }
         let head = read(&self.own.join("HEAD")).unwrap_or_default();
@@ -134,7 +167,18 @@ impl Git {
             branch: branch.map(str::to_owned),
             head: Some(Head { commit, log }),
             reftable: false,
+            sparse,
         }
+    }
+
+    /// Tells whether `git sparse-checkout` is on: it removes files, and HEAD stays where it is. Git writes it to
+    /// the configuration of the work tree, or of the repository.
+    fn is_sparse(&self) -> bool {
+        [self.own.join("config.worktree"), self.common.join("config")]
+            .iter()
+            .filter_map(|path| read(path))
+            .find_map(|text| sparse_of(&text))
+            .unwrap_or(false)
     }
 
     /// The tables of a repository that keeps its branches in them: their names change with every write. A
@@ -179,6 +223,25 @@ impl Git {
         file.take(LIMIT).read_to_string(&mut lines).ok()?;
         Some(lines)
     }
+}
+
+/// What a configuration says of `core.sparseCheckout`; `None`: nothing. The last word counts.
+fn sparse_of(config: &str) -> Option<bool> {
+    let (mut in_core, mut said) = (false, None);
+    for line in config.lines().map(str::trim) {
+        if let Some(section) = line.strip_prefix('[') {
+            let name = section.split(']').next().unwrap_or_default();
+            in_core = name.trim().eq_ignore_ascii_case("core");
+            continue;
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
+        if in_core && key.trim().eq_ignore_ascii_case("sparsecheckout") {
+            let value = value.split(['#', ';']).next().unwrap_or_default();
+            let value = value.trim().trim_matches('"').to_ascii_lowercase();
+            said = Some(matches!(value.as_str(), "true" | "yes" | "on" | "1"));
+        }
+    }
+    said
 }
 
 /// Tells whether a commit was made of the writer's own changes. One that ends a merge brings others' removals.

@@ -8,13 +8,10 @@
 //!
 //! What wakes the loop is somebody else's job (`trigger`); here it is only decided.
 
-use crate::config::Poll;
+use crate::config::{Poll, parse_cron};
 use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
-use croner::{
-    Cron,
-    parser::{CronParser, Seconds},
-};
+use croner::Cron;
 use std::{fmt, time::Duration};
 use tokio::time::Instant;
 
@@ -107,7 +104,10 @@ impl Schedule {
         let when = match poll {
             Poll::Every(period) => When::Every(*period),
             Poll::Cron(line) => When::Cron {
-                pattern: Box::new(parse(line)?),
+                pattern: Box::new(parse_cron(line).map_err(|source| ScheduleError::Line {
+                    line: line.clone(),
+                    source,
+                })?),
                 zone: timezone
                     .parse()
                     .map_err(|_| ScheduleError::Zone(timezone.to_owned()))?,
@@ -174,24 +174,6 @@ impl Schedule {
             }
         }
     }
-}
-
-/// Reads a cron line of five or six fields, as the trigger's library would.
-fn parse(line: &str) -> Result<Cron, ScheduleError> {
-    let six = if line.split_ascii_whitespace().count() == 5 {
-        format!("0 {line}")
-    } else {
-        line.to_owned()
-    };
-    CronParser::builder()
-        .seconds(Seconds::Required)
-        .dom_and_dow(true)
-        .build()
-        .parse(&six)
-        .map_err(|source| ScheduleError::Line {
-            line: line.to_owned(),
-            source,
-        })
 }
 
 #[cfg(test)]

@@ -2,25 +2,23 @@
 
 use super::Engine;
 use super::observe::Sight;
-use super::report::{Report, Status};
 use super::settings::Request;
+use super::waiting;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::{FOR_A_PERSON, Facts};
-use crate::reconcile::plan::{Plan, Step};
+use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
 use std::collections::BTreeSet;
-use std::time::Duration;
-use tokio::time::Instant;
 
 /// How long a refusal or a count of deletions holds, in milliseconds (design, sections 5 and 6).
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// Cycles within this time are one storm to the guard against roll-backs.
-const CLOSELY: Duration = Duration::from_mins(1);
+/// Deletions within so many milliseconds are one deed.
+const CLOSELY: i64 = 60 * 1000;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Gathers the facts for a plan.
@@ -70,6 +68,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             allow_deletes: request.allow_deletes,
             deleted_remote: lately(Side::Remote)?,
             deleted_local: lately(Side::Local)?,
+            closely_remote: self.deleted_closely(Side::Remote, request)?,
+            closely_local: self.deleted_closely(Side::Local, request)?,
             approved: self
                 .store
                 .approvals()?
@@ -84,11 +84,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .doubt
                 .clone()
                 .filter(|_| !defect::is(Defect::DoubtIgnored)),
-            lately_older: if request.patient {
-                self.lately_older(&older_local)
-            } else {
-                0
-            },
+            lately_older: self.lately_older(&older_local)?,
             older_local,
             older_remote,
             duels,
@@ -103,34 +99,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Articles that went back to older versions in the cycles of the last minute; those that are about to are
-    /// counted with the plan.
-    fn lately_older(&self, now_older: &BTreeSet<ArticleId>) -> usize {
-        self.gone_back
+    /// Deletions of the last minute that belong to the same deed as those of this cycle: a daemon may see what goes at
+    /// once in several cycles. As long as some of it is held it is not over, for nobody.
+    fn deleted_closely(&self, side: Side, request: &Request) -> anyhow::Result<usize> {
+        let held = waiting::held(&self.store)?;
+        let since = held
             .iter()
-            .filter(|(id, at)| at.elapsed() < CLOSELY && !now_older.contains(id))
-            .count()
-    }
-
-    /// Remembers which articles went back to older versions by this cycle, for the cycles that follow closely. What
-    /// a person asked for is no storm.
-    pub(super) fn note_gone_back(
-        &mut self,
-        older: &BTreeSet<ArticleId>,
-        request: &Request,
-        report: &Report,
-    ) {
-        if !request.patient {
-            return;
-        }
-        self.gone_back.retain(|_, at| at.elapsed() < CLOSELY);
-        let sent = report
-            .actions
-            .iter()
-            .filter(|line| line.status == Status::Done && line.side != Side::Local)
-            .filter_map(|line| line.id)
-            .filter(|id| older.contains(id));
-        self.gone_back.extend(sent.map(|id| (id, Instant::now())));
+            .filter(|held| held.rule == Some(HoldRule::MassDeletion) && held.side == side)
+            .map(|held| held.since)
+            .min();
+        let now = self.clock.now();
+        let begin = match since {
+            Some(since) => since.min(now),
+            None if request.patient => now,
+            None => return Ok(0),
+        };
+        let count = self.store.deletions_since(begin.before(CLOSELY), side)?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back; and of

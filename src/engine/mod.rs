@@ -21,6 +21,7 @@ pub mod restore;
 pub mod settings;
 mod spool;
 pub mod status;
+mod storm;
 mod waiting;
 
 use crate::drill::failpoint;
@@ -99,8 +100,6 @@ pub struct Engine<S, D> {
     git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
-    /// Articles that went back to older versions a moment ago, and when they were sent.
-    gone_back: BTreeMap<ArticleId, Instant>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// What is kept of the base, if the last cycle left nothing open.
@@ -143,9 +142,10 @@ impl Stop {
 /// How a cycle ends that meets such an error.
 pub fn ending_of(kind: &ErrorKind) -> Ending {
     match kind {
-        ErrorKind::RateLimited { .. } | ErrorKind::BudgetSpent { .. } | ErrorKind::Unavailable => {
-            Ending::Retry
-        }
+        ErrorKind::RateLimited { .. }
+        | ErrorKind::BudgetSpent { .. }
+        | ErrorKind::Unavailable
+        | ErrorKind::Closed => Ending::Retry,
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::NotFound
@@ -168,7 +168,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
-            gone_back: BTreeMap::new(),
             memory: Memory::new(),
             kept: None,
             sifted: 0,
@@ -325,10 +324,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         });
         let rests = settled && sift::is_enough(&plan);
         let stop = self.apply(plan, &mut sight, request, report).await?;
-        self.note_gone_back(&sight.older, request, report);
         self.keep_late(!request.patient, report);
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
+        self.note_gone_back(&sight.older, request, report)?;
         if let Some(met) = sight.met.take() {
             self.memory.learn(met);
         }

@@ -8,7 +8,7 @@ use std::{
     fmt,
     fs::{self, DirBuilder, File, OpenOptions, TryLockError},
     io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -70,6 +70,7 @@ impl std::error::Error for LockError {
 #[derive(Debug)]
 pub struct Lock {
     file: File,
+    path: PathBuf,
 }
 
 impl Lock {
@@ -90,7 +91,23 @@ impl Lock {
         file.set_len(0).map_err(fail)?;
         failpoint::pass("lock: taken");
         writeln!(file, "{} {doing}", std::process::id()).map_err(fail)?;
-        Ok(Self { file })
+        Ok(Self { file, path })
+    }
+
+    /// Its file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Tells whether the lock still keeps others out: not when its file was removed or replaced. What cannot be
+    /// looked at is taken to be there.
+    pub fn holds(&self) -> bool {
+        let identity = |found: &fs::Metadata| (found.dev(), found.ino());
+        match (self.file.metadata(), fs::symlink_metadata(&self.path)) {
+            (Ok(ours), Ok(there)) => identity(&ours) == identity(&there),
+            (_, Err(error)) => error.kind() != io::ErrorKind::NotFound,
+            (Err(_), Ok(_)) => true,
+        }
     }
 
     /// Says who has the lock of a mirror, without taking it; `None`: nobody.
@@ -236,6 +253,17 @@ mod tests {
         drop(lock);
         assert_eq!(Lock::holder(mirror.path()).expect("readable"), None);
         Lock::acquire(mirror.path(), "sync").expect("free again");
+    }
+
+    #[test]
+    fn f116_a_lock_whose_file_was_removed_keeps_nobody_out() {
+        let mirror = TempDir::new().expect("a folder");
+        let lock = Lock::acquire(mirror.path(), "run").expect("free");
+        assert!(lock.holds());
+        fs::remove_dir_all(mirror.path().join(PRIVATE_FOLDER)).expect("removed");
+        assert!(!lock.holds());
+        let other = Lock::acquire(mirror.path(), "run").expect("free");
+        assert!(!lock.holds() && other.holds());
     }
 
     #[test]

@@ -158,9 +158,13 @@ impl Planner<'_> {
     fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
         let standing = self.base.conflicts.get(&id);
         let place = self.placed(&file.place);
-        let lies = standing
-            .and_then(|conflict| self.copy_of(conflict, conflict.copy.as_ref()?))
-            .filter(|copy| copy.folder == file.place.folder);
+        let lies = standing.and_then(|conflict| self.copy_of(conflict, conflict.copy.as_ref()?));
+        // One that lies elsewhere keeps the conflict as well: whoever settles it has to know of it.
+        let elsewhere = lies
+            .as_ref()
+            .filter(|copy| copy.folder != file.place.folder)
+            .map(Place::to_string);
+        let lies = lies.filter(|_| elsewhere.is_none());
         let copy = match (&lies, standing.and_then(|conflict| conflict.copy.clone())) {
             (Some(place), _) => place.file.clone(),
             (None, Some(copy)) => copy,
@@ -188,8 +192,9 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}{reason}; edit the file and delete {copy}, or `kbsync resolve {place} --keep local|remote|both`",
+                "{}{reason}; edit the file and delete {}, or `kbsync resolve {place} --keep local|remote|both`",
                 if outrun { OUTRUN } else { "" },
+                elsewhere.as_ref().unwrap_or(&copy),
             ),
         );
         action.step = Step::Conflict(Box::new(Conflict {

@@ -137,11 +137,13 @@ pub fn retry_after(
     Some(wait.clamp(SHORTEST, LONGEST))
 }
 
-/// Reads the form in which HTTP writes a moment.
+/// Reads the three forms in which HTTP writes a moment (RFC 9110, section 5.6.7), and any zone beside GMT.
 pub(super) fn http_date(text: &str) -> Option<DateTime<Utc>> {
-    DateTime::parse_from_rfc2822(text.trim())
-        .ok()
-        .map(|moment| moment.to_utc())
+    let text = text.trim();
+    match DateTime::parse_from_rfc2822(text) {
+        Ok(moment) => Some(moment.to_utc()),
+        Err(_) => httpdate::parse_http_date(text).ok().map(DateTime::from),
+    }
 }
 
 #[cfg(test)]
@@ -254,6 +256,17 @@ mod tests {
                 Some("Thu, 20 Nov 2025 12:00:00 GMT"),
                 None,
                 Some(seconds(1)),
+            ),
+            // The obsolete forms, which every reader has to accept.
+            (
+                Some("Friday, 20-Nov-26 12:00:45 GMT"),
+                None,
+                Some(seconds(45)),
+            ),
+            (
+                Some("Fri Nov 20 12:00:45 2026"),
+                Some("Friday, 20-Nov-26 12:00:00 GMT"),
+                Some(seconds(45)),
             ),
             (Some("Fri, 20 Nov 2099 12:00:00 GMT"), None, Some(LONGEST)),
         ];

@@ -13,6 +13,18 @@ use std::{
 /// The database's name in its folder.
 pub(super) const FILE: &str = "state.db";
 
+/// What tells a file from another one of its name: its device and its number.
+pub(super) type Identity = (u64, u64);
+
+/// Tells which file has a name now.
+pub(super) fn identity(path: &Path) -> io::Result<Identity> {
+    let found = fs::symlink_metadata(path)?;
+    Ok((
+        std::os::unix::fs::MetadataExt::dev(&found),
+        std::os::unix::fs::MetadataExt::ino(&found),
+    ))
+}
+
 /// Gives the database's path below a folder that exists.
 ///
 /// The folder is resolved, so that the database itself may be required to be no link.

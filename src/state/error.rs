@@ -36,6 +36,8 @@ pub enum ErrorKind {
         /// What it belongs to.
         was: Binding,
     },
+    /// The file was removed or replaced while it was open: what is written would be nowhere.
+    Gone,
     /// Another process held it for longer than the waiting time.
     Busy,
     /// The disk is full.
@@ -127,6 +129,10 @@ impl fmt::Display for StateError {
                 ": it belongs to workspace {} of {}; set these in the settings again, or give the \
                  other workspace a folder of its own",
                 was.workspace, was.service
+            ),
+            ErrorKind::Gone => f.write_str(
+                ": it was removed or replaced while kbsync worked with it; nothing more is done by what it said; \
+                 start kbsync again, which pairs files and articles anew",
             ),
             ErrorKind::Busy => f.write_str(": another process is writing to it; try again later"),
             ErrorKind::Full => f.write_str(": the disk is full"),

@@ -134,8 +134,6 @@ pub enum Intent {
         version: Version,
         /// What is sent.
         flags: Flags,
-        /// Whether an answer was lost: the article may exist.
-        answer_lost: bool,
     },
     /// `PUT /api/article/{id}`.
     UpdateArticle {
@@ -165,8 +163,6 @@ pub enum Intent {
         folder: String,
         /// What is sent.
         version: CategoryVersion,
-        /// Whether an answer was lost: the category may exist.
-        answer_lost: bool,
     },
     /// `PUT /api/category/{id}`.
     UpdateCategory {
@@ -200,7 +196,8 @@ pub enum Intent {
         /// Whether this settles a conflict that was shown.
         #[serde(default)]
         settles: bool,
-        /// Whether a new file was under its name, and only not durable: what it says else by now is an edit.
+        /// Whether a file that is new, or that named no article before, was under its name, and only not durable:
+        /// what it says else by now is an edit.
         #[serde(default)]
         made: bool,
     },

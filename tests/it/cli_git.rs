@@ -177,3 +177,33 @@ fn while_git_changes_files_removals_wait() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 3);
 }
+
+#[test]
+fn f091_what_a_sparse_checkout_leaves_out_is_held_until_somebody_says_so() {
+    let (service, kb) = mirror();
+    git(
+        &kb,
+        &[
+            "sparse-checkout",
+            "set",
+            "--no-cone",
+            "/*",
+            "!/start/n1.html",
+        ],
+    );
+    assert!(!kb.exists("start/n1.html"));
+    for branch in ["", "git: {branch: main}\n"] {
+        let settings = kb.read("kbsync.yaml") + branch;
+        kb.write("kbsync.yaml", &settings);
+        let ran = kb.run(&["sync"]).exits(3);
+        assert!(ran.stdout.contains("sparse checkout"), "{ran:#?}");
+    }
+    assert_eq!(left(&service), 4);
+    git(&kb, &["sparse-checkout", "disable"]);
+    kb.run(&["sync"]).exits(0);
+    assert!(kb.exists("start/n1.html"));
+    // The writer's own removal is nobody else's.
+    kb.remove("start/n1.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}

@@ -1,6 +1,7 @@
 //! `tests/failures.md` is true: it has every row of the catalogue, and every test that it names is there.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Rows of the catalogue.
@@ -26,7 +27,7 @@ fn rows() -> Vec<(u32, String, String)> {
         .collect()
 }
 
-/// The tests in the source, by name.
+/// The tests in the source, by name. One that is only run when asked for shows nothing.
 fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for folder in ["src", "tests"] {
@@ -42,9 +43,25 @@ fn collect(folder: &Path, found: &mut BTreeSet<String>) {
             collect(&path, found);
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             let text = std::fs::read_to_string(&path).expect("text");
-            found.extend(text.lines().filter_map(name_of));
+            found.extend(tests_of(&text));
         }
     }
+}
+
+/// The functions behind `#[test]` and the like.
+fn tests_of(text: &str) -> Vec<String> {
+    let (mut is_test, mut found) = (false, Vec::new());
+    for line in text.lines().map(str::trim_start) {
+        if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+            is_test = true;
+        } else if line.starts_with("#[ignore") {
+            is_test = false;
+        } else if let Some(name) = name_of(line) {
+            found.extend(is_test.then_some(name));
+            is_test = false;
+        }
+    }
+    found
 }
 
 fn name_of(line: &str) -> Option<String> {
@@ -101,6 +118,56 @@ fn every_row_names_tests_that_are_there_or_says_why_there_is_none() {
         }
     }
     assert!(faults.is_empty(), "{faults:#?}");
+}
+
+/// What meets a row: the tests by its number, and those that it names besides.
+fn met_by(number: u32, met: &str, tests: &BTreeSet<String>) -> String {
+    let besides = named(met).into_iter().filter(|name| tests.contains(name));
+    let by_number = tests.iter().filter(|name| numbers(name).contains(&number));
+    let all: BTreeSet<String> = by_number.cloned().chain(besides).collect();
+    if all.is_empty() {
+        return met.to_owned();
+    }
+    let all: Vec<String> = all.iter().map(|name| format!("`{name}`")).collect();
+    all.join(", ")
+}
+
+#[test]
+fn every_test_with_the_number_of_a_row_is_in_it() {
+    let tests = tests();
+    let behind: Vec<u32> = rows()
+        .iter()
+        .filter(|(number, _, met)| met_by(*number, met, &tests) != *met)
+        .map(|(number, ..)| *number)
+        .collect();
+    assert!(
+        behind.is_empty(),
+        "rows {behind:?} are behind: `cargo test --test it -- --ignored write_the_table_of_failures` writes them anew"
+    );
+}
+
+#[test]
+#[ignore = "writes tests/failures.md"]
+fn write_the_table_of_failures() {
+    let path = root().join("tests/failures.md");
+    let text = std::fs::read_to_string(&path).expect("the table");
+    let tests = tests();
+    let (above, _) = text.split_once("| 1 |").expect("the first row");
+    let mut written = above.to_owned();
+    for (number, trigger, met) in rows() {
+        let met = met_by(number, &met, &tests);
+        writeln!(written, "| {number} | {trigger} | {met} |").expect("a text takes it");
+    }
+    std::fs::write(path, written).expect("written");
+}
+
+#[test]
+fn tests_are_known_by_what_is_above_them() {
+    let found = tests_of(
+        "#[test]\nfn f001_a() {\n}\nfn f002_no_test() {\n}\n#[tokio::test(start_paused = true)]\n\
+         async fn f003_b() {\n}\n#[test]\n#[ignore = \"long\"]\nfn f004_c() {\n}\n",
+    );
+    assert_eq!(found, ["f001_a", "f003_b"]);
 }
 
 #[test]

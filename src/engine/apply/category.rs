@@ -1,19 +1,18 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
+use super::along::rows_along;
 use super::category_past::words_of;
 use super::record::deed;
-use super::send::{may_repeat, pause, worth_another_look, worth_another_try};
+use super::send::{pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{CategoryId, CategoryVersion, Field, Place, Revision, Side, Stamp, Timestamp};
+use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
-use crate::service::{
-    Answer, CategoryPatch, ErrorKind, NewCategory, Purpose, RemoteCategory, Service,
-};
+use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
 use crate::state::{Intent, IntentId, StateError};
 
 /// How often a POST without an answer is repeated.
@@ -70,6 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | ErrorKind::RateLimited { .. }
                 | ErrorKind::BudgetSpent { .. }
                 | ErrorKind::Unavailable
+                | ErrorKind::Closed
                 | ErrorKind::Unreadable
                 | ErrorKind::NoEndpoint
                 | ErrorKind::TooLarge => failed(error),
@@ -92,7 +92,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let intent = Intent::CreateCategory {
             folder: folder.to_owned(),
             version: version.clone(),
-            answer_lost: false,
         };
         let now = self.clock.now();
         Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))
@@ -238,6 +237,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let read = run.sight.remote.categories.contains_key(&settle.id);
         let row = self.category_row(settle, None, read.then_some(now), run);
+        let below = if renamed {
+            below
+        } else {
+            rows_along(&run.sight.base, run.sight, &row)
+        };
         self.store.write(now, |tx| {
             tx.put_category(&row)?;
             below.iter().try_for_each(|row| tx.put_article(row))?;
@@ -411,163 +415,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.keep_category(id, folder, (Side::Both, "written"), version, &source)?;
         Ok(stamp)
     }
-
-    async fn send_category(
-        &mut self,
-        action: &Action,
-        settle: &SettleCategory,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        if let Some(done) = self.ensure_category_seen(settle, run).await {
-            return Ok(done);
-        }
-        self.keep_both_sides(settle)?;
-        let now = self.clock.now();
-        let intent = Intent::UpdateCategory {
-            id: settle.id,
-            version: settle.file.clone(),
-        };
-        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        let mut patch = CategoryPatch::default();
-        for field in &settle.send {
-            let value = Some(settle.file.get(*field).to_owned());
-            match field {
-                Field::Name => patch.name = value,
-                Field::Slug => patch.slug = value,
-                Field::Description => patch.description = value,
-                Field::MetaDescription => patch.meta_description = value,
-                Field::Title
-                | Field::Category
-                | Field::Introtext
-                | Field::Keywords
-                | Field::Text
-                | Field::Enabled
-                | Field::Draft => {}
-            }
-        }
-        match self.put_category(settle, &patch).await {
-            Ok(category) => {
-                let now = self.clock.now();
-                let (sent, read_at) = own_part(category, settle, now);
-                let row = self.category_row(settle, Some(sent), Some(read_at), run);
-                let fields: Vec<_> = settle.send.iter().map(|field| field.key()).collect();
-                let folder = settle.to.clone().unwrap_or_default();
-                self.store.write(now, |tx| {
-                    tx.put_category(&row)?;
-                    tx.remove_intent(intent)?;
-                    tx.event(&deed(
-                        "update-category",
-                        Side::Remote,
-                        &folder,
-                        None,
-                        fields.join(", "),
-                    ))
-                })?;
-                run.sight.base.categories.insert(settle.id, row);
-                self.keep_pushed(settle)?;
-                Ok(Done::Yes(
-                    settle
-                        .send
-                        .contains(&Field::Slug)
-                        .then(|| "its public address changes".to_owned()),
-                ))
-            }
-            // The intent goes with the next cycle, which sees what became of it.
-            Err(error) if error.answer_lost => Ok(failed(error)),
-            Err(error) => {
-                let now = self.clock.now();
-                self.store.write(now, |tx| tx.remove_intent(intent))?;
-                match error.kind {
-                    ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error),
-                    ErrorKind::Unauthorized
-                    | ErrorKind::NotFound
-                    | ErrorKind::RateLimited { .. }
-                    | ErrorKind::BudgetSpent { .. }
-                    | ErrorKind::Unavailable
-                    | ErrorKind::Unreadable
-                    | ErrorKind::NoEndpoint
-                    | ErrorKind::TooLarge => Ok(failed(error)),
-                }
-            }
-        }
-    }
 }
 
-impl<S: Service, D: Disk> Engine<S, D> {
-    /// Tells whether categories were read lately enough to be changed.
-    pub(super) fn is_category_seen(&self, run: &Run<'_>) -> bool {
-        let window = self.settings.guard_window;
-        !window.is_zero() && run.sight.seen_at.elapsed() <= window
-    }
-
-    /// GET before PUT, unless the category was read just now.
-    async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
-        if self.is_category_seen(run) {
-            return None;
-        }
-        match self.service.category(settle.id, Purpose::Push).await {
-            Ok((category, _)) if category.version == settle.seen => None,
-            Ok(_) => Some(Done::Later(
-                "the category changed on the service since it was read".to_owned(),
-            )),
-            Err(error) => Some(failed(error)),
-        }
-    }
-
-    /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
-    async fn put_category(
-        &self,
-        settle: &SettleCategory,
-        patch: &CategoryPatch,
-    ) -> Answer<RemoteCategory> {
-        let mut after = settle.seen.clone();
-        settle
-            .send
-            .iter()
-            .for_each(|field| after.take(*field, &settle.file));
-        let mut tries = 0;
-        loop {
-            let error = match self.service.update_category(settle.id, patch).await {
-                Ok(category) => return Ok(category),
-                Err(error) if worth_another_look(&error) && tries < TRIES => error,
-                Err(error) => return Err(error),
-            };
-            tries += 1;
-            self.before_another_look(&error, tries).await?;
-            let Ok((found, _)) = self.service.category(settle.id, Purpose::Push).await else {
-                return Err(error);
-            };
-            if found.version == after {
-                return Ok(found);
-            }
-            if found.version != settle.seen || !may_repeat(&error) {
-                return Err(error);
-            }
-        }
-    }
-}
-
-/// What an answer says of the fields that were sent, and when the category counts as read. What else is new in
-/// it is a colleague's, from the moment before: it is pulled by the next cycle, which reads the category.
-fn own_part(
-    answer: RemoteCategory,
-    settle: &SettleCategory,
-    now: Timestamp,
-) -> ((CategoryVersion, Revision), Timestamp) {
-    let mut version = answer.version;
-    let theirs: Vec<_> = CategoryVersion::FIELDS
-        .into_iter()
-        .filter(|field| !settle.send.contains(field))
-        .filter(|field| version.get(*field) != settle.seen.get(*field))
-        .collect();
-    if theirs.is_empty() {
-        return ((version, answer.revision), now);
-    }
-    for field in theirs {
-        version.take(field, &settle.seen);
-    }
-    ((version, settle.revision.clone()), Timestamp::default())
-}
+impl<S: Service, D: Disk> Engine<S, D> {}
 
 /// What became of a category's folder or file that could not be written.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {

@@ -5,7 +5,7 @@
 //! so that a renamed folder takes its past along.
 
 use super::category::MAX_YAML;
-use super::files::slug_key;
+use super::render::slug_key;
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};

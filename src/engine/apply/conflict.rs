@@ -116,7 +116,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn earlier_copy(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
         match self.disk.look(at, copy)? {
             None => Ok(None),
-            Some(_) => self.disk.read(at, copy, super::files::MAX_FILE).map(Some),
+            Some(_) => self.disk.read(at, copy, super::render::MAX_FILE).map(Some),
         }
     }
 
@@ -212,7 +212,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(Some(found)) => {
                 // The version that was shown is in the history; one that was edited since is not.
                 let unchanged = Document::parse_with_markers(&found.bytes).is_ok_and(|document| {
-                    shown.is_some_and(|shown| super::files::says(&document, shown))
+                    shown.is_some_and(|shown| super::render::says(&document, shown))
                 });
                 if !unchanged {
                     self.keep_copy(id, &copy.folder, &copy.file, &found.bytes)?;

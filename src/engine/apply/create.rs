@@ -4,71 +4,28 @@
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means
 //! that the first one arrived.
 
-use super::files::{GRAIN, MAX_FILE, digest_of, needs_whole};
-use super::record::{agreed, deed};
+use super::birth::{Birth, Birthright, Newborn};
+use super::files::GRAIN;
+use super::render::MAX_FILE;
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{ListError, Listing, visibility_of};
+use crate::engine::observe::remote::{ListError, Listing};
 use crate::engine::recover::is_posted;
-use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
-use crate::mirror::document::{Changes, Document};
-use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{
-    ArticleId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
-};
+use crate::mirror::document::Document;
+use crate::model::base::Visibility;
+use crate::model::{ArticleId, Flags, Place, Revision, Version};
 use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::{LocalFile, Remote};
+use crate::reconcile::snapshot::Remote;
 use crate::service::{ErrorKind, NewArticle, Service, ServiceError};
-use crate::state::{FigureRow, Intent, IntentId, Parked, Seen as SeenVersion, Subject};
+use crate::state::{Intent, Parked};
 use tokio::time::Instant;
 
 /// How often a POST without an answer is repeated before the article waits for the next cycle.
 const TRIES: u32 = 4;
-
-/// What is created, and where it comes from.
-struct Birth<'a> {
-    action: &'a Action,
-    place: &'a Place,
-    version: Version,
-    flags: Flags,
-    instead_of: Option<ArticleId>,
-    text: String,
-    /// Whether it is sent under an address that its file had before.
-    moved: bool,
-}
-
-/// A new article's file with its id in it.
-struct Written {
-    /// Its stamp, if it holds what was sent.
-    stamp: Option<Stamp>,
-    /// What the base has of its flags.
-    flags: Flags,
-    /// The digest of all of it.
-    bytes: Digest,
-    /// What it was before, if it had comments or keys of the writer's own that the scan may not have seen.
-    own: Option<String>,
-}
-
-/// What was sent under an intent, in this run or an earlier one.
-type Birthright = (IntentId, Version);
-
-/// An article that a POST made.
-struct Newborn {
-    id: ArticleId,
-    /// What was sent; of an earlier try, where that is the one that arrived.
-    sent: Version,
-    /// The service's half of the base.
-    remote: Version,
-    /// The revision that goes with `remote`.
-    revision: Revision,
-    flags: Flags,
-    /// The body as the service answered it.
-    text: Option<String>,
-}
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Creates an article from a file, and writes the id into it.
@@ -151,6 +108,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | ErrorKind::RateLimited { .. }
                 | ErrorKind::BudgetSpent { .. }
                 | ErrorKind::Unavailable
+                | ErrorKind::Closed
                 | ErrorKind::Unreadable
                 | ErrorKind::NoEndpoint => Ok(failed(error)),
             };
@@ -208,7 +166,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             place: birth.place.clone(),
             version: birth.version.clone(),
             flags: birth.flags,
-            answer_lost: false,
         };
         let now = self.clock.now();
         let id = self.store.write(now, |tx| tx.add_intent(&intent))?;
@@ -238,7 +195,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// The file of a new article, as it is now. One that was saved within the clock's grain could be saved
     /// once more without anybody noticing, and is replaced soon: it is read a little later.
-    async fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
+    pub(super) async fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
         let read = || {
             let Place { folder, file } = birth.place;
             let content = self.disk.read(At::Folder(folder), file, MAX_FILE);
@@ -356,166 +313,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.born(birth, newborn, sent, run).await
     }
 
-    /// Records a new article, then writes its id into the file.
-    async fn born(
-        &mut self,
-        birth: &Birth<'_>,
-        newborn: Newborn,
-        sent: &[Birthright],
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        let id = newborn.id;
-        let flags = Flags {
-            enabled: newborn.flags.enabled.or(birth.flags.enabled),
-            draft: newborn.flags.draft.or(birth.flags.draft),
-        };
-        let row = birth.row(&newborn, flags, self.clock.now());
-        self.record_birth(birth, &newborn, &row, sent)?;
-        if let Some(old) = birth.instead_of {
-            self.clear_copy(old, run)?;
-            run.sight.base.articles.remove(&old);
-        }
-        run.sight.base.articles.insert(id, row.clone());
-        self.figures.insert(id, FigureRow::default());
-        run.born.insert(birth.action.path.clone(), id);
-        let written = match Box::pin(self.write_id(birth, &row, run)).await {
-            Ok(written) => written,
-            // The article is there and known; the id is written by the next cycle.
-            Err(done) => return Ok(without_id(done, run)),
-        };
-        let mut stamp = written.stamp;
-        if stamp.is_some_and(|stamp| self.trusted(stamp).is_none()) {
-            self.clock.pause(GRAIN).await;
-            stamp = stamp.filter(|_| self.still_holds(birth.place, written.bytes));
-        }
-        let row = ArticleRow {
-            stamp: stamp.and_then(|stamp| self.trusted(stamp)),
-            file_flags: written.flags,
-            ..row
-        };
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            if let Some(own) = &written.own {
-                let file = Some(tx.put_body(own)?);
-                tx.record(&whole(&row, file))?;
-            }
-            tx.put_article(&row)
-        })?;
-        run.sight.base.articles.insert(id, row);
-        Ok(if birth.moved {
-            let reason = "it is created under the address that it had when it was first sent; the next cycle sends \
-                          the new one";
-            Done::Later(reason.to_owned())
-        } else {
-            Done::Yes(None)
-        })
-    }
-
-    fn record_birth(
-        &mut self,
-        birth: &Birth<'_>,
-        newborn: &Newborn,
-        row: &ArticleRow,
-        sent: &[Birthright],
-    ) -> anyhow::Result<()> {
-        let id = row.id;
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            if let Some(text) = newborn
-                .text
-                .as_deref()
-                .filter(|_| row.remote.text != row.local.text)
-            {
-                tx.put_body(text)?;
-            }
-            tx.put_body(&birth.text)?;
-            if let Some(old) = birth.instead_of {
-                tx.remove_article(old)?;
-                tx.remove_conflict(old)?;
-                tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
-            }
-            tx.rename_subject(&Subject::File(birth.place.clone()), &Subject::Article(id))?;
-            tx.put_article(row)?;
-            tx.record(&agreed(id, &row.place, &row.local, "created"))?;
-            sent.iter()
-                .try_for_each(|(intent, _)| tx.remove_intent(*intent))?;
-            tx.event(&deed(
-                "create",
-                Side::Remote,
-                &birth.action.path,
-                Some(id),
-                "",
-            ))
-        })?;
-        Ok(())
-    }
-
-    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
-    ///
-    /// A file that by now names an article that the scan did not find there is that article's.
-    async fn write_id(
-        &self,
-        birth: &Birth<'_>,
-        row: &ArticleRow,
-        run: &Run<'_>,
-    ) -> Result<Written, Done> {
-        let at = At::Folder(&birth.place.folder);
-        let (content, document) = self.own_file(birth).await?;
-        // A copy keeps its name where its folder took another one in this cycle.
-        let paired = &run.sight.paired.files;
-        let copy = |file: &LocalFile| {
-            let kept = file.id.and_then(|id| paired.get(&id));
-            file.place.file == birth.place.file && kept.is_some_and(|kept| kept.place != file.place)
-        };
-        let scanned = run.sight.local.files.iter();
-        let had_id = scanned
-            .filter(|file| file.place == *birth.place || copy(file))
-            .any(|file| file.id == document.id());
-        if document.id().is_some() && !had_id {
-            return Err(Done::Later("the file changed during the cycle".to_owned()));
-        }
-        let (had, sent) = (document.flags(), row.remote_flags);
-        let as_sent =
-            had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
-        // If the writer saved meanwhile, the file is more than what was sent. So it is if it was sent under the
-        // address that it had before, which only its place can tell.
-        let same = as_sent && !birth.moved && super::files::says(&document, &row.local);
-        // Comments and keys of the writer's own that came just before, too, are in no history yet.
-        let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
-            && needs_whole(document.source(), &row.local, birth.place);
-        let flags = if as_sent {
-            Flags {
-                enabled: sent.enabled.filter(|on| !on).or(had.enabled),
-                draft: sent.draft.filter(|on| *on).or(had.draft),
-            }
-        } else {
-            had
-        };
-        let source = document.edit(&Changes {
-            id: Some(row.id),
-            enabled: Some(flags.enabled),
-            draft: Some(flags.draft),
-            ..Changes::default()
-        });
-        let staged = self
-            .disk
-            .stage(at, source.as_bytes(), Durability::Now)
-            .map_err(|error| not_written(&error))?;
-        let stamp = self
-            .disk
-            .publish(staged, &birth.place.file, Expect::Stamp(content.stamp))
-            .map_err(|error| not_written(&error))?;
-        self.disk
-            .sync_folder(at)
-            .map_err(|error| not_written(&error))?;
-        Ok(Written {
-            stamp: same.then_some(stamp),
-            flags: if as_sent { flags } else { sent },
-            bytes: digest_of(source.as_bytes()),
-            own: (same && unseen).then(|| document.source().to_owned()),
-        })
-    }
-
     /// Remembers what only a person can settle, so that the same is not sent in every cycle.
     pub(super) fn wait_for_person(
         &mut self,
@@ -531,58 +328,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.store.write(now, |tx| tx.park(&parked))?;
         Ok(Done::Held(reason))
-    }
-}
-
-impl Birth<'_> {
-    /// The base of a new article.
-    fn row(&self, newborn: &Newborn, flags: Flags, now: Timestamp) -> ArticleRow {
-        let same_text = newborn.sent.text == self.version.text;
-        ArticleRow {
-            id: newborn.id,
-            place: self.place.clone(),
-            local: newborn.sent.clone(),
-            local_text_lf: text_lf(&self.text).filter(|_| same_text),
-            remote: newborn.remote.clone(),
-            revision: newborn.revision.clone(),
-            file_flags: Flags::default(),
-            remote_flags: flags,
-            visibility: visibility_of(flags),
-            stamp: None,
-            replaced: None,
-            written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
-            asked: Some(now),
-        }
-    }
-}
-
-/// The whole file of a new article, for the history.
-fn whole(row: &ArticleRow, file: Option<TextDigest>) -> SeenVersion {
-    SeenVersion {
-        subject: Subject::Article(row.id),
-        place: row.place.clone(),
-        side: Side::Local,
-        cause: "edited here".to_owned(),
-        version: row.local.clone(),
-        file,
-    }
-}
-
-/// The article is created, and its file does not say so.
-fn without_id(done: Done, run: &mut Run<'_>) -> Done {
-    let told =
-        |reason| format!("the article is created, but its id is not in the file yet: {reason}");
-    match done {
-        Done::Yes(_) | Done::Held(_) | Done::Later(_) => {
-            Done::Yes(Some(told("the file changed during the cycle".to_owned())))
-        }
-        Done::Failed(reason) => Done::Failed(told(reason)),
-        Done::Doubted(reason) => Done::Doubted(told(reason)),
-        Done::Stopped(stop) | Done::Wall(stop) => {
-            let reason = told(stop.message.clone());
-            run.meet_wall(stop);
-            Done::Failed(reason)
-        }
     }
 }
 

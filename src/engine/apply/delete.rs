@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::engine::past::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
+use crate::mirror::scan;
 use crate::model::{ArticleId, Flags, Place, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -98,7 +99,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Some(not_written(&error)),
             }
         }
-        None
+        self.lies_elsewhere(id, run)
+    }
+
+    /// It may have come back under another name, too: whatever came into the mirror since it was scanned is
+    /// asked for its id.
+    fn lies_elsewhere(&self, id: ArticleId, run: &Run<'_>) -> Option<Done> {
+        if defect::is(Defect::ReturnedFileIgnored) {
+            return None;
+        }
+        let (stamps, copies) = (&run.sight.stamps, &run.sight.local.copies);
+        let known =
+            |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains(place);
+        let came = match scan::appeared(&*self.disk, &run.sight.layout, &known) {
+            Ok(came) => came,
+            Err(error) => return Some(not_written(&error)),
+        };
+        let found = scan::read_strays(&*self.disk, &came);
+        if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
+            return Some(Done::Later(format!("its file is there again, as {place}")));
+        }
+        let unread = found.unreadable.first();
+        unread.map(|place| Done::Later(format!("{place} cannot be read, which may be its file")))
     }
 
     /// Sends a DELETE, and looks after a lost answer: it is repeated only over the version that was seen.
@@ -186,7 +208,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let at = At::Folder(&place.folder);
-        let content = match self.disk.read(at, &place.file, super::files::MAX_FILE) {
+        let content = match self.disk.read(at, &place.file, super::render::MAX_FILE) {
             Ok(content) => content,
             Err(error) => return Ok(not_written(&error)),
         };
@@ -198,7 +220,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let document = Document::parse_with_markers(&content.bytes).ok();
         // A stamp within the clock's grain does not vouch for what was scanned.
         let racy = run.sight.racy.contains(&content.stamp);
-        let says = |document: &Document| super::files::says(document, version);
+        let says = |document: &Document| super::render::says(document, version);
         if racy && !document.as_ref().is_some_and(says) {
             return Ok(Done::Later("the file changed during the cycle".to_owned()));
         }
@@ -206,7 +228,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let text = document.map_or_else(String::new, |document| document.text().to_owned());
         let intent = self.store.write(now, |tx| {
             tx.put_body(&text)?;
-            let file = super::files::keep_whole(tx, &content.bytes, version, place)?;
+            let file = super::render::keep_whole(tx, &content.bytes, version, place)?;
             tx.record(&SeenVersion {
                 subject: Subject::Article(id),
                 place: place.clone(),

@@ -83,6 +83,8 @@ pub(in crate::engine) struct Sight {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// What is out of scope in the mirror.
+    pub(in crate::engine) layout: Layout,
     /// Scanned stamps that were too young to vouch for what was read.
     pub(in crate::engine) racy: Vec<Stamp>,
     /// Digests of bodies with their CRLF read as LF.
@@ -109,8 +111,6 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// How far it looked.
     pub(in crate::engine) looked: Looked,
-    /// The mirror's rules.
-    pub(in crate::engine) layout: Layout,
     /// What was kept of the base and holds on, if this cycle leaves nothing open.
     pub(in crate::engine) kept: Option<Kept>,
     /// What the listing's entries stood for, to be remembered once their figures are recorded.
@@ -172,6 +172,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             racy,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            layout: scanned.layout,
             text_lf: scanned.text_lf,
             seen_at,
             validator: None,
@@ -184,7 +185,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             looked: Looked::All,
-            layout: scanned.layout,
             kept: None,
             met: None,
         };
@@ -330,8 +330,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Categories are read when first seen, once a day, when an article moved into or out of them, and
-    /// before their words are changed.
+    /// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
+    /// names their folder, and before their words are changed.
     fn categories_to_read(
         &self,
         base: &Base,
@@ -376,6 +376,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         old.sort_by_key(|row| (unread.knows(row.id), row.read_at));
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
+        // Whoever names a folder wants to see it as it is.
+        if !request.patient && !request.scope.is_empty() {
+            let policy = self.policy(request);
+            let named = |row: &&CategoryRow| {
+                let folder = row.folder.as_deref();
+                folder.is_some_and(|folder| policy.covers_folder(folder))
+            };
+            let rows = base.categories.values().filter(named);
+            wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
+        }
         if request.purpose == Purpose::Poll {
             unread.pass_over(&mut wanted, now, base, sight);
         }

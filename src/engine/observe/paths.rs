@@ -16,7 +16,6 @@ use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
-use crate::mirror::layout::Layout;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place};
 use crate::reconcile::pairing;
@@ -71,6 +70,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             problems: scanned.problems,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            layout: scanned.layout,
             racy,
             text_lf: scanned.text_lf,
             seen_at,
@@ -84,7 +84,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             looked: Looked::Paths,
-            layout: Layout::default(),
             kept: None,
             met: None,
         }))

@@ -136,8 +136,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         Ok(match sight {
             Some(sight) => {
-                let kept = Some(kept);
-                Sifted::Few(Box::new(Sight { kept, ..sight }), hand)
+                let sight = Sight {
+                    layout: kept.mirror.layout().clone(),
+                    kept: Some(kept),
+                    ..sight
+                };
+                Sifted::Few(Box::new(sight), hand)
             }
             None => Sifted::All(Some(hand)),
         })

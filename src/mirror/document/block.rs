@@ -114,11 +114,20 @@ impl Block {
             }
             // A block with `+` keeps the blank lines behind it: they are part of the text.
             let keeps = |line: &&str| line.contains('+') && line.contains(['|', '>']);
+            let blank = || {
+                let rest = lines[end..].iter();
+                rest.take_while(|line| line.trim().is_empty())
+            };
             if lines[entry.lines.start..end].iter().any(keeps) {
-                end += lines[end..]
+                end += blank().count();
+            } else if matches!(entry.value, Value::Scalar(_, Style::Block)) {
+                // Blanks that reach beyond the indentation are text, too.
+                let has_blanks = |line: &&str| !line.trim_end_matches(['\r', '\n']).is_empty();
+                end += blank()
+                    .collect::<Vec<_>>()
                     .iter()
-                    .take_while(|line| line.trim().is_empty())
-                    .count();
+                    .rposition(|line| has_blanks(line))
+                    .map_or(0, |last| last + 1);
             }
             entry.lines.end = end;
             if end > entry.lines.start + 1 && entry.text() != Some("") {

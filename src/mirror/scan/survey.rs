@@ -68,6 +68,11 @@ impl Known {
         true
     }
 
+    /// The rules.
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
     /// The article whose file is known at a place.
     pub fn article(&self, place: &Place) -> Option<ArticleId> {
         let file = self.folders.get(&place.folder)?;

@@ -60,7 +60,7 @@ fn by_unit(base: &str, local: &str, remote: &str) -> Option<String> {
         .then_some(text)
 }
 
-/// Both sides' changes, those together that clash.
+/// Both sides' changes, those together that clash. No group reaches into the next one.
 fn groups<'a>(
     sides: &[Vec<Hunk<'a>>; 2],
     base: &[Token],
@@ -76,16 +76,21 @@ fn groups<'a>(
             [mine, _] => usize::from(mine.is_none()),
         };
         let mut group = [Vec::new(), Vec::new()];
-        let mut next = Some(first);
+        let (mut next, mut end) = (Some(first), 0);
         while let Some(side) = next {
-            group[side].push(sides[side][heads[side]]);
+            let hunk = sides[side][heads[side]];
+            group[side].push(hunk);
+            end = end.max(hunk.end);
             heads[side] += 1;
             next = [0, 1].into_iter().find(|&side| {
                 let other = &group[1 - side];
                 sides[side].get(heads[side]).is_some_and(|hunk| {
-                    other.iter().any(|known: &Hunk<'_>| {
-                        !known.is_before(hunk, base, blank) && !hunk.is_before(known, base, blank)
-                    })
+                    // What reaches into the group belongs to it, whatever else is between: groups follow each other.
+                    hunk.start < end
+                        || other.iter().any(|known: &Hunk<'_>| {
+                            !known.is_before(hunk, base, blank)
+                                && !hunk.is_before(known, base, blank)
+                        })
                 })
             });
         }

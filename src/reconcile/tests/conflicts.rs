@@ -84,6 +84,20 @@ fn a_copy_that_cannot_be_seen_is_not_gone() {
 }
 
 #[test]
+fn one_of_its_name_elsewhere_keeps_it_and_is_named() {
+    let mut world = shown();
+    drop_copy(&mut world);
+    world.local.copies.insert(Place::new("elsewhere", COPY));
+    let plan = world.plan();
+    let held = plan.actions.iter().find_map(|action| action.held.as_ref());
+    let reason = &held.expect("held").reason;
+    assert!(
+        reason.contains("delete elsewhere/a.conflict.html"),
+        "{reason}"
+    );
+}
+
+#[test]
 fn it_moves_along_with_its_file_and_its_folder() {
     let rename = |folder: &str, file: &str, copy: &str| {
         let mut world = shown();

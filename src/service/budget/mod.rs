@@ -56,7 +56,7 @@ impl Default for Limits {
 /// Why a request may not be sent now.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The rolling minute is full.
+    /// The rolling minute is full, or somebody else keeps what is left of the minute or the day for a moment.
     Minute {
         /// When there is room again.
         free_in: Duration,
@@ -196,7 +196,8 @@ impl Budget {
     /// Keeps so many requests for an operation, if they fit together (failures row 114): nobody else gets
     /// them until they are used, given back, or a few minutes old. What was kept before is taken into it.
     ///
-    /// Of an operation that is longer than the minute, the first minute's are looked for.
+    /// Of an operation that is longer than half a minute's requests, so many are looked for: with somebody else at
+    /// work the minute may never be empty.
     pub async fn keep(
         &self,
         requests: u32,
@@ -340,8 +341,8 @@ impl Budget {
         }
         let per_minute = self.share(tally.per_minute(&self.limits), purpose);
         let others = tally.kept().saturating_sub(own);
-        let requests = requests.min(per_minute);
-        let room = per_minute.saturating_sub(requests.saturating_sub(1));
+        let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
+        let room = per_minute.saturating_sub(together.saturating_sub(1));
         if let Some(free_in) = tally.minute_frees(room) {
             return Err(Refusal::Minute { free_in });
         }
@@ -363,12 +364,14 @@ impl Budget {
         let others = tally.kept().saturating_sub(own);
         let requests = requests.max(1).min(per_day);
         let room = per_day.saturating_sub(requests - 1);
-        let free_in = match tally.day_frees(room) {
-            Some(free_in) => free_in,
-            None if tally.day_frees(room.saturating_sub(others)).is_some() => A_MOMENT,
-            None => return Ok(()),
-        };
-        Err(Refusal::Day { free_in })
+        if let Some(free_in) = tally.day_frees(room) {
+            return Err(Refusal::Day { free_in });
+        }
+        if tally.day_frees(room.saturating_sub(others)).is_some() {
+            // The day is not spent: the other one may give some back.
+            return Err(Refusal::Minute { free_in: A_MOMENT });
+        }
+        Ok(())
     }
 
     /// What a purpose may spend of a limit; one request at least, or polls would wait for ever.

@@ -154,7 +154,6 @@ fn what_a_base_a_conflict_or_an_intent_names_stays() {
                 place: Place::new("start", "new.html"),
                 version: version(5),
                 flags: Flags::default(),
-                answer_lost: false,
             })
         })
         .expect("written");

@@ -21,12 +21,16 @@ mod open;
 mod packing;
 mod versions;
 
-use super::{ErrorKind, Outcome, StateError};
+use super::{
+    ErrorKind, Outcome, StateError,
+    disk::{self, Identity},
+};
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
 use noting::Noting;
 use packing::Packing;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// What kbsync remembers of one workspace.
@@ -34,6 +38,8 @@ use std::path::{Path, PathBuf};
 pub struct Store {
     conn: Connection,
     path: Option<PathBuf>,
+    /// Which file that was when it was opened; `None` for one in memory.
+    identity: Option<Identity>,
     packing: Packing,
     noting: Noting,
 }
@@ -41,14 +47,31 @@ pub struct Store {
 impl Store {
     /// Changes the state in one transaction.
     ///
-    /// Nothing is changed when `work` fails.
+    /// Nothing is changed when `work` fails. A database that was removed under us takes no changes: SQLite would
+    /// go on with a file without a name, and whatever is done next would be remembered by nobody.
     pub fn write<T>(
         &mut self,
         now: Timestamp,
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
+        self.stay()?;
         let outcome = transact(&mut self.conn, &self.packing, &mut self.noting, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
+    }
+
+    /// Sees that the database is still the file that was opened.
+    pub fn stay(&self) -> Outcome<()> {
+        let (Some(path), Some(was)) = (&self.path, self.identity) else {
+            return Ok(());
+        };
+        match disk::identity(path) {
+            Ok(is) if is == was => Ok(()),
+            Ok(_) => Err(StateError::new(ErrorKind::Gone).at(Some(path))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(StateError::new(ErrorKind::Gone).at(Some(path)))
+            }
+            Err(error) => Err(StateError::io(error).at(Some(path))),
+        }
     }
 
     /// The database's path; `None` for one in memory.
@@ -68,9 +91,9 @@ fn transact<T>(
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let tx = Transaction::begin(conn)?;
     let mut writing = Writing {
-        tx: &tx,
+        conn: tx.conn,
         now,
         packing,
         noting,
@@ -90,9 +113,41 @@ fn transact<T>(
     Ok(value)
 }
 
+/// A transaction, taken back unless it is committed. Its own statements stay prepared, too.
+struct Transaction<'store> {
+    conn: &'store Connection,
+}
+
+impl<'store> Transaction<'store> {
+    /// Begins; nobody else has one open, since the connection is borrowed for good.
+    fn begin(conn: &'store mut Connection) -> rusqlite::Result<Self> {
+        let conn = &*conn;
+        execute(conn, "BEGIN IMMEDIATE")?;
+        Ok(Self { conn })
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        execute(self.conn, "COMMIT")
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // Committed, or taken back by SQLite itself.
+        if !self.conn.is_autocommit() {
+            // Where even this fails the next transaction cannot begin, and says why.
+            let _told_by_the_next = execute(self.conn, "ROLLBACK");
+        }
+    }
+}
+
+fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
+}
+
 /// A transaction under way. Every method is one change.
 pub struct Writing<'store> {
-    tx: &'store Transaction<'store>,
+    conn: &'store Connection,
     now: Timestamp,
     packing: &'store Packing,
     noting: &'store mut Noting,
@@ -109,13 +164,13 @@ impl Writing<'_> {
     /// After some errors, such as a full disk, SQLite has taken it back by itself. A statement that
     /// came after that would be a change of its own.
     pub(super) fn sql(&self) -> Outcome<&Connection> {
-        if self.tx.is_autocommit() {
+        if self.conn.is_autocommit() {
             return Err(StateError {
                 detail: "the transaction was taken back after an error".to_owned(),
                 ..StateError::new(ErrorKind::Io)
             });
         }
-        Ok(self.tx)
+        Ok(self.conn)
     }
 }
 

@@ -6,7 +6,9 @@ use crate::{
     model::{Timestamp, WorkspaceId},
     state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
 };
-use rusqlite::{Connection, OpenFlags, OptionalExtension, backup::Backup, params};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, backup::Backup, config::DbConfig, params,
+};
 use std::{
     fs,
     io::{self, Read as _},
@@ -33,18 +35,21 @@ impl Store {
     pub fn open(dir: &Path, binding: &Binding, now: Timestamp) -> Outcome<Self> {
         let path = disk::locate(dir)?;
         open_at(&path, binding, now)
-            .map(|conn| Self {
-                conn,
-                path: Some(path.clone()),
-                packing: Packing::default(),
-                noting: Noting::default(),
+            .and_then(|conn| {
+                Ok(Self {
+                    conn,
+                    path: Some(path.clone()),
+                    identity: Some(disk::identity(&path).map_err(StateError::io)?),
+                    packing: Packing::default(),
+                    noting: Noting::default(),
+                })
             })
             .map_err(|error| error.at(Some(&path)))
     }
 
     /// Opens the database for reading, also while another process writes to it.
     ///
-    /// `None`: there is none, or nothing was ever recorded in it. With a binding, another one is refused.
+    /// `None`: there is none, or nothing was ever recorded in it. With a binding, a state of another one is refused.
     pub fn open_read_only(dir: &Path, binding: Option<&Binding>) -> Outcome<Option<Self>> {
         match fs::symlink_metadata(dir.join(disk::FILE)) {
             Ok(_found) => {}
@@ -56,6 +61,8 @@ impl Store {
         Ok(found.map(|conn| Self {
             conn,
             path: Some(path),
+            // Nothing is written here.
+            identity: None,
             packing: Packing::default(),
             noting: Noting::default(),
         }))
@@ -66,10 +73,11 @@ impl Store {
         let mut conn = Connection::open_in_memory()?;
         prepare(&conn)?;
         schema::migrate(&mut conn, schema::STEPS)?;
-        bind(&conn, binding, Timestamp::default())?;
+        bind(&mut conn, binding, Timestamp::default())?;
         Ok(Self {
             conn,
             path: None,
+            identity: None,
             packing: Packing::default(),
             noting: Noting::default(),
         })
@@ -83,6 +91,7 @@ impl Store {
         Ok(Self {
             conn,
             path: None,
+            identity: None,
             packing: Packing::default(),
             noting: Noting::default(),
         })
@@ -143,7 +152,7 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
     failpoint::pass("state: journal chosen");
     schema::migrate(&mut conn, schema::STEPS)?;
     failpoint::pass("state: schema up to date");
-    bind(&conn, binding, now)?;
+    bind(&mut conn, binding, now)?;
     failpoint::pass("state: bound");
     Ok(conn)
 }
@@ -181,6 +190,9 @@ fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<C
     if let Some(wanted) = binding
         && *wanted != bound
     {
+        if is_blank(&conn)? {
+            return Ok(None);
+        }
         return Err(StateError::new(ErrorKind::ForeignBinding { was: bound }));
     }
     Ok(Some(conn))
@@ -196,6 +208,9 @@ fn common_flags() -> OpenFlags {
 fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     conn.busy_timeout(PATIENCE)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A prepared statement stays as it is when other values are bound to it. By default SQLite prepares it anew
+    // where a value might make another plan the better one, such as a 0 or 1; ours have but one good plan.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.execute_batch(
         "PRAGMA foreign_keys = ON;
          PRAGMA trusted_schema = OFF;
@@ -254,14 +269,50 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
     Ok(header.get(18..20) == Some(&[2, 2]))
 }
 
+/// Tables whose rows tell of no article: what cycles noted of themselves.
+const PASSING: [&str; 3] = ["meta", "events", "approvals"];
+
+/// Tells whether nothing of the service or the mirror was ever recorded.
+fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
+    let tables: Vec<String> = conn
+        .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table'")?
+        .query_map([], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let speaks = |table: &String| {
+        let passes = PASSING.contains(&table.as_str()) || table == "binding";
+        !passes && !table.starts_with("sqlite_")
+    };
+    for table in tables.iter().filter(|table| speaks(table)) {
+        let found = format!("SELECT EXISTS (SELECT 1 FROM {table})");
+        if conn.query_row(&found, [], |row| row.get(0))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
 /// Binds a new database, or sees that it is bound to the same.
-fn bind(conn: &Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
+fn bind(conn: &mut Connection, binding: &Binding, now: Timestamp) -> Outcome<()> {
     if bound_to(conn)?.is_none() {
         conn.execute(
             "INSERT OR IGNORE INTO binding (one, service, workspace, created_at) \
              VALUES (1, ?1, ?2, ?3)",
             params![binding.service, binding.workspace, now],
         )?;
+    }
+    if bound_to(conn)?.is_some_and(|was| was != *binding) {
+        // A first sync that went to the wrong address and found nothing there binds nobody.
+        let tx = conn.transaction()?;
+        if is_blank(&tx)? {
+            for table in PASSING {
+                tx.execute(&format!("DELETE FROM {table}"), [])?;
+            }
+            tx.execute(
+                "UPDATE binding SET service = ?1, workspace = ?2, created_at = ?3",
+                params![binding.service, binding.workspace, now],
+            )?;
+            tx.commit()?;
+        }
     }
     // Another process may have been first even now: what stands there counts.
     match bound_to(conn)? {

@@ -6,7 +6,7 @@ use crate::{
     model::{Side, WorkspaceId},
     state::{Binding, ErrorKind, Store, Subject, disk},
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus, config::DbConfig};
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -200,6 +200,32 @@ fn f049_another_workspace_or_service_is_refused() {
         unasked.expect("is there").binding().expect("bound"),
         binding()
     );
+}
+
+#[test]
+fn a_state_in_which_nothing_was_recorded_binds_nobody() {
+    let dir = folder();
+    let mut store = open(dir.path());
+    store
+        .write(NOW, |tx| tx.set_meta("held", "[]"))
+        .expect("written");
+    drop(store);
+    let other = Binding {
+        service: "https://the-right.example.com".to_owned(),
+        ..binding()
+    };
+    let found = Store::open_read_only(dir.path(), Some(&other)).expect("opens");
+    assert!(found.is_none());
+    let mut store = Store::open(dir.path(), &other, NOW).expect("bound anew");
+    assert_eq!(store.binding().expect("bound"), other);
+    assert_eq!(store.meta("held").expect("read"), None);
+    // A body alone was seen somewhere.
+    store
+        .write(NOW, |tx| tx.put_body("<p>Hi</p>").map(|_| ()))
+        .expect("written");
+    drop(store);
+    let error = Store::open(dir.path(), &binding(), NOW).expect_err("foreign");
+    assert_eq!(error.kind, ErrorKind::ForeignBinding { was: other });
 }
 
 #[test]
@@ -475,4 +501,25 @@ fn a_log_from_a_local_disk_is_put_away_on_a_remote_one() {
     drop(conn);
     assert!(!super::super::open::uses_wal(&path).expect("a header"));
     assert_eq!(open(dir.path()).articles().expect("rows").len(), 2);
+}
+
+#[test]
+fn statements_stay_prepared_whatever_is_bound() {
+    let store = Store::in_memory(&binding()).expect("a state");
+    let copy = store.copy().expect("copied");
+    let prepared_anew = |conn: &Connection| {
+        let mut statement = conn
+            .prepare("SELECT number FROM versions WHERE subject = ?1 ORDER BY number DESC LIMIT 2")
+            .expect("prepared");
+        for subject in [1, 5, 1, 7] {
+            let rows = statement.query_map([subject], |row| row.get::<_, i64>(0));
+            assert_eq!(rows.expect("asked").count(), 0);
+        }
+        statement.get_status(StatementStatus::RePrepare)
+    };
+    assert_eq!(prepared_anew(&store.conn), 0);
+    assert_eq!(prepared_anew(&copy.conn), 0);
+    let guarantee = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
+    store.conn.set_db_config(guarantee, false).expect("taken");
+    assert!(prepared_anew(&store.conn) > 0, "nothing would show it");
 }

@@ -1,0 +1,276 @@
+//! A new article is recorded, then its id is written into its file.
+//!
+//! The record comes first: an article without an id in its file is known by its place, and never sent twice.
+
+use super::files::GRAIN;
+use super::record::{agreed, deed};
+use super::render::{digest_of, needs_whole, says};
+use super::{Done, Run, not_written};
+use crate::engine::Engine;
+use crate::engine::observe::remote::visibility_of;
+use crate::engine::spool::text_lf;
+use crate::mirror::disk::{At, Disk, Durability, Expect};
+use crate::mirror::document::Changes;
+use crate::model::base::ArticleRow;
+use crate::model::{
+    ArticleId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
+};
+use crate::reconcile::plan::Action;
+use crate::reconcile::snapshot::LocalFile;
+use crate::service::Service;
+use crate::state::{FigureRow, IntentId, Seen as SeenVersion, Subject};
+
+/// What is created, and where it comes from.
+pub(super) struct Birth<'a> {
+    pub(super) action: &'a Action,
+    pub(super) place: &'a Place,
+    pub(super) version: Version,
+    pub(super) flags: Flags,
+    pub(super) instead_of: Option<ArticleId>,
+    pub(super) text: String,
+    /// Whether it is sent under an address that its file had before.
+    pub(super) moved: bool,
+}
+
+/// A new article's file with its id in it.
+struct Written {
+    /// Its stamp, if it holds what was sent.
+    stamp: Option<Stamp>,
+    /// What the base has of its flags.
+    flags: Flags,
+    /// The digest of all of it.
+    bytes: Digest,
+    /// What it was before, if it had comments or keys of the writer's own that the scan may not have seen.
+    own: Option<String>,
+}
+
+/// What was sent under an intent, in this run or an earlier one.
+pub(super) type Birthright = (IntentId, Version);
+
+/// An article that a POST made.
+pub(super) struct Newborn {
+    pub(super) id: ArticleId,
+    /// What was sent; of an earlier try, where that is the one that arrived.
+    pub(super) sent: Version,
+    /// The service's half of the base.
+    pub(super) remote: Version,
+    /// The revision that goes with `remote`.
+    pub(super) revision: Revision,
+    pub(super) flags: Flags,
+    /// The body as the service answered it.
+    pub(super) text: Option<String>,
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Records a new article, then writes its id into the file.
+    pub(super) async fn born(
+        &mut self,
+        birth: &Birth<'_>,
+        newborn: Newborn,
+        sent: &[Birthright],
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let id = newborn.id;
+        let flags = Flags {
+            enabled: newborn.flags.enabled.or(birth.flags.enabled),
+            draft: newborn.flags.draft.or(birth.flags.draft),
+        };
+        let row = birth.row(&newborn, flags, self.clock.now());
+        self.record_birth(birth, &newborn, &row, sent)?;
+        if let Some(old) = birth.instead_of {
+            self.clear_copy(old, run)?;
+            run.sight.base.articles.remove(&old);
+        }
+        run.sight.base.articles.insert(id, row.clone());
+        self.figures.insert(id, FigureRow::default());
+        run.born.insert(birth.action.path.clone(), id);
+        let written = match Box::pin(self.write_id(birth, &row, run)).await {
+            Ok(written) => written,
+            // The article is there and known; the id is written by the next cycle.
+            Err(done) => return Ok(without_id(done, run)),
+        };
+        let mut stamp = written.stamp;
+        if stamp.is_some_and(|stamp| self.trusted(stamp).is_none()) {
+            self.clock.pause(GRAIN).await;
+            stamp = stamp.filter(|_| self.still_holds(birth.place, written.bytes));
+        }
+        let row = ArticleRow {
+            stamp: stamp.and_then(|stamp| self.trusted(stamp)),
+            file_flags: written.flags,
+            ..row
+        };
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            if let Some(own) = &written.own {
+                let file = Some(tx.put_body(own)?);
+                tx.record(&whole(&row, file))?;
+            }
+            tx.put_article(&row)
+        })?;
+        run.sight.base.articles.insert(id, row);
+        Ok(if birth.moved {
+            let reason = "it is created under the address that it had when it was first sent; the next cycle sends \
+                          the new one";
+            Done::Later(reason.to_owned())
+        } else {
+            Done::Yes(None)
+        })
+    }
+
+    fn record_birth(
+        &mut self,
+        birth: &Birth<'_>,
+        newborn: &Newborn,
+        row: &ArticleRow,
+        sent: &[Birthright],
+    ) -> anyhow::Result<()> {
+        let id = row.id;
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            if let Some(text) = newborn
+                .text
+                .as_deref()
+                .filter(|_| row.remote.text != row.local.text)
+            {
+                tx.put_body(text)?;
+            }
+            tx.put_body(&birth.text)?;
+            if let Some(old) = birth.instead_of {
+                tx.remove_article(old)?;
+                tx.remove_conflict(old)?;
+                tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
+            }
+            tx.rename_subject(&Subject::File(birth.place.clone()), &Subject::Article(id))?;
+            tx.put_article(row)?;
+            tx.record(&agreed(id, &row.place, &row.local, "created"))?;
+            sent.iter()
+                .try_for_each(|(intent, _)| tx.remove_intent(*intent))?;
+            tx.event(&deed(
+                "create",
+                Side::Remote,
+                &birth.action.path,
+                Some(id),
+                "",
+            ))
+        })?;
+        Ok(())
+    }
+
+    /// Writes `id:`, and what became of `enabled` and `draft`, into the file of a new article.
+    ///
+    /// A file that by now names an article that the scan did not find there is that article's.
+    async fn write_id(
+        &self,
+        birth: &Birth<'_>,
+        row: &ArticleRow,
+        run: &Run<'_>,
+    ) -> Result<Written, Done> {
+        let at = At::Folder(&birth.place.folder);
+        let (content, document) = self.own_file(birth).await?;
+        // A copy keeps its name where its folder took another one in this cycle.
+        let paired = &run.sight.paired.files;
+        let copy = |file: &LocalFile| {
+            let kept = file.id.and_then(|id| paired.get(&id));
+            file.place.file == birth.place.file && kept.is_some_and(|kept| kept.place != file.place)
+        };
+        let scanned = run.sight.local.files.iter();
+        let had_id = scanned
+            .filter(|file| file.place == *birth.place || copy(file))
+            .any(|file| file.id == document.id());
+        if document.id().is_some() && !had_id {
+            return Err(Done::Later("the file changed during the cycle".to_owned()));
+        }
+        let (had, sent) = (document.flags(), row.remote_flags);
+        let as_sent =
+            had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
+        // If the writer saved meanwhile, the file is more than what was sent. So it is if it was sent under the
+        // address that it had before, which only its place can tell.
+        let same = as_sent && !birth.moved && says(&document, &row.local);
+        // Comments and keys of the writer's own that came just before, too, are in no history yet.
+        let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
+            && needs_whole(document.source(), &row.local, birth.place);
+        let flags = if as_sent {
+            Flags {
+                enabled: sent.enabled.filter(|on| !on).or(had.enabled),
+                draft: sent.draft.filter(|on| *on).or(had.draft),
+            }
+        } else {
+            had
+        };
+        let source = document.edit(&Changes {
+            id: Some(row.id),
+            enabled: Some(flags.enabled),
+            draft: Some(flags.draft),
+            ..Changes::default()
+        });
+        let staged = self
+            .disk
+            .stage(at, source.as_bytes(), Durability::Now)
+            .map_err(|error| not_written(&error))?;
+        let stamp = self
+            .disk
+            .publish(staged, &birth.place.file, Expect::Stamp(content.stamp))
+            .map_err(|error| not_written(&error))?;
+        self.disk
+            .sync_folder(at)
+            .map_err(|error| not_written(&error))?;
+        Ok(Written {
+            stamp: same.then_some(stamp),
+            flags: if as_sent { flags } else { sent },
+            bytes: digest_of(source.as_bytes()),
+            own: (same && unseen).then(|| document.source().to_owned()),
+        })
+    }
+}
+
+impl Birth<'_> {
+    /// The base of a new article.
+    fn row(&self, newborn: &Newborn, flags: Flags, now: Timestamp) -> ArticleRow {
+        let same_text = newborn.sent.text == self.version.text;
+        ArticleRow {
+            id: newborn.id,
+            place: self.place.clone(),
+            local: newborn.sent.clone(),
+            local_text_lf: text_lf(&self.text).filter(|_| same_text),
+            remote: newborn.remote.clone(),
+            revision: newborn.revision.clone(),
+            file_flags: Flags::default(),
+            remote_flags: flags,
+            visibility: visibility_of(flags),
+            stamp: None,
+            replaced: None,
+            written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
+            asked: Some(now),
+        }
+    }
+}
+
+/// The whole file of a new article, for the history.
+fn whole(row: &ArticleRow, file: Option<TextDigest>) -> SeenVersion {
+    SeenVersion {
+        subject: Subject::Article(row.id),
+        place: row.place.clone(),
+        side: Side::Local,
+        cause: "edited here".to_owned(),
+        version: row.local.clone(),
+        file,
+    }
+}
+
+/// The article is created, and its file does not say so.
+fn without_id(done: Done, run: &mut Run<'_>) -> Done {
+    let told =
+        |reason| format!("the article is created, but its id is not in the file yet: {reason}");
+    match done {
+        Done::Yes(_) | Done::Held(_) | Done::Later(_) => {
+            Done::Yes(Some(told("the file changed during the cycle".to_owned())))
+        }
+        Done::Failed(reason) => Done::Failed(told(reason)),
+        Done::Doubted(reason) => Done::Doubted(told(reason)),
+        Done::Stopped(stop) | Done::Wall(stop) => {
+            let reason = told(stop.message.clone());
+            run.meet_wall(stop);
+            Done::Failed(reason)
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! PUT of a category: looked at before it is sent, and looked at again after a lost answer.
+
+use super::record::deed;
+use super::send::{may_repeat, worth_another_look};
+use super::{Done, Run, failed};
+use crate::engine::Engine;
+use crate::mirror::disk::Disk;
+use crate::model::{CategoryVersion, Field, Revision, Side, Timestamp};
+use crate::reconcile::plan::{Action, SettleCategory};
+use crate::service::{Answer, CategoryPatch, ErrorKind, Purpose, RemoteCategory, Service};
+use crate::state::Intent;
+
+/// How often a PUT without an answer is repeated.
+const TRIES: u32 = 4;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Sends what changed in a category, and records what the service made of it.
+    pub(super) async fn send_category(
+        &mut self,
+        action: &Action,
+        settle: &SettleCategory,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        if let Some(done) = self.ensure_category_seen(settle, run).await {
+            return Ok(done);
+        }
+        self.keep_both_sides(settle)?;
+        let now = self.clock.now();
+        let intent = Intent::UpdateCategory {
+            id: settle.id,
+            version: settle.file.clone(),
+        };
+        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
+        let mut patch = CategoryPatch::default();
+        for field in &settle.send {
+            let value = Some(settle.file.get(*field).to_owned());
+            match field {
+                Field::Name => patch.name = value,
+                Field::Slug => patch.slug = value,
+                Field::Description => patch.description = value,
+                Field::MetaDescription => patch.meta_description = value,
+                Field::Title
+                | Field::Category
+                | Field::Introtext
+                | Field::Keywords
+                | Field::Text
+                | Field::Enabled
+                | Field::Draft => {}
+            }
+        }
+        match self.put_category(settle, &patch).await {
+            Ok(category) => {
+                let now = self.clock.now();
+                let (sent, read_at) = own_part(category, settle, now);
+                let row = self.category_row(settle, Some(sent), Some(read_at), run);
+                let fields: Vec<_> = settle.send.iter().map(|field| field.key()).collect();
+                let folder = settle.to.clone().unwrap_or_default();
+                self.store.write(now, |tx| {
+                    tx.put_category(&row)?;
+                    tx.remove_intent(intent)?;
+                    tx.event(&deed(
+                        "update-category",
+                        Side::Remote,
+                        &folder,
+                        None,
+                        fields.join(", "),
+                    ))
+                })?;
+                run.sight.base.categories.insert(settle.id, row);
+                self.keep_pushed(settle)?;
+                Ok(Done::Yes(
+                    settle
+                        .send
+                        .contains(&Field::Slug)
+                        .then(|| "its public address changes".to_owned()),
+                ))
+            }
+            // The intent goes with the next cycle, which sees what became of it.
+            Err(error) if error.answer_lost => Ok(failed(error)),
+            Err(error) => {
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.remove_intent(intent))?;
+                match error.kind {
+                    ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error),
+                    ErrorKind::Unauthorized
+                    | ErrorKind::NotFound
+                    | ErrorKind::RateLimited { .. }
+                    | ErrorKind::BudgetSpent { .. }
+                    | ErrorKind::Unavailable
+                    | ErrorKind::Closed
+                    | ErrorKind::Unreadable
+                    | ErrorKind::NoEndpoint
+                    | ErrorKind::TooLarge => Ok(failed(error)),
+                }
+            }
+        }
+    }
+
+    /// Tells whether categories were read lately enough to be changed.
+    pub(super) fn is_category_seen(&self, run: &Run<'_>) -> bool {
+        let window = self.settings.guard_window;
+        !window.is_zero() && run.sight.seen_at.elapsed() <= window
+    }
+
+    /// GET before PUT, unless the category was read just now.
+    async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
+        if self.is_category_seen(run) {
+            return None;
+        }
+        match self.service.category(settle.id, Purpose::Push).await {
+            Ok((category, _)) if category.version == settle.seen => None,
+            Ok(_) => Some(Done::Later(
+                "the category changed on the service since it was read".to_owned(),
+            )),
+            Err(error) => Some(failed(error)),
+        }
+    }
+
+    /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
+    async fn put_category(
+        &self,
+        settle: &SettleCategory,
+        patch: &CategoryPatch,
+    ) -> Answer<RemoteCategory> {
+        let mut after = settle.seen.clone();
+        settle
+            .send
+            .iter()
+            .for_each(|field| after.take(*field, &settle.file));
+        let mut tries = 0;
+        loop {
+            let error = match self.service.update_category(settle.id, patch).await {
+                Ok(category) => return Ok(category),
+                Err(error) if worth_another_look(&error) && tries < TRIES => error,
+                Err(error) => return Err(error),
+            };
+            tries += 1;
+            self.before_another_look(&error, tries).await?;
+            let Ok((found, _)) = self.service.category(settle.id, Purpose::Push).await else {
+                return Err(error);
+            };
+            if found.version == after {
+                return Ok(found);
+            }
+            if found.version != settle.seen || !may_repeat(&error) {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// What an answer says of the fields that were sent, and when the category counts as read. What else is new in
+/// it is a colleague's, from the moment before: it is pulled by the next cycle, which reads the category.
+fn own_part(
+    answer: RemoteCategory,
+    settle: &SettleCategory,
+    now: Timestamp,
+) -> ((CategoryVersion, Revision), Timestamp) {
+    let mut version = answer.version;
+    let theirs: Vec<_> = CategoryVersion::FIELDS
+        .into_iter()
+        .filter(|field| !settle.send.contains(field))
+        .filter(|field| version.get(*field) != settle.seen.get(*field))
+        .collect();
+    if theirs.is_empty() {
+        return ((version, answer.revision), now);
+    }
+    for field in theirs {
+        version.take(field, &settle.seen);
+    }
+    ((version, settle.revision.clone()), Timestamp::default())
+}

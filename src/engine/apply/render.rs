@@ -1,0 +1,205 @@
+//! What the words of an article are as a file, and whether a file says them.
+//!
+//! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
+//! was made from any more is left alone.
+
+use super::{Done, Run, not_written};
+use crate::drill::defect::{self, Defect};
+use crate::engine::Engine;
+use crate::engine::spool::text_lf;
+use crate::mirror::disk::{At, Disk};
+use crate::mirror::document::{Changes, Document};
+use crate::model::path::slug_of_stem;
+use crate::model::{Digest, Field, Place, Stamp, TextDigest, Version};
+use crate::reconcile::plan::Settle;
+use crate::service::Service;
+
+/// The largest article file that is read (design, section 5), with room for front matter.
+pub(in crate::engine) const MAX_FILE: usize = (16 << 20) + (128 << 10);
+
+/// The bytes that a file is to have.
+pub(super) struct Rendered {
+    pub(super) bytes: Vec<u8>,
+    /// What it has now.
+    pub(super) old: Option<(Stamp, Vec<u8>)>,
+    /// The digest of the body with plain line ends, where that differs.
+    pub(super) lf: Option<TextDigest>,
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// What a file is to hold, and what it holds now. It must hold what the plan was made from.
+    pub(super) fn rendered(
+        &self,
+        settle: &Settle,
+        run: &Run<'_>,
+    ) -> anyhow::Result<Result<Rendered, Done>> {
+        let Some(from) = &settle.from else {
+            let text = self.text(settle.file.text, run)?;
+            let lf = text_lf(&text);
+            let bytes = Document::compose(&changes(settle, Some(text), None)).into_bytes();
+            return Ok(representable(bytes).map(|bytes| Rendered {
+                bytes,
+                old: None,
+                lf,
+            }));
+        };
+        let content = match self
+            .disk
+            .read(At::Folder(&from.folder), &from.file, MAX_FILE)
+        {
+            Ok(content) if content.whole => content,
+            Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
+            Err(error) => return Ok(Err(not_written(&error))),
+        };
+        // A stamp within the clock's grain does not vouch for what was scanned.
+        let racy = run.sight.racy.contains(&content.stamp);
+        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
+        let Ok(document) = Document::parse_with_markers(&content.bytes) else {
+            return Ok(Err(Done::Later(
+                "the file changed during the cycle".to_owned(),
+            )));
+        };
+        let known = |had: &Version| {
+            says(&document, had) && (unchanged || knows_flags(&document, settle, run))
+        };
+        let unchanged = unchanged && !racy;
+        let trusted = defect::is(Defect::StampNotCompared);
+        if !unchanged && !trusted && !settle.had.as_ref().is_some_and(known) {
+            return Ok(Err(Done::Later(
+                "the file changed during the cycle".to_owned(),
+            )));
+        }
+        let new_text = settle
+            .had
+            .as_ref()
+            .is_none_or(|had| !had.agrees(&settle.file, Field::Text));
+        let text = if new_text {
+            Some(self.text(settle.file.text, run)?)
+        } else {
+            None
+        };
+        let lf = text.as_deref().and_then(text_lf);
+        let bytes = document
+            .edit(&changes(settle, text, Some(&document)))
+            .into_bytes();
+        Ok(representable(bytes).map(|bytes| Rendered {
+            bytes,
+            old: Some((content.stamp, content.bytes)),
+            lf,
+        }))
+    }
+}
+
+/// The digest of a whole file.
+pub(super) fn digest_of(bytes: &[u8]) -> Digest {
+    Digest::of_parts(&[bytes])
+}
+
+/// Tells whether `enabled` and `draft` in a file are none that a writer set since the scan.
+fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
+    let had = run.row(settle.id).map(|row| row.file_flags);
+    // Of an article that is met for the first time, only the scan knows.
+    let scanned = run.sight.paired.files.get(&settle.id);
+    let scanned = scanned.map(|file| file.flags);
+    [
+        Some(settle.file_flags),
+        Some(settle.unsent_flags),
+        had,
+        scanned,
+    ]
+    .contains(&Some(document.flags()))
+}
+
+/// What cannot be read back is not written: an article with a blank title, say, or with a NUL in it.
+fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
+    match Document::parse_with_markers(&bytes) {
+        Ok(_) => Ok(bytes),
+        Err(problem) => Err(Done::Failed(format!(
+            "the article cannot be kept as a file: {}; change it in the dashboard",
+            problem.message
+        ))),
+    }
+}
+
+/// Tells whether a document says what a version says; its category is the folder's business.
+pub(in crate::engine) fn says(document: &Document, version: &Version) -> bool {
+    document.title() == version.title
+        && document.introtext() == version.introtext
+        && document.keywords() == version.keywords
+        && document.slug().is_none_or(|slug| slug == version.slug)
+        && TextDigest::of(document.text()) == version.text
+}
+
+/// The changes that make a file say what a settlement wants.
+fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -> Changes {
+    Changes {
+        id: Some(settle.id),
+        title: Some(settle.file.title.clone()),
+        slug: slug_key(
+            &settle.to,
+            &settle.file.slug,
+            document.and_then(Document::slug),
+        ),
+        enabled: Some(settle.file_flags.enabled),
+        draft: Some(settle.file_flags.draft),
+        introtext: Some(settle.file.introtext.clone()),
+        keywords: Some(settle.file.keywords.clone()),
+        text,
+    }
+}
+
+#[expect(
+    clippy::option_option,
+    reason = "the same three answers as in `Changes`: leave the key, remove it, write it"
+)]
+/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
+pub(in crate::engine) fn slug_key(
+    place: &Place,
+    slug: &str,
+    written: Option<&str>,
+) -> Option<Option<String>> {
+    if written == Some(slug) {
+        return None;
+    }
+    let named = slug_of_stem(place.stem()).is_ok_and(|stem| stem == slug);
+    Some((!named).then(|| slug.to_owned()))
+}
+
+/// Keeps a whole file, unless it is just what would be written from its version.
+pub(in crate::engine) fn keep_whole(
+    tx: &mut crate::state::Writing<'_>,
+    bytes: &[u8],
+    version: &Version,
+    place: &Place,
+) -> crate::state::Outcome<Option<TextDigest>> {
+    let Ok(source) = std::str::from_utf8(bytes) else {
+        return Ok(None);
+    };
+    if !needs_whole(source, version, place) {
+        return Ok(None);
+    }
+    tx.put_body(source).map(Some)
+}
+
+/// Tells whether a file without an article is to be hidden: nothing but the file itself says so.
+pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
+    document.id().is_none() && document.flags().hides()
+}
+
+/// Tells whether a file has more than its version says: comments, other keys, other line ends.
+pub(in crate::engine) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
+    let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
+        return true;
+    };
+    let plain = Document::compose(&Changes {
+        id: document.id(),
+        title: Some(version.title.clone()),
+        slug: slug_key(place, &version.slug, None),
+        enabled: Some(document.flags().enabled),
+        draft: Some(document.flags().draft),
+        introtext: Some(version.introtext.clone()),
+        keywords: Some(version.keywords.clone()),
+        text: Some(document.text().to_owned()),
+    });
+    plain != source
+}

@@ -1,0 +1,102 @@
+//! Files that go back to older versions in small batches, as an archive that is unpacked over the mirror makes
+//! them: one storm, however many cycles see it (design, section 6, mass roll-back).
+//!
+//! It is over when nothing is held by it any more and a minute has passed. Until then what went back counts for
+//! whoever looks, `kbsync approve` among them; only a daemon's cycles add to it, since what a person asked for
+//! is no storm. It is kept in the state: a restart does not end it.
+
+use super::Engine;
+use super::report::{Report, Status};
+use super::settings::Request;
+use super::waiting;
+use crate::mirror::disk::Disk;
+use crate::model::{ArticleId, Side, Timestamp};
+use crate::reconcile::plan::HoldRule;
+use crate::service::Service;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The key in the state.
+const GONE_BACK: &str = "gone_back";
+
+/// Cycles within so many milliseconds are one storm.
+const CLOSELY: u64 = 60 * 1000;
+
+/// Articles whose files went back to older versions, and when that was sent.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+struct GoneBack(BTreeMap<ArticleId, Timestamp>);
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Articles that went back to older versions in the storm that is going on; those that are about to are counted
+    /// with the plan.
+    pub(super) fn lately_older(&self, now_older: &BTreeSet<ArticleId>) -> anyhow::Result<usize> {
+        // Whoever takes nothing back is not held by what others took back.
+        if now_older.is_empty() {
+            return Ok(0);
+        }
+        let goes_on = self.is_held_back()?;
+        let now = self.clock.now();
+        let gone_back = self.gone_back()?.0;
+        Ok(gone_back
+            .into_iter()
+            .filter(|(id, at)| (goes_on || is_close(*at, now)) && !now_older.contains(id))
+            .count())
+    }
+
+    /// Remembers which articles went back to older versions by this cycle, and forgets a storm that is over. Comes
+    /// after the cycle's held actions are written.
+    pub(super) fn note_gone_back(
+        &mut self,
+        older: &BTreeSet<ArticleId>,
+        request: &Request,
+        report: &Report,
+    ) -> anyhow::Result<()> {
+        let before = self.gone_back()?;
+        if before.0.is_empty() && older.is_empty() {
+            return Ok(());
+        }
+        let sent = report
+            .actions
+            .iter()
+            .filter(|line| line.status == Status::Done && line.side != Side::Local)
+            .filter_map(|line| line.id)
+            .filter(|id| request.patient && older.contains(id));
+        let now = self.clock.now();
+        let mut after = before.clone();
+        if !self.is_held_back()? {
+            after.0.retain(|_, at| is_close(*at, now));
+        }
+        after.0.extend(sent.map(|id| (id, now)));
+        if after == before {
+            return Ok(());
+        }
+        if after.0.is_empty() {
+            self.store.write(now, |tx| tx.remove_meta(GONE_BACK))?;
+            return Ok(());
+        }
+        let text = serde_json::to_string(&after)?;
+        self.store.write(now, |tx| tx.set_meta(GONE_BACK, &text))?;
+        Ok(())
+    }
+
+    fn gone_back(&self) -> anyhow::Result<GoneBack> {
+        let stored = self.store.meta(GONE_BACK)?;
+        // A later version may write it in another way: then the storm begins anew.
+        Ok(stored
+            .and_then(|text| serde_json::from_str(&text).ok())
+            .unwrap_or_default())
+    }
+
+    /// Tells whether files that went back still wait for a person.
+    fn is_held_back(&self) -> anyhow::Result<bool> {
+        Ok(waiting::held(&self.store)?
+            .iter()
+            .any(|held| held.rule == Some(HoldRule::MassRollback) && held.side != Side::Local))
+    }
+}
+
+/// Tells whether a moment is less than a minute ago. Of a clock that went back nothing can be told: it counts.
+fn is_close(at: Timestamp, now: Timestamp) -> bool {
+    now <= at || now.millis_since(at) < CLOSELY
+}
