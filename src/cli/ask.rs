@@ -85,8 +85,8 @@ pub(super) async fn workspace(
 /// How long it is waited for a service that is asked whether it has a workspace.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Refuses a workspace that the service says it does not have. Without a token, or without an answer, nothing
-/// is known, and `kbsync doctor` tells later.
+/// Refuses a workspace that the service says it does not have, and a token that it does not accept. Without a
+/// token, or without an answer, nothing is known, and `kbsync doctor` tells later.
 pub(super) async fn known(
     service: &str,
     workspace: WorkspaceId,
@@ -100,19 +100,29 @@ pub(super) async fn known(
         return Ok(());
     };
     let answer = tokio::time::timeout(PATIENCE, client.workspace(workspace)).await;
-    let Ok(Err(error)) = answer else {
-        return Ok(());
+    let unheard = "the service did not answer: whether it has this workspace is not known; `kbsync doctor` asks again";
+    let error = match answer {
+        Ok(Ok(_)) => return Ok(()),
+        Ok(Err(error)) => error,
+        Err(_late) => {
+            context.out.note(unheard);
+            return Ok(());
+        }
     };
     match error.kind {
         ErrorKind::NotFound | ErrorKind::Forbidden => Err(Failure::usage(
             format!("{service} has no workspace {workspace} for this token"),
             "`kbsync workspaces` lists the ids, and the dashboard shows them",
         )),
-        ErrorKind::Unauthorized
-        | ErrorKind::Refused
+        ErrorKind::Unauthorized => Err(error.into()),
+        ErrorKind::Unavailable => {
+            context.out.note(unheard);
+            Ok(())
+        }
+        ErrorKind::Refused
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
-        | ErrorKind::Unavailable
+        | ErrorKind::Closed
         | ErrorKind::Unreadable
         | ErrorKind::NoEndpoint
         | ErrorKind::TooLarge => Ok(()),

@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Client, ClientError, ClientOptions, Notify, WaitNote},
+        client::{Answered, Client, ClientError, ClientOptions, Notify, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -21,13 +21,14 @@ pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Fail
     connect_to(context, account(config))
 }
 
-/// The same, with waits told to somebody else than stderr.
+/// The same, with waits told to somebody else than stderr, and answers to whoever counts them.
 pub(super) fn connect_telling(
     context: &Context,
     config: &Config,
     notify: Notify,
+    answered: Option<Answered>,
 ) -> Result<Client, Failure> {
-    client(context, account(config), notify)
+    client(context, account(config), notify, answered)
 }
 
 /// What is left of the budget, without a request. `None`: it is counted by token, and there is none.
@@ -71,10 +72,15 @@ pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Clie
         let wait = humantime::format_duration(wait);
         out.note(format!("{}: waiting {wait}", note.reason));
     });
-    client(context, account, notify)
+    client(context, account, notify, None)
 }
 
-fn client(context: &Context, account: Account<'_>, notify: Notify) -> Result<Client, Failure> {
+fn client(
+    context: &Context,
+    account: Account<'_>,
+    notify: Notify,
+    answered: Option<Answered>,
+) -> Result<Client, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let secret = source.read(&*context.env)?;
     let token = Token::new(secret.expose_secret())
@@ -91,6 +97,7 @@ fn client(context: &Context, account: Account<'_>, notify: Notify) -> Result<Cli
     let mut options = ClientOptions::new(account.service, token, budget);
     options.allow_insecure_http = context.global.insecure_http;
     options.notify = Some(notify);
+    options.answered = answered;
     Client::new(options).map_err(no_client)
 }
 

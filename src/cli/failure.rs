@@ -275,6 +275,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
             ExitCode::Retry,
             "check the network and the service's address, then try again; `kbsync doctor` looks closer".into(),
         ),
+        service::ErrorKind::Closed => (ExitCode::Retry, "run the command again".into()),
         service::ErrorKind::Unreadable => (
             ExitCode::Failed,
             "check that the address is that of the service itself, not of a proxy or a login page".into(),

@@ -12,9 +12,9 @@ use crate::{
     config::Config,
     daemon::{
         control::{self, AskError, Command, Refusal, StatusWord, Word},
-        job::{CycleWish, Release},
+        job::{CycleWish, Release, WishDirection},
     },
-    engine::settings::Request,
+    engine::{report::Report, settings::Request},
     mirror::lock::{Lock, PRIVATE_FOLDER},
     reconcile::snapshot::OnConflict,
 };
@@ -87,6 +87,7 @@ pub(super) async fn to_daemon(
     }
     let mut progress = Progress::new(context.out.shows_progress());
     let mut per_unit = 0;
+    let partial = wish.direction != WishDirection::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
     let word = control::ask(&private, Command::Cycle(wish), |step| {
         let step = match step {
@@ -111,7 +112,7 @@ pub(super) async fn to_daemon(
     progress.finish();
     match word {
         Ok(Word::Report(report)) => Ok(Some(Worked {
-            report: *report,
+            report: Report { partial, ..*report },
             failures: Vec::new(),
         })),
         Ok(Word::Failed(refusal)) => Err(refused(refusal)),

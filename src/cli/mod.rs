@@ -25,6 +25,7 @@ mod log;
 mod logging;
 mod man;
 mod new;
+mod panic;
 mod past;
 mod paths;
 mod report;

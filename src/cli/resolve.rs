@@ -34,7 +34,7 @@ enum Version {
     Local,
     /// The service's version that lies beside it
     Remote,
-    /// Both, one after the other where they clash
+    /// Both bodies, one after the other where they clash; of a title and the like yours
     Both,
 }
 

@@ -1,7 +1,7 @@
 //! `kbsync run`: the daemon. Here it is only put together; how it works is in [`crate::daemon`].
 
 use super::{
-    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure,
+    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure, panic,
 };
 use crate::{
     config::{Config, Need},
@@ -15,14 +15,17 @@ use crate::{
         valve::{Gate, Valve},
         watch,
     },
-    engine::{Progress, Teller, open},
+    engine::{Progress, Teller, open, report::BudgetLeft},
     mirror::{
         RealDisk,
         lock::{self, Lock},
     },
-    service::client::{Client, Notify, WaitNote},
+    service::{
+        budget::Budget,
+        client::{Answered, Client, Notify, WaitNote},
+    },
     state::Store,
-    web::{self, board::Board},
+    web::{self, Purse, board::Board},
 };
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
 use tokio::net::TcpListener;
@@ -37,6 +40,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
     let locks = locks(&config)?;
@@ -45,13 +49,17 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let private = lock::private_folder(&config.mirror)?;
     let board = Arc::new(Board::new(chrono::Utc::now()));
     let (stop, ear) = (CancellationToken::new(), Ear::default());
-    let gate = Gate::new(stop.clone(), board.clone());
+    let gate = Gate::new(stop.clone());
+    // The workspaces share it: they have one service and one token.
+    let mut budget = None;
     let seats = config
         .roots()
         .iter()
         .zip(locks)
         .map(|(root, lock)| {
-            let client = connect_telling(context, &config, log_waits(&board))?;
+            let client =
+                connect_telling(context, &config, log_waits(&board), Some(counted(&board)))?;
+            budget.get_or_insert_with(|| client.budget().clone());
             let engine = open::writer(&config, root, Valve::new(client, gate.clone()))
                 .map_err(Failure::of)?
                 .with_teller(teller(&ear, &board));
@@ -77,10 +85,10 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         cycle: Engines::new(seats, gate, reload(context, &config)),
         watch: watched(&config, &private, &settings),
         settings,
-        mirror: config.mirror.clone(),
         signals,
         control,
         listen,
+        purse: purse(budget),
         board,
         ear,
         stop,
@@ -169,6 +177,23 @@ fn log_waits(board: &Arc<Board>) -> Notify {
         board.show(|seen| seen.progress = now);
         let wait = humantime::format_duration(Duration::from_secs(note.wait.as_secs().max(1)));
         tracing::debug!("{}: waiting {wait}", note.reason);
+    })
+}
+
+/// Each answer counts by itself, whatever the next try comes to.
+fn counted(board: &Arc<Board>) -> Answered {
+    let board = board.clone();
+    Arc::new(move |method, status| board.metrics.request(method, status))
+}
+
+/// What is left is asked for when it is shown: others spend of it, too, and time gives it back.
+fn purse(budget: Option<Budget>) -> Purse {
+    Arc::new(move || {
+        let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
+        BudgetLeft {
+            minute_left,
+            day_left,
+        }
     })
 }
 

@@ -211,7 +211,7 @@ impl<'c> Session<'c> {
                 out.note(format!("{}: waiting {wait}", note.reason));
             }
         });
-        let client = connect_telling(self.context, self.config, notify)?;
+        let client = connect_telling(self.context, self.config, notify, None)?;
         lock_bar(&self.bar).budget = Some(client.budget().clone());
         Ok(client)
     }

@@ -346,5 +346,13 @@ fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> Fault {
     } else {
         format!(" in `{outer}`")
     };
-    Wrong::new(format!("unknown key `{}`{place}", entry.key), remedy).at(entry.line)
+    // What stands in a key's place by mistake may be a token: it is not repeated.
+    let is_word =
+        |key: &str| key.len() <= 40 && key.chars().all(|c| c.is_alphabetic() || "_- ".contains(c));
+    let key = if is_word(&entry.key) {
+        format!("unknown key `{}`{place}", entry.key)
+    } else {
+        format!("an unknown key{place}")
+    };
+    Wrong::new(key, remedy).at(entry.line)
 }

@@ -23,7 +23,7 @@ use crate::model::Side;
 use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, ignored_name};
 use crate::reconcile::plan::Kind;
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     time::Duration,
 };
 use tokio::time::Instant;
@@ -56,8 +56,12 @@ pub struct Desk {
     schedule: Schedule,
     reach: Reach,
     taken: Taken,
+    /// Since when the oldest of that has waited.
+    taken_since: Option<Instant>,
     /// What the look at everything that runs now deals with, too.
     covered: Taken,
+    /// The doubts that it is to clear up.
+    covered_doubts: BTreeSet<Cause>,
     whole: Option<Trigger>,
     /// Since when it could have been done.
     whole_since: Option<Instant>,
@@ -65,7 +69,8 @@ pub struct Desk {
     doubtful_since: Option<Instant>,
     wishes: VecDeque<Wished>,
     watching: bool,
-    git: Sight,
+    /// What git is doing in each repository that there is.
+    git: BTreeMap<String, Sight>,
     head_moved: bool,
     least: Duration,
     budget_seen: Option<Instant>,
@@ -81,14 +86,16 @@ impl Desk {
             reach,
             settings,
             taken: Taken::default(),
+            taken_since: None,
             covered: Taken::default(),
+            covered_doubts: BTreeSet::new(),
             whole: Some(Trigger::Startup),
             whole_since: None,
             doubts: BTreeSet::new(),
             doubtful_since: None,
             wishes: VecDeque::new(),
             watching: false,
-            git: Sight::default(),
+            git: BTreeMap::new(),
             head_moved: false,
             least: Duration::ZERO,
             budget_seen: None,
@@ -129,9 +136,10 @@ impl Desk {
         self.wishes.push_back(wished);
     }
 
-    /// What git is doing now, and whether HEAD moved since both sides agreed on what is removed.
-    pub fn git(&mut self, sight: Sight, head_moved: bool) {
-        self.git = sight;
+    /// What git is doing now, by the workspace whose folder is in the repository, and whether a HEAD moved since
+    /// both sides agreed on what is removed.
+    pub fn git(&mut self, sights: BTreeMap<String, Sight>, head_moved: bool) {
+        self.git = sights;
         self.head_moved = head_moved;
     }
 
@@ -152,23 +160,15 @@ impl Desk {
 
     /// Why nothing is done, if git is the reason.
     pub fn paused(&self) -> Option<String> {
-        if let Some(busy) = self.git.busy {
+        if let Some(busy) = self.git.values().find_map(|sight| sight.busy) {
             return Some(format!("paused: {busy}"));
         }
         let wanted = self.settings.git_branch.as_deref()?;
-        match self.git.branch.as_deref() {
-            Some(branch) if branch == wanted => None,
-            Some(branch) => Some(format!(
-                "paused: {branch} is checked out, and only {wanted} is synced"
-            )),
-            None if self.git.reftable => Some(format!(
-                "paused: which branch is checked out cannot be told in a repository with reftables, and \
-                 only {wanted} is synced"
-            )),
-            None => Some(format!(
-                "paused: no branch is checked out, and only {wanted} is synced"
-            )),
+        if self.git.is_empty() {
+            return on_another_branch(&Sight::default(), wanted);
         }
+        let mut sights = self.git.values();
+        sights.find_map(|sight| on_another_branch(sight, wanted))
     }
 
     /// A command that cannot be carried out now, with the reason: git works, and it would write.
@@ -180,9 +180,14 @@ impl Desk {
 
     /// Gives what is to be done now. `news` leaves out paths that need no cycle.
     pub fn next(&mut self, now: Moment, news: impl FnOnce(Taken) -> Taken) -> Option<Next> {
+        if self.taken.is_empty() {
+            self.taken_since = None;
+        }
+        let (_, oldest) = self.quiet.backlog(may_matter);
         let due = self.quiet.due(now.steady);
         if !due.is_empty() {
             merge(&mut self.taken, due);
+            self.taken_since = self.taken_since.or(oldest);
         }
         if let Some(wished) = self.wishes.pop_front() {
             let look = Look::Wish(wished.cycle());
@@ -251,7 +256,7 @@ impl Desk {
         if unsettled.is_empty() {
             // It looks at all of that.
             self.covered = std::mem::take(&mut self.taken);
-            self.doubts.clear();
+            self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
         }
         Some(self.job(trigger, Look::Whole, unsettled))
@@ -259,14 +264,19 @@ impl Desk {
 
     fn job(&self, trigger: Trigger, look: Look, unsettled: BTreeSet<String>) -> Job {
         let moved = self.head_moved && self.settings.git_branch.is_none();
-        let held = self.git.sparse.then_some(SPARSE);
+        let held = self.git.values().any(|sight| sight.sparse);
+        let held = held.then_some(SPARSE);
         let held = held.or(moved.then_some(HOLD));
         Job {
             trigger,
             look,
             unsettled,
             git_hold: held.map(str::to_owned),
-            head: self.git.head.clone(),
+            heads: self
+                .git
+                .iter()
+                .filter_map(|(prefix, sight)| Some((prefix.clone(), sight.head.clone()?)))
+                .collect(),
         }
     }
 
@@ -274,8 +284,10 @@ impl Desk {
     pub fn settle(&mut self, job: Job, done: &Done, now: Moment) -> Option<Turn> {
         if job.look == Look::Whole || matches!(&job.look, Look::Wish(wish) if wish.is_whole()) {
             let cost = u32::try_from(done.report.requests.get).unwrap_or(u32::MAX);
-            if done.wall.is_none() {
+            if done.got_through() {
                 self.poll_cost = cost.max(1);
+            }
+            if done.wall.is_none() {
                 self.schedule.polled(now);
             }
         }
@@ -286,12 +298,22 @@ impl Desk {
             }
         }
         let covered = std::mem::take(&mut self.covered);
+        let doubts = std::mem::take(&mut self.covered_doubts);
+        if job.look == Look::Whole && !done.got_through() {
+            // What it was to deal with waits on.
+            let newer = std::mem::replace(&mut self.taken, covered);
+            merge(&mut self.taken, newer);
+            if done.wall.is_none() {
+                // Only the poll was put off, and it is not tried again at once.
+                for cause in doubts {
+                    self.doubt(cause, now.steady);
+                }
+            }
+        }
         if done.wall.is_some() {
             match job.look {
                 Look::Whole => {
                     self.whole.get_or_insert(job.trigger);
-                    let newer = std::mem::replace(&mut self.taken, covered);
-                    merge(&mut self.taken, newer);
                 }
                 Look::Mirror => {
                     self.doubt(Cause::Unfinished, now.steady);
@@ -310,14 +332,15 @@ impl Desk {
         self.reach.met(done.wall, now.steady)
     }
 
-    /// Where HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
+    /// Where each HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
     /// held any more.
-    pub fn agreed_head(&self, job: &Job, done: &Done) -> Option<Head> {
-        let held = done
-            .report
-            .actions
-            .iter()
-            .any(|line| line.action == Kind::Delete && line.status != Status::Done);
+    pub fn agreed_heads(&self, job: &Job, done: &Done) -> BTreeMap<String, Head> {
+        let lines = &done.report.actions;
+        // What is held elsewhere is not in the report of a cycle over paths.
+        let held = done.standing.held_deletions > 0
+            || lines
+                .iter()
+                .any(|line| line.action == Kind::Delete && line.status != Status::Done);
         let looked = match &job.look {
             Look::Whole | Look::Mirror => true,
             // What nobody told of was not looked at.
@@ -327,10 +350,14 @@ impl Desk {
         // A path whose time came while the cycle ran was left alone by it, too.
         let (waiting, _) = self.quiet.backlog(|_| true);
         let settled =
-            looked && waiting == 0 && self.taken.is_empty() && !held && done.wall.is_none();
+            looked && waiting == 0 && self.taken.is_empty() && !held && done.got_through();
         // Where nobody could look, there may be removals that nobody saw.
         let settled = settled && !done.report.doubt;
-        job.head.clone().filter(|_| settled)
+        if settled {
+            job.heads.clone()
+        } else {
+            BTreeMap::new()
+        }
     }
 
     /// When it must be looked again, without an event.
@@ -348,6 +375,7 @@ impl Desk {
     /// What `status` and the metrics show.
     pub fn shown(&self, now: Moment) -> Shown {
         let (waiting, oldest) = self.quiet.backlog(may_matter);
+        let taken_since = self.taken_since.filter(|_| !self.taken.is_empty());
         Shown {
             next_poll: self.schedule.next(now, self.least),
             interval: self.schedule.interval(now, self.least),
@@ -358,7 +386,7 @@ impl Desk {
                     .iter()
                     .filter(|path| may_matter(path))
                     .count(),
-            oldest,
+            oldest: [oldest, taken_since].into_iter().flatten().min(),
             paused: self.paused(),
             in_the_way: self.reach.wall().map(|wall| wall.to_string()),
         }
@@ -379,6 +407,23 @@ fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
         ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
     })
+}
+
+/// Why nothing is done in a work tree where only one branch is synced, if another one is checked out.
+fn on_another_branch(sight: &Sight, wanted: &str) -> Option<String> {
+    match sight.branch.as_deref() {
+        Some(branch) if branch == wanted => None,
+        Some(branch) => Some(format!(
+            "paused: {branch} is checked out, and only {wanted} is synced"
+        )),
+        None if sight.reftable => Some(format!(
+            "paused: which branch is checked out cannot be told in a repository with reftables, and \
+             only {wanted} is synced"
+        )),
+        None => Some(format!(
+            "paused: no branch is checked out, and only {wanted} is synced"
+        )),
+    }
 }
 
 /// What is shown of the desk.

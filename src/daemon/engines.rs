@@ -11,15 +11,12 @@ use super::{
 use crate::{
     engine::{
         self, Engine,
-        report::{Ending, Line, Report, Status},
+        report::{Ending, Line, Report},
         settings::Request,
     },
     mirror::{disk::Disk, lock::Lock},
     model::Place,
-    reconcile::{
-        plan::{Kind, Problem},
-        snapshot::Direction,
-    },
+    reconcile::{plan::Problem, snapshot::Direction},
     service::{Purpose, Service},
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,7 +40,6 @@ pub struct Engines<'r, S, D> {
     seats: Vec<Seat<S, D>>,
     gate: Gate,
     reload: Reload<'r>,
-    held_deletions: usize,
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
@@ -53,29 +49,17 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
             seats,
             gate,
             reload,
-            held_deletions: 0,
         }
     }
 
-    fn standing(&mut self, job: &Job, report: &Report) -> Standing {
-        let held = report
-            .actions
-            .iter()
-            .filter(|line| line.action == Kind::Delete && line.status == Status::Held)
-            .count();
-        match &job.look {
-            Look::Whole | Look::Mirror => self.held_deletions = held,
-            Look::Wish(wish) if wish.is_whole() => self.held_deletions = held,
-            Look::Paths(_) | Look::Wish(_) => {
-                self.held_deletions = self.held_deletions.max(held);
-            }
-        }
-        let mut standing = Standing {
-            held_deletions: self.held_deletions,
-            ..Standing::default()
-        };
+    fn standing(&self) -> Standing {
+        let mut standing = Standing::default();
         for seat in &self.seats {
             let store = seat.engine.store();
+            match seat.engine.held_deletions() {
+                Ok(held) => standing.held_deletions += held,
+                Err(error) => tracing::warn!("{error:#}"),
+            }
             match (store.conflicts(), store.intents()) {
                 (Ok(conflicts), Ok(intents)) => {
                     standing.conflicts += conflicts.len();
@@ -139,7 +123,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let is_poll = job.look == Look::Whole && job.trigger != Trigger::Startup;
         let closes = !(is_poll && matches!(wall, Some(Wall::Spent { .. })));
         Done {
-            standing: self.standing(job, &report),
+            standing: self.standing(),
             wall: wall.filter(|_| closes),
             report,
         }
@@ -177,8 +161,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         })
     }
 
-    fn remember_head(&mut self, head: &Head) {
-        let Some(seat) = self.seats.first_mut() else {
+    fn remember_head(&mut self, prefix: &str, head: &Head) {
+        let Some(seat) = self.seats.iter_mut().find(|seat| seat.prefix == prefix) else {
             return;
         };
         let now = engine::Clock::now(&engine::SystemClock);
@@ -187,8 +171,22 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         }
     }
 
-    fn remembered_head(&self) -> Option<Head> {
-        git::remembered(self.seats.first()?.engine.store())
+    fn remembered_head(&self, prefix: &str) -> Option<Head> {
+        let seat = self.seats.iter().find(|seat| seat.prefix == prefix)?;
+        git::remembered(seat.engine.store())
+    }
+
+    fn missing(&mut self) -> Vec<String> {
+        let mut missing = Vec::new();
+        for seat in &mut self.seats {
+            match seat.engine.missing() {
+                Ok(places) => {
+                    missing.extend(places.iter().map(|place| format!("{}{place}", seat.prefix)));
+                }
+                Err(error) => tracing::warn!("{error:#}"),
+            }
+        }
+        missing
     }
 
     fn lost(&self) -> Option<String> {

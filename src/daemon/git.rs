@@ -69,6 +69,31 @@ pub struct Head {
     pub log: u64,
 }
 
+/// The folders of the workspaces, each with what stands before its paths. A repository may be made around one, or
+/// taken away, at any time: which there are is found out anew at each look.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Trees(Vec<(String, PathBuf)>);
+
+impl Trees {
+    /// The work trees that these folders may be in.
+    pub fn of(folders: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
+        Self(folders.into_iter().collect())
+    }
+
+    /// The repositories that are there now, each under the first folder that is in it.
+    pub fn find(&self) -> Vec<(&str, Git)> {
+        let mut found: Vec<(&str, Git)> = Vec::new();
+        for (prefix, folder) in &self.0 {
+            if let Some(git) = Git::find(folder)
+                && found.iter().all(|(_, known)| *known != git)
+            {
+                found.push((prefix, git));
+            }
+        }
+        found
+    }
+}
+
 /// What git is doing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sight {

@@ -1,7 +1,10 @@
 //! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
 
 use super::{git::Head, quiet::Taken, reach::Wall, settings::Settings};
-use crate::engine::{report::Report, restore};
+use crate::engine::{
+    report::{Ending, Report},
+    restore,
+};
 use crate::model::{ArticleId, Digest, Side};
 use crate::reconcile::snapshot::{Direction, Keep, OnConflict};
 use std::{
@@ -68,8 +71,8 @@ pub struct Job {
     pub unsettled: BTreeSet<String>,
     /// Why no removal may be pushed because of git, if so.
     pub git_hold: Option<String>,
-    /// Where git's HEAD was when the cycle began.
-    pub head: Option<Head>,
+    /// Where git's HEAD was when the cycle began, by the workspace whose folder is in the repository.
+    pub heads: BTreeMap<String, Head>,
 }
 
 /// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push`, `resolve`
@@ -238,6 +241,16 @@ pub struct Done {
     pub standing: Standing,
 }
 
+impl Done {
+    /// Tells whether it came to its end. One that the service or the budget put off, or that could not be
+    /// carried out, saw only a part, even where that closes the way to nobody else.
+    pub fn got_through(&self) -> bool {
+        self.wall.is_none()
+            && self.report.stopped.is_none()
+            && self.report.outcome != Ending::Failed
+    }
+}
+
 /// Requests that are left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Left {
@@ -263,11 +276,15 @@ pub trait Cycle {
     /// What is left of the budget.
     fn left(&self) -> Left;
 
-    /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed.
-    fn remember_head(&mut self, head: &Head);
+    /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed, for the
+    /// workspace whose paths begin like this.
+    fn remember_head(&mut self, prefix: &str, head: &Head);
 
     /// What was remembered.
-    fn remembered_head(&self) -> Option<Head>;
+    fn remembered_head(&self, prefix: &str) -> Option<Head>;
+
+    /// Files that went while no daemon ran, but for those that wait for a person already.
+    fn missing(&mut self) -> Vec<String>;
 
     /// Why the mirror is not this daemon's any more, if so: its lock or its state was removed or replaced.
     fn lost(&self) -> Option<String>;

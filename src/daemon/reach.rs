@@ -24,6 +24,8 @@ pub enum Wall {
     },
     /// The mirror or the state cannot be used.
     Broken,
+    /// The daemon stops: it was not tried to the end.
+    Stopping,
 }
 
 impl Wall {
@@ -39,6 +41,7 @@ impl fmt::Display for Wall {
             Self::SignedOut => "the service does not accept the token",
             Self::Spent { .. } => "the budget of requests is spent",
             Self::Broken => "the mirror or the state cannot be used",
+            Self::Stopping => "the daemon stops",
         })
     }
 }
@@ -88,6 +91,8 @@ impl Reach {
         let tries = same.map_or(0, |down| down.tries.saturating_add(1));
         let wait = match wall {
             Wall::Spent { wait: Some(wait) } => wait.max(Duration::from_secs(1)),
+            // Nobody knows how it would have gone.
+            Wall::Stopping => return None,
             Wall::Unreachable | Wall::SignedOut | Wall::Broken | Wall::Spent { wait: None } => {
                 let doubled = FIRST.saturating_mul(2_u32.saturating_pow(tries.min(10)));
                 let wait = doubled.min(LONGEST);
@@ -162,6 +167,17 @@ mod tests {
             Some(Turn::Down(Wall::SignedOut)),
             "another wall is news"
         );
+    }
+
+    #[test]
+    fn f009_being_stopped_is_neither_an_outage_nor_its_end() {
+        let now = Instant::now();
+        let mut reach = Reach::new(0);
+        assert_eq!(reach.met(Some(Wall::Stopping), now), None);
+        assert_eq!(reach.wall(), None);
+        reach.met(Some(Wall::Unreachable), now);
+        assert_eq!(reach.met(Some(Wall::Stopping), now), None);
+        assert_eq!(reach.wall(), Some(Wall::Unreachable));
     }
 
     #[test]

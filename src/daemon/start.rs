@@ -4,7 +4,7 @@ use super::{
     Event,
     control::{self, Ear, Listening, StatusWord},
     desk::Desk,
-    git::Git,
+    git::Trees,
     job::Cycle,
     reach::Reach,
     schedule::{Moment, Schedule, ScheduleError},
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::web::{self, board::Board, health};
 use chrono::{SecondsFormat, Utc};
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::mpsc, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
@@ -32,8 +32,6 @@ pub struct Daemon<C> {
     pub cycle: C,
     /// The settings.
     pub settings: Settings,
-    /// The mirror, for git.
-    pub mirror: PathBuf,
     /// What is watched, and how.
     pub watch: watch::Options,
     /// The signals.
@@ -42,6 +40,8 @@ pub struct Daemon<C> {
     pub control: Option<Listening>,
     /// Where health and figures are shown, if they are.
     pub listen: Option<TcpListener>,
+    /// What is left of the budget, to be shown there.
+    pub purse: web::Purse,
     /// What is shown.
     pub board: Arc<Board>,
     /// Takes progress to whoever waits for it.
@@ -66,6 +66,8 @@ pub async fn run<C: Cycle>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
     // Sources go on while the last request is in flight: a second signal must be heard.
     let over = CancellationToken::new();
     let rescan = daemon.watch.rescan.clone();
+    let roots = daemon.watch.roots.iter();
+    let trees = Trees::of(roots.map(|root| (root.prefix.clone(), root.path.clone())));
     let watch = watch_or_say(daemon.watch, &to);
     sources.spawn(daemon.signals.run(to.clone(), over.clone()));
     {
@@ -82,10 +84,10 @@ pub async fn run<C: Cycle>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
         sources.spawn(control::serve(listening, to.clone(), status, over.clone()));
     }
     if let Some(listener) = daemon.listen {
-        let (board, over) = (daemon.board.clone(), over.clone());
+        let (board, purse, over) = (daemon.board.clone(), daemon.purse, over.clone());
         sources.spawn(async move {
             let stop = over.cancelled_owned();
-            if let Err(error) = web::serve(listener, board, stop).await {
+            if let Err(error) = web::serve(listener, board, purse, stop).await {
                 tracing::error!(%error, "health and figures are not shown any more");
             }
         });
@@ -102,7 +104,7 @@ pub async fn run<C: Cycle>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
         settings: daemon.settings,
         board: daemon.board,
         ear: daemon.ear,
-        git: Git::find(&daemon.mirror),
+        trees,
         rescan,
         wall: Box::new(Utc::now),
         stop: daemon.stop,

@@ -8,8 +8,9 @@ use super::{
     Event,
     control::{Ear, Refusal, Wished, Word},
     desk::{Desk, Next, is_push},
-    git::{Git, Sight},
+    git::{Sight, Trees},
     job::{Cycle, Done, Job, Look},
+    quiet::Touch,
     reach::Turn,
     schedule::{Moment, Schedule},
     settings::Settings,
@@ -17,9 +18,9 @@ use super::{
     told::Told,
     watch::Rescan,
 };
-use crate::{config::Poll, engine::report::Ending, web::board::Board};
+use crate::{config::Poll, web::board::Board};
 use chrono::{DateTime, Utc};
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc::Receiver,
     time::{Instant, sleep_until},
@@ -59,7 +60,7 @@ struct Front {
     settings: Settings,
     board: Arc<Board>,
     ear: Ear,
-    git: Option<Git>,
+    trees: Trees,
     rescan: Rescan,
     supervisor: Supervisor,
     wall: WallClock,
@@ -82,8 +83,8 @@ pub struct Parts<C> {
     pub board: Arc<Board>,
     /// Takes progress to whoever waits for it.
     pub ear: Ear,
-    /// The work tree's git folder, if the mirror is in one.
-    pub git: Option<Git>,
+    /// Where git may be at work.
+    pub trees: Trees,
     /// How often the watch looks through the files where no events come.
     pub rescan: Rescan,
     /// The time of day.
@@ -102,7 +103,7 @@ impl<C: Cycle> Loop<C> {
                 settings: parts.settings,
                 board: parts.board,
                 ear: parts.ear,
-                git: parts.git,
+                trees: parts.trees,
                 rescan: parts.rescan,
                 supervisor: Supervisor::find(),
                 wall: parts.wall,
@@ -117,6 +118,12 @@ impl<C: Cycle> Loop<C> {
     /// Runs until it is stopped.
     pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
         self.front.supervisor.ready();
+        // Nobody knows how long they have been gone: they have the grace time from now on, as after a restart in
+        // the middle of it.
+        let now = Instant::now();
+        for path in self.cycle.missing() {
+            self.front.desk.touched(&path, Touch::Removed, now);
+        }
         let ended = loop {
             if self.front.stops > 0 {
                 break Ended::Stopped;
@@ -223,7 +230,7 @@ impl<C: Cycle> Loop<C> {
     fn finish(&mut self, job: Job, wished: Option<Wished>, done: Done, started: Instant) {
         let now = self.front.now();
         self.front.record(&job, &done, started);
-        let agreed = self.front.desk.agreed_head(&job, &done);
+        let agreed = self.front.desk.agreed_heads(&job, &done);
         let turn = self.front.desk.settle(job, &done, now);
         match turn {
             Some(Turn::Down(wall)) => tracing::warn!("{wall}; trying again now and then"),
@@ -233,8 +240,8 @@ impl<C: Cycle> Loop<C> {
             }
             None => {}
         }
-        if let Some(head) = agreed {
-            self.cycle.remember_head(&head);
+        for (prefix, head) in &agreed {
+            self.cycle.remember_head(prefix, head);
         }
         if let Some(wished) = wished {
             wished.answer(Word::Report(Box::new(done.report)));
@@ -242,15 +249,16 @@ impl<C: Cycle> Loop<C> {
     }
 
     fn look_at_git(&mut self) {
-        let Some(git) = &self.front.git else {
-            return;
-        };
-        let sight = git.sight();
-        let moved = match (self.cycle.remembered_head(), &sight.head) {
-            (Some(before), Some(now)) => git.moved(&before, now),
-            (None, _) | (_, None) => false,
-        };
-        self.front.git(sight, moved);
+        let (mut sights, mut moved) = (BTreeMap::new(), false);
+        for (prefix, git) in self.front.trees.find() {
+            let sight = git.sight();
+            moved |= match (self.cycle.remembered_head(prefix), &sight.head) {
+                (Some(before), Some(now)) => git.moved(&before, now),
+                (None, _) | (_, None) => false,
+            };
+            sights.insert(prefix.to_owned(), sight);
+        }
+        self.front.git(sights, moved);
     }
 
     fn reload(&mut self) {
@@ -311,9 +319,9 @@ impl Front {
         }
     }
 
-    fn git(&mut self, sight: Sight, moved: bool) {
+    fn git(&mut self, sights: BTreeMap<String, Sight>, moved: bool) {
         let before = self.desk.paused();
-        self.desk.git(sight, moved);
+        self.desk.git(sights, moved);
         let after = self.desk.paused();
         if before != after {
             let why = after.as_deref().unwrap_or("going on");
@@ -354,13 +362,11 @@ impl Front {
             Look::Wish(wish) => wish.is_whole(),
             Look::Mirror | Look::Paths(_) => false,
         };
-        let outcome = done.report.outcome;
-        let good = done.wall.is_none() && outcome != Ending::Failed;
+        let good = done.got_through();
         let pushed = done.report.actions.iter().any(is_push);
-        let (standing, budget) = (done.standing, done.report.budget);
+        let standing = done.standing;
         self.board.show(|seen| {
             seen.busy = false;
-            seen.budget = budget;
             seen.conflicts = standing.conflicts;
             seen.held_deletions = standing.held_deletions;
             seen.intents = standing.intents;
@@ -373,15 +379,7 @@ impl Front {
             }
         });
         self.told.tell(done, whole && good);
-        tracing::info!(
-            trigger = %job.trigger,
-            ?outcome,
-            actions = done.report.actions.len(),
-            problems = done.report.problems.len(),
-            requests = done.report.requests.total,
-            ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-            "a cycle is done"
-        );
+        log_cycle(job, done, took);
     }
 
     fn show(&mut self) {
@@ -407,6 +405,28 @@ impl Front {
             seen.paused = shown.paused;
             seen.in_the_way = shown.in_the_way;
         });
+    }
+}
+
+/// A line for each cycle. Of one that met a wall the change of state is the news, which is told once.
+fn log_cycle(job: &Job, done: &Done, took: Duration) {
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                trigger = %job.trigger,
+                outcome = ?done.report.outcome,
+                actions = done.report.actions.len(),
+                problems = done.report.problems.len(),
+                requests = done.report.requests.total,
+                ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "a cycle is done"
+            )
+        };
+    }
+    if done.wall.is_some() {
+        line!(debug);
+    } else {
+        line!(info);
     }
 }
 

@@ -1,7 +1,7 @@
 //! A service that can be shut: after a stop no further request begins, and those that read end at once.
 //!
-//! A request that changes the service is let finish, so that its outcome is recorded. On the way everything
-//! is counted, and what stops a cycle as a whole is kept for the loop.
+//! A request that changes the service is let finish, so that its outcome is recorded. On the way what stops a
+//! cycle as a whole is kept for the loop.
 
 use super::reach::Wall;
 use crate::{
@@ -11,7 +11,6 @@ use crate::{
         NewCategory, Purpose, RemoteArticle, RemoteCategory, Service, ServiceError, ServiceRead,
         ServiceWrite, Usage, Workspace,
     },
-    web::board::Board,
 };
 use std::{
     future::Future,
@@ -23,16 +22,14 @@ use tokio_util::sync::CancellationToken;
 #[derive(Clone, Debug)]
 pub struct Gate {
     stop: CancellationToken,
-    board: Arc<Board>,
     wall: Arc<Mutex<Option<Wall>>>,
 }
 
 impl Gate {
     /// A gate that is shut when `stop` is cancelled.
-    pub fn new(stop: CancellationToken, board: Arc<Board>) -> Self {
+    pub fn new(stop: CancellationToken) -> Self {
         Self {
             stop,
-            board,
             wall: Arc::default(),
         }
     }
@@ -49,9 +46,11 @@ impl Gate {
         *self.wall.lock().unwrap_or_else(PoisonError::into_inner) = wall;
     }
 
-    fn closed(method: &'static str) -> ServiceError {
+    /// The answer of a gate that is shut.
+    fn closed(&self, method: &'static str) -> ServiceError {
+        self.note(Some(Wall::Stopping));
         ServiceError {
-            kind: ErrorKind::Unavailable,
+            kind: ErrorKind::Closed,
             method,
             path: String::new(),
             status: None,
@@ -81,13 +80,12 @@ impl<S: Service> Valve<S> {
         request: impl Future<Output = Answer<T>> + Send,
     ) -> Answer<T> {
         if self.gate.stop.is_cancelled() {
-            return Err(Gate::closed(method));
+            return Err(self.gate.closed(method));
         }
-        let before = self.inner.usage();
         tokio::select! {
             biased;
-            answer = request => self.count(method, before, answer),
-            () = self.gate.stop.cancelled() => Err(Gate::closed(method)),
+            answer = request => self.noted(answer),
+            () = self.gate.stop.cancelled() => Err(self.gate.closed(method)),
         }
     }
 
@@ -97,29 +95,12 @@ impl<S: Service> Valve<S> {
         request: impl Future<Output = Answer<T>> + Send,
     ) -> Answer<T> {
         if self.gate.stop.is_cancelled() {
-            return Err(Gate::closed(method));
+            return Err(self.gate.closed(method));
         }
-        let before = self.inner.usage();
-        let answer = request.await;
-        self.count(method, before, answer)
+        self.noted(request.await)
     }
 
-    fn count<T>(&self, method: &'static str, before: Usage, answer: Answer<T>) -> Answer<T> {
-        let after = self.inner.usage();
-        let good = if method == "POST" { 201 } else { 200 };
-        let sent = [
-            ("GET", after.get.saturating_sub(before.get)),
-            ("POST", after.post.saturating_sub(before.post)),
-            ("PUT", after.put.saturating_sub(before.put)),
-            ("DELETE", after.delete.saturating_sub(before.delete)),
-        ];
-        let status = match &answer {
-            Ok(_) => Some(good),
-            Err(error) => error.status,
-        };
-        for (method, number) in sent.into_iter().filter(|(_, number)| *number > 0) {
-            self.gate.board.metrics.requests(method, status, number);
-        }
+    fn noted<T>(&self, answer: Answer<T>) -> Answer<T> {
         self.gate.note(match &answer {
             Ok(_) => None,
             Err(error) => wall_of(&error.kind),
@@ -137,6 +118,7 @@ pub fn wall_of(kind: &ErrorKind) -> Option<Wall> {
             wait: Some(*free_in),
         }),
         ErrorKind::Unavailable => Some(Wall::Unreachable),
+        ErrorKind::Closed => Some(Wall::Stopping),
         ErrorKind::Forbidden
         | ErrorKind::NotFound
         | ErrorKind::Refused

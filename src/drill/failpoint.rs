@@ -2,7 +2,7 @@
 //!
 //! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) when it passes its N-th
 //! point, counted from 1. With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point it passes to
-//! that file, so that a sweep knows how many there are. With `KBSYNC_DRILL_HURRY` nothing waits before it is
+//! that file, so that a sweep knows how many there are. With `KBSYNC_DRILL_PANIC_AT=NAME` it panics there. With `KBSYNC_DRILL_HURRY` nothing waits before it is
 //! tried again. Without the feature `drill` nothing is read and
 //! nothing happens.
 
@@ -42,6 +42,7 @@ mod switched {
 
     struct Wish {
         kill_at: Option<u64>,
+        panic_at: Option<String>,
         hurry: bool,
         trace: Option<std::ffi::OsString>,
     }
@@ -52,6 +53,7 @@ mod switched {
             kill_at: std::env::var("KBSYNC_DRILL_KILL_AT")
                 .ok()
                 .and_then(|number| number.parse().ok()),
+            panic_at: std::env::var("KBSYNC_DRILL_PANIC_AT").ok(),
             trace: std::env::var_os("KBSYNC_DRILL_TRACE"),
             hurry: std::env::var_os("KBSYNC_DRILL_HURRY").is_some(),
         })
@@ -79,6 +81,7 @@ mod switched {
             let written = file.and_then(|mut file| writeln!(file, "{name}"));
             written.expect("the file for the trace can be appended to");
         }
+        assert!(wish.panic_at.as_deref() != Some(name), "a drill at {name}");
         if wish.kill_at == Some(number) {
             let killed = rustix::process::kill_process(
                 rustix::process::getpid(),

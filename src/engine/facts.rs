@@ -3,11 +3,12 @@
 use super::Engine;
 use super::observe::Sight;
 use super::settings::Request;
+use super::waiting;
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::{FOR_A_PERSON, Facts};
-use crate::reconcile::plan::{Plan, Step};
+use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
@@ -15,6 +16,9 @@ use std::collections::BTreeSet;
 
 /// How long a refusal or a count of deletions holds, in milliseconds (design, sections 5 and 6).
 const DAY: i64 = 24 * 60 * 60 * 1000;
+
+/// Deletions within so many milliseconds are one deed.
+const CLOSELY: i64 = 60 * 1000;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Gathers the facts for a plan.
@@ -64,6 +68,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             allow_deletes: request.allow_deletes,
             deleted_remote: lately(Side::Remote)?,
             deleted_local: lately(Side::Local)?,
+            closely_remote: self.deleted_closely(Side::Remote, request)?,
+            closely_local: self.deleted_closely(Side::Local, request)?,
             approved: self
                 .store
                 .approvals()?
@@ -91,6 +97,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .collect(),
             git: sight.git.clone().or_else(|| request.git_hold.clone()),
         })
+    }
+
+    /// Deletions of the last minute that belong to the same deed as those of this cycle: a daemon may see what goes at
+    /// once in several cycles. As long as some of it is held it is not over, for nobody.
+    fn deleted_closely(&self, side: Side, request: &Request) -> anyhow::Result<usize> {
+        let held = waiting::held(&self.store)?;
+        let since = held
+            .iter()
+            .filter(|held| held.rule == Some(HoldRule::MassDeletion) && held.side == side)
+            .map(|held| held.since)
+            .min();
+        let now = self.clock.now();
+        let begin = match since {
+            Some(since) => since.min(now),
+            None if request.patient => now,
+            None => return Ok(0),
+        };
+        let count = self.store.deletions_since(begin.before(CLOSELY), side)?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
     /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back; and of

@@ -11,7 +11,7 @@ use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::path::{CATEGORY_FILE, EXTENSION};
-use crate::model::{Place, Stamp};
+use crate::model::{ArticleId, Place, Stamp};
 use crate::service::Service;
 use std::collections::BTreeSet;
 
@@ -25,6 +25,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Tells whether everything in a folder is what the state says, and nothing is missing.
     pub fn is_folder_known(&self, folder: &str) -> bool {
         self.folder(folder).unwrap_or(false)
+    }
+
+    /// Files that the state knows and that are not there, but for those whose removal waits for a person.
+    /// Nothing, where the mirror cannot be looked at: the next cycle says why.
+    pub fn missing(&self) -> anyhow::Result<Vec<Place>> {
+        let held = waiting::held(&self.store)?;
+        let held: BTreeSet<ArticleId> = held.iter().filter_map(|held| held.id).collect();
+        let rows = self.store.articles()?;
+        let gone = |place: &Place| {
+            matches!(
+                self.disk.look(At::Folder(&place.folder), &place.file),
+                Ok(None)
+            )
+        };
+        Ok(rows
+            .into_iter()
+            .filter(|row| !held.contains(&row.id) && gone(&row.place))
+            .map(|row| row.place)
+            .collect())
     }
 
     /// `None`: it cannot be told.

@@ -135,9 +135,10 @@ impl Stop {
 /// How a cycle ends that meets such an error.
 pub fn ending_of(kind: &ErrorKind) -> Ending {
     match kind {
-        ErrorKind::RateLimited { .. } | ErrorKind::BudgetSpent { .. } | ErrorKind::Unavailable => {
-            Ending::Retry
-        }
+        ErrorKind::RateLimited { .. }
+        | ErrorKind::BudgetSpent { .. }
+        | ErrorKind::Unavailable
+        | ErrorKind::Closed => Ending::Retry,
         ErrorKind::Unauthorized
         | ErrorKind::Forbidden
         | ErrorKind::NotFound

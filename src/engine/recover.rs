@@ -5,7 +5,7 @@
 //! changes nothing.
 
 use super::Engine;
-use super::apply::{met, same};
+use super::apply::{met, rows_along, same};
 use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
@@ -61,6 +61,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     for (id, intent) in intents {
         let verdict = judge(base, sight, &intent, &names, &alike);
         met.extend(first_met(base, sight, &intent, &verdict));
+        let mut along = Vec::new();
         tracing::debug!(?intent, "an earlier run left this behind");
         match &verdict {
             Verdict::Article(row) => {
@@ -78,20 +79,25 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
                 base.articles.insert(row.id, (**row).clone());
             }
             Verdict::Category(row) => {
+                along = rows_along(base, sight, row);
+                for row in &along {
+                    base.articles.insert(row.id, row.clone());
+                }
                 base.categories.insert(row.id, (**row).clone());
             }
             Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
         }
-        verdicts.push((id, verdict));
+        verdicts.push((id, verdict, along));
     }
     if verdicts.is_empty() || request.dry_run {
         return Ok(());
     }
     // All at once: what one says of a file may rest on another that is still there.
     engine.store.write(now, |tx| {
-        verdicts
-            .iter()
-            .try_for_each(|(id, verdict)| write(tx, *id, verdict))?;
+        for (id, verdict, along) in &verdicts {
+            write(tx, *id, verdict)?;
+            along.iter().try_for_each(|row| tx.put_article(row))?;
+        }
         met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
     })?;
     engine.clear_copies()
@@ -286,8 +292,13 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    // After a loss of power a file that was replaced may be the old one again; one that was made is ours.
+    // After a loss of power a file that was replaced may be the old one again; one that was made, or that names the
+    // article only since then, is ours.
     let made = |file: &LocalFile| *made && old.is_none() && file.id == Some(*id);
+    // A file that was written where it was lies elsewhere only because its writer moved it.
+    let still = BTreeSet::new();
+    let moving = from.as_ref().is_some_and(|from| from != to);
+    let names = if moving { names } else { &still };
     let Some(file) = file_of(sight, *id, to, names)
         .filter(|file| file.version.same_words(version) || made(file))
     else {
@@ -538,13 +549,11 @@ fn born<'a>(
     alike: &Alike,
 ) -> Option<(ArticleId, &'a Seen)> {
     let named = |id: &ArticleId| sight.local.files.iter().any(|file| file.id == Some(*id));
-    let at_home = |(_, seen): &(ArticleId, &Seen)| {
-        seen.version.category == version.category
-            && same(&version.slug, &seen.version.slug)
-            && same(&version.title, &seen.version.title)
-    };
+    let at_home = |(_, seen): &(ArticleId, &Seen)| lies_at(version, &seen.version);
     let moved = |(id, seen): &(ArticleId, &Seen)| {
-        !named(id) && (version.same_words(&seen.version) || alike.contains(&(version.text, *id)))
+        let said = version.same_words(&seen.version);
+        let alike_said = said || alike.texts.contains(&(version.text, *id));
+        alike_said && !named(id) && !alike.at_home.contains(id)
     };
     strangers(base, sight)
         .find(at_home)
@@ -560,25 +569,42 @@ fn strangers<'a>(base: &'a Base, sight: &'a Sight) -> impl Iterator<Item = (Arti
     })
 }
 
-/// Bodies that were sent, and articles that may be what became of them.
-type Alike = BTreeSet<(TextDigest, ArticleId)>;
+/// Which of the listed strangers may be what an earlier run posted.
+#[derive(Default)]
+struct Alike {
+    /// Bodies that were sent, and articles that have most of them.
+    texts: BTreeSet<(TextDigest, ArticleId)>,
+    /// Articles that lie where something was posted to, under the title that was sent: no other file's.
+    at_home: BTreeSet<ArticleId>,
+}
 
-/// Articles that a colleague may have edited, and given another address, since an answer was lost: in the category
-/// that was sent they have the title that was sent, and most of the text.
+/// Articles that a colleague may have edited, and given another address, since an answer was lost, or that the
+/// service rewrote: they have the title that was sent, and most of the text.
 fn alike(
     store: &Store,
     base: &Base,
     sight: &Sight,
     intents: &[(IntentId, Intent)],
 ) -> anyhow::Result<Alike> {
-    let mut alike = Alike::new();
-    for (_, intent) in intents {
-        let Intent::CreateArticle { version, .. } = intent else {
-            continue;
-        };
+    let mut alike = Alike::default();
+    let sent = intents.iter().filter_map(|(_, intent)| match intent {
+        Intent::CreateArticle { version, .. } => Some(version),
+        Intent::UpdateArticle { .. }
+        | Intent::DeleteArticle { .. }
+        | Intent::CreateCategory { .. }
+        | Intent::UpdateCategory { .. }
+        | Intent::WriteFile { .. }
+        | Intent::WriteCategory { .. }
+        | Intent::RemoveFile { .. }
+        | Intent::ClearCopy { .. } => None,
+    });
+    for version in sent {
         for (id, seen) in strangers(base, sight) {
             let words = &seen.version;
-            if words.category != version.category || !same(&version.title, &words.title) {
+            if lies_at(version, words) {
+                alike.at_home.insert(id);
+            }
+            if !same(&version.title, &words.title) {
                 continue;
             }
             let sent = sight.spool.text(store, version.text)?;
@@ -586,11 +612,18 @@ fn alike(
             if let (Some(sent), Some(found)) = (sent, found)
                 && has_most_of(&found, &sent)
             {
-                alike.insert((version.text, id));
+                alike.texts.insert((version.text, id));
             }
         }
     }
     Ok(alike)
+}
+
+/// Tells whether an article has the address and the title that were sent.
+fn lies_at(sent: &Version, words: &Version) -> bool {
+    words.category == sent.category
+        && same(&sent.slug, &words.slug)
+        && same(&sent.title, &words.title)
 }
 
 /// Tells whether more than half of a text stands in another one.

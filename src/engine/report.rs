@@ -234,6 +234,7 @@ impl Report {
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
         self.doubt |= other.doubt;
+        self.partial |= other.partial;
     }
 
     /// Tells whether anything was or would be done, or waits.

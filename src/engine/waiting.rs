@@ -48,6 +48,15 @@ pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// Counts the deletions that wait for a person, wherever they are: a cycle over a part tells of that part alone.
+    pub fn held_deletions(&self) -> anyhow::Result<usize> {
+        let held = held(&self.store)?;
+        Ok(held
+            .iter()
+            .filter(|held| held.action == Kind::Delete)
+            .count())
+    }
+
     /// What is held after a cycle, as it is written.
     pub(super) fn still_held(
         &self,

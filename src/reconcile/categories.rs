@@ -272,10 +272,16 @@ impl Planner<'_> {
         match self.policy.on_conflict {
             OnConflict::Hold => {
                 let names: Vec<_> = fields.iter().map(|field| field.key()).collect();
+                // Nothing else shows what the service has.
+                let there: Vec<_> = fields
+                    .iter()
+                    .map(|field| format!("{}: {}", field.key(), remote.get(*field)))
+                    .collect();
                 let reason = format!(
-                    "both sides have their own {}; make `_category.yaml` agree with the service, or use \
-                     `--prefer local|remote`",
-                    names.join(", ")
+                    "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
+                     service agree, or use `--prefer local|remote`",
+                    names.join(", "),
+                    there.join("`, `")
                 );
                 self.hold_category(local, fields, reason);
                 return false;

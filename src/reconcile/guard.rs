@@ -42,6 +42,10 @@ pub struct Facts {
     pub deleted_remote: usize,
     /// The same in the mirror.
     pub deleted_local: usize,
+    /// Of these, deletions on the service that belong to the same deed: what goes at once is not always seen at once.
+    pub closely_remote: usize,
+    /// The same in the mirror.
+    pub closely_local: usize,
     /// What a person approved, as fingerprints of actions.
     pub approved: BTreeSet<Digest>,
     /// Why nothing may be deleted in this cycle, if something failed.
@@ -202,10 +206,11 @@ fn against_deleting(
     released: bool,
 ) -> Option<(HoldRule, String)> {
     let limit = facts.max_deletes.limit(facts.articles);
-    let (lately, place) = match side {
-        Side::Remote => (facts.deleted_remote, "on the service"),
-        Side::Local | Side::Both => (facts.deleted_local, "in the mirror"),
+    let (lately, closely, place) = match side {
+        Side::Remote => (facts.deleted_remote, facts.closely_remote, "on the service"),
+        Side::Local | Side::Both => (facts.deleted_local, facts.closely_local, "in the mirror"),
     };
+    let at_once = count + waiting + closely;
     if let Some(doubt) = &facts.doubt
         && !defect::is(Defect::DoubtIgnored)
     {
@@ -217,10 +222,14 @@ fn against_deleting(
     }
     let reason = if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
         git.clone()
-    } else if count + waiting > limit && !defect::is(Defect::GuardWithoutLimit) {
+    } else if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
+        let done = if closely > 0 {
+            format!(" ({closely} of them are done)")
+        } else {
+            String::new()
+        };
         format!(
-            "{} deletions {place} at once are more than {limit}; `kbsync approve` shows and releases them",
-            count + waiting
+            "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them"
         )
     } else if lately + count > limit * 4 {
         format!(

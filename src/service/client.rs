@@ -4,7 +4,7 @@
 //! first for want of budget (failures rows 14 to 17). Redirects are not followed. What an answer means is decided
 //! in `answer`, when to ask again in `retry`; the endpoints are in `endpoints`, listings in `listing`.
 
-pub use super::options::{ClientError, ClientOptions, Notify, WaitNote, WaitReason};
+pub use super::options::{Answered, ClientError, ClientOptions, Notify, WaitNote, WaitReason};
 
 use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
@@ -169,6 +169,8 @@ impl Client {
                 let failure = self.broken(call, None, error);
                 if failure.outcome == Outcome::Unsent {
                     self.take_back(call, counted).await;
+                } else {
+                    self.tell_answered(call, None);
                 }
                 return Err(failure);
             }
@@ -181,6 +183,7 @@ impl Client {
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
         }
         let status = response.status().as_u16();
+        self.tell_answered(call, Some(status));
         tracing::debug!(
             method = call.verb.as_str(),
             path = call.url.path(),
@@ -234,7 +237,7 @@ impl Client {
             // The others wait in `keep`, and so does the caller before it looks again.
             return Err(error);
         }
-        tracing::info!(%error, ?wait, attempt, "asking again");
+        tracing::debug!(%error, ?wait, attempt, "asking again");
         let reason = if throttled {
             WaitReason::Throttled
         } else {
@@ -295,6 +298,12 @@ impl Client {
         self.sent.of(call.verb).fetch_sub(1, Ordering::Relaxed);
         if let Err(refusal) = self.options.budget.take_back(counted).await {
             tracing::warn!(?refusal, "a request that was not sent stays counted");
+        }
+    }
+
+    fn tell_answered(&self, call: &Call<'_>, status: Option<u16>) {
+        if let Some(answered) = &self.options.answered {
+            answered(call.verb.as_str(), status);
         }
     }
 

@@ -27,6 +27,8 @@ pub enum ErrorKind {
     },
     /// No connection, no answer in time, or a 5xx, after the retries.
     Unavailable,
+    /// Nothing was sent, and nothing will be: whoever asks is being stopped.
+    Closed,
     /// An answer that is not what the specification shows, among them a proxy's 404 page.
     Unreadable,
     /// The endpoint does not exist here (404 that is not the service's, 405 or 501 to a listing).
@@ -42,7 +44,7 @@ pub struct ServiceError {
     pub kind: ErrorKind,
     /// The method, such as `PUT`.
     pub method: &'static str,
-    /// The path below the base address.
+    /// The path below the base address; empty where it did not come to a request.
     pub path: String,
     /// The status, when there was an answer.
     pub status: Option<u16>,
@@ -61,7 +63,8 @@ impl ErrorKind {
             Self::Unauthorized
             | Self::RateLimited { .. }
             | Self::BudgetSpent { .. }
-            | Self::Unavailable => true,
+            | Self::Unavailable
+            | Self::Closed => true,
             Self::Forbidden
             | Self::NotFound
             | Self::Refused
@@ -81,7 +84,10 @@ impl ServiceError {
 
 impl fmt::Display for ServiceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.method, self.path)?;
+        f.write_str(self.method)?;
+        if !self.path.is_empty() {
+            write!(f, " {}", self.path)?;
+        }
         if let Some(status) = self.status {
             write!(f, ": status {status}")?;
         }

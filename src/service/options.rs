@@ -30,10 +30,15 @@ pub struct ClientOptions {
     pub max_body: u64,
     /// Told when a wait begins, for progress.
     pub notify: Option<Notify>,
+    /// Told of each request that was sent, when its answer came or did not.
+    pub answered: Option<Answered>,
 }
 
 /// Takes notes of waits.
 pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
+
+/// Takes a request's method and the status of its answer; `None`: it was sent, and there was none.
+pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
 
 impl ClientOptions {
     /// The usual options (design, section 5).
@@ -51,6 +56,7 @@ impl ClientOptions {
             max_article: 16 * 1024 * 1024,
             max_body: 2 * 1024 * 1024 * 1024,
             notify: None,
+            answered: None,
         }
     }
 }

@@ -196,7 +196,8 @@ pub enum Intent {
         /// Whether this settles a conflict that was shown.
         #[serde(default)]
         settles: bool,
-        /// Whether a new file was under its name, and only not durable: what it says else by now is an edit.
+        /// Whether a file that is new, or that named no article before, was under its name, and only not durable:
+        /// what it says else by now is an edit.
         #[serde(default)]
         made: bool,
     },

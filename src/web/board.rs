@@ -1,7 +1,6 @@
 //! The board: what the daemon last said of itself. Written by the loop, read by everybody.
 
 use super::metrics::Metrics;
-use crate::engine::report::BudgetLeft;
 use chrono::{DateTime, Utc};
 use std::{
     sync::{Mutex, PoisonError},
@@ -44,8 +43,6 @@ pub struct Seen {
     pub in_the_way: Option<String>,
     /// How changes are noticed.
     pub watching: String,
-    /// What is left of the budget.
-    pub budget: BudgetLeft,
     /// Conflicts.
     pub conflicts: usize,
     /// Deletions that are held.
@@ -84,7 +81,6 @@ impl Board {
                 paused: None,
                 in_the_way: None,
                 watching: "not yet".to_owned(),
-                budget: BudgetLeft::default(),
                 conflicts: 0,
                 held_deletions: 0,
                 intents: 0,

@@ -1,6 +1,7 @@
 //! The figures of a daemon, in the text form of Prometheus.
 
 use super::board::Seen;
+use crate::engine::report::BudgetLeft;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -58,12 +59,11 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts requests. `status` is the answer's, or `none`.
-    pub fn requests(&self, method: &'static str, status: Option<u16>, number: u64) {
+    /// Counts a request. `status` is the answer's, or `none`.
+    pub fn request(&self, method: &'static str, status: Option<u16>) {
         let status = status.map_or_else(|| "none".to_owned(), |status| status.to_string());
-        self.requests
-            .get_or_create(&RequestLabels { method, status })
-            .inc_by(number);
+        let labels = RequestLabels { method, status };
+        self.requests.get_or_create(&labels).inc();
     }
 
     /// Counts a look at everything, with its cause.
@@ -78,8 +78,13 @@ impl Metrics {
             .observe(took.as_secs_f64());
     }
 
-    /// Writes all of it, with what is seen now.
-    pub fn text(&self, seen: &Seen, now: Instant) -> Result<String, fmt::Error> {
+    /// Writes all of it, with what is seen and what is left of the budget now.
+    pub fn text(
+        &self,
+        seen: &Seen,
+        budget: BudgetLeft,
+        now: Instant,
+    ) -> Result<String, fmt::Error> {
         let mut registry = Registry::with_prefix("kbsync");
         registry.register("requests", "Requests to the service", self.requests.clone());
         registry.register(
@@ -138,10 +143,7 @@ impl Metrics {
             registry.register(name, help, gauge);
         }
         let left = Family::<WindowLabels, Gauge>::default();
-        for (window, number) in [
-            ("minute", seen.budget.minute_left),
-            ("day", seen.budget.day_left),
-        ] {
+        for (window, number) in [("minute", budget.minute_left), ("day", budget.day_left)] {
             left.get_or_create(&WindowLabels { window })
                 .set(i64::from(number));
         }
@@ -161,20 +163,27 @@ mod tests {
     fn everything_that_was_promised_is_there() {
         let board = Board::new(chrono::DateTime::UNIX_EPOCH);
         let now = board.seen().started + Duration::from_secs(90);
-        board.metrics.requests("GET", Some(200), 3);
-        board.metrics.requests("PUT", None, 1);
+        board.metrics.request("GET", Some(200));
+        board.metrics.request("GET", Some(503));
+        board.metrics.request("GET", Some(200));
+        board.metrics.request("PUT", None);
         board.metrics.rescan("overflow");
         board.metrics.cycle("poll", Duration::from_millis(12));
         board.show(|seen| {
             seen.last_poll = Some((chrono::DateTime::UNIX_EPOCH, seen.started));
             seen.pending = 2;
             seen.oldest = Some(seen.started + Duration::from_secs(80));
-            seen.budget.day_left = 1400;
             seen.conflicts = 1;
         });
-        let text = board.metrics.text(&board.seen(), now).expect("text");
+        let budget = BudgetLeft {
+            minute_left: 0,
+            day_left: 1400,
+        };
+        let text = board.metrics.text(&board.seen(), budget, now);
+        let text = text.expect("text");
         for line in [
-            "kbsync_requests_total{method=\"GET\",status=\"200\"} 3",
+            "kbsync_requests_total{method=\"GET\",status=\"200\"} 2",
+            "kbsync_requests_total{method=\"GET\",status=\"503\"} 1",
             "kbsync_requests_total{method=\"PUT\",status=\"none\"} 1",
             "kbsync_rescans_total{cause=\"overflow\"} 1",
             "kbsync_cycle_duration_seconds_count{trigger=\"poll\"} 1",

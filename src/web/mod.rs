@@ -8,4 +8,4 @@ pub mod health;
 pub mod metrics;
 mod serve;
 
-pub use serve::{serve, shown_address};
+pub use serve::{Purse, serve, shown_address};

@@ -1,6 +1,7 @@
 //! The HTTP side: three pages to read, and a check of who is asked.
 
 use super::{board::Board, health};
+use crate::engine::report::BudgetLeft;
 use axum::{
     Router,
     extract::{Request, State},
@@ -17,10 +18,21 @@ use std::{
 };
 use tokio::{net::TcpListener, time::Instant};
 
+/// Tells what is left of the budget now: others spend it, too, and time gives it back.
+pub type Purse = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
+
+/// What is shown.
+#[derive(Clone)]
+struct Shown {
+    board: Arc<Board>,
+    purse: Purse,
+}
+
 /// Answers until told to stop. The caller binds the port.
 pub async fn serve(
     listener: TcpListener,
     board: Arc<Board>,
+    purse: Purse,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let loopback = listener.local_addr()?.ip().is_loopback();
@@ -31,7 +43,7 @@ pub async fn serve(
         .layer(middleware::from_fn(move |request, next| {
             check_host(loopback, request, next)
         }))
-        .with_state(board);
+        .with_state(Shown { board, purse });
     axum::serve(listener, pages)
         .with_graceful_shutdown(stop)
         .await
@@ -82,11 +94,11 @@ fn is_this_machine(headers: &HeaderMap) -> bool {
             .is_ok_and(|address| address.is_loopback())
 }
 
-async fn healthz(State(board): State<Arc<Board>>) -> Response {
+async fn healthz(State(Shown { board, .. }): State<Shown>) -> Response {
     verdict(health::illness(&board.seen(), Instant::now()))
 }
 
-async fn readyz(State(board): State<Arc<Board>>) -> Response {
+async fn readyz(State(Shown { board, .. }): State<Shown>) -> Response {
     verdict(health::unreadiness(&board.seen()))
 }
 
@@ -97,8 +109,8 @@ fn verdict(wrong: Option<String>) -> Response {
     }
 }
 
-async fn metrics(State(board): State<Arc<Board>>) -> Response {
-    match board.metrics.text(&board.seen(), Instant::now()) {
+async fn metrics(State(Shown { board, purse }): State<Shown>) -> Response {
+    match board.metrics.text(&board.seen(), purse(), Instant::now()) {
         Ok(text) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, kind)], text).into_response()

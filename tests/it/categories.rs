@@ -474,6 +474,26 @@ async fn both_sides_of_a_category_are_merged_by_key_and_a_clash_is_held() {
 }
 
 #[tokio::test]
+async fn a_folder_that_a_command_names_is_looked_at_again() {
+    let (world, start, _) = World::start(&[("one", TEXT)]).await;
+    world.sandbox().rename_category(start, "Billing", "billing");
+    let report = world.sync().await;
+    assert_eq!(lines(&report), [""; 0], "it is looked at once a day");
+    let scoped = Request {
+        scope: vec!["start".to_owned()],
+        ..Request::new(Direction::Both)
+    };
+    let report = world.run(&scoped).await;
+    assert_eq!(lines(&report), ["update-category local billing done"]);
+    assert!(
+        world
+            .read("billing/_category.yaml")
+            .contains("name: Billing\n")
+    );
+    world.is_quiet().await;
+}
+
+#[tokio::test]
 async fn f122_a_broken_category_yaml_stops_the_category_and_not_its_articles() {
     let (world, start, ids) = World::start(&[("one", TEXT)]).await;
     world.write("start/_category.yaml", "id: [\n");

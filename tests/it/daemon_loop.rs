@@ -7,7 +7,7 @@ use kbsync::{
         Event,
         control::{Ear, Refusal, Step, Wished, Word},
         desk::Desk,
-        git::{Git, Head},
+        git::{Head, Trees},
         job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
         quiet::{Pace, Taken, Touch},
         reach::{Reach, Wall},
@@ -18,18 +18,18 @@ use kbsync::{
     },
     engine::{
         Progress,
-        report::{Ending, Line, Report, Status},
+        report::{BudgetLeft, Ending, Line, Report, Status},
     },
     model::Side,
     reconcile::{plan::Kind, snapshot::Direction},
     service::{
-        Purpose,
+        ErrorKind, Purpose,
         budget::{Budget, Limits, Refusal as NoBudget},
     },
     web::board::Board,
 };
 use std::{
-    collections::VecDeque,
+    collections::{BTreeMap, VecDeque},
     future::Future,
     sync::{Arc, Mutex},
     time::Duration,
@@ -57,9 +57,13 @@ struct Script {
     refused: usize,
     /// Until when the service refuses everything (429), and when it said so, for how long.
     stormy_until: Option<Instant>,
+    /// Files that went before the start.
+    missing: Vec<String>,
+    /// Deletions that wait for a person, as the engines remember them.
+    held_deletions: usize,
     told_to_wait: Vec<(Duration, Duration)>,
     reload: Option<Result<Settings, String>>,
-    head: Option<Head>,
+    heads: BTreeMap<String, Head>,
     /// Whether a look at the files finds nothing.
     as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
@@ -188,8 +192,15 @@ impl Cycle for Fake {
             None => self.requests(job).await.err(),
         };
         let mut report = Report::new(false);
-        if wall.is_some() {
+        if let Some(wall) = wall {
             report.outcome = Ending::Retry;
+            let kind = match wall {
+                Wall::Spent { wait } => ErrorKind::RateLimited { retry_after: wait },
+                Wall::Unreachable | Wall::Broken => ErrorKind::Unavailable,
+                Wall::SignedOut => ErrorKind::Unauthorized,
+                Wall::Stopping => ErrorKind::Closed,
+            };
+            report.stopped = Some((kind, wall.to_string()));
         } else if let Look::Paths(taken) = &job.look {
             report.actions = taken
                 .paths()
@@ -213,7 +224,10 @@ impl Cycle for Fake {
             report,
             // As with the engines: what a poll may not spend closes nothing.
             wall: wall.filter(|wall| !(polls && matches!(wall, Wall::Spent { .. }))),
-            standing: Standing::default(),
+            standing: Standing {
+                held_deletions: self.script.lock().expect("script").held_deletions,
+                ..Standing::default()
+            },
         }
     }
 
@@ -234,16 +248,22 @@ impl Cycle for Fake {
         }
     }
 
-    fn remember_head(&mut self, head: &Head) {
-        self.script.lock().expect("script").head = Some(head.clone());
+    fn remember_head(&mut self, prefix: &str, head: &Head) {
+        let mut script = self.script.lock().expect("script");
+        script.heads.insert(prefix.to_owned(), head.clone());
     }
 
-    fn remembered_head(&self) -> Option<Head> {
-        self.script.lock().expect("script").head.clone()
+    fn remembered_head(&self, prefix: &str) -> Option<Head> {
+        let script = self.script.lock().expect("script");
+        script.heads.get(prefix).cloned()
     }
 
     fn is_as_recorded(&mut self) -> bool {
         self.script.lock().expect("script").as_recorded
+    }
+
+    fn missing(&mut self) -> Vec<String> {
+        self.script.lock().expect("script").missing.clone()
     }
 
     fn lost(&self) -> Option<String> {
@@ -330,7 +350,7 @@ struct Stage {
     budget: Option<Budget>,
     tick: Duration,
     obeys: bool,
-    git: Option<Git>,
+    trees: Trees,
     watching: bool,
 }
 
@@ -341,7 +361,7 @@ impl Stage {
             budget: None,
             tick: Duration::from_secs(1),
             obeys: true,
-            git: None,
+            trees: Trees::default(),
             watching: true,
         }
     }
@@ -373,7 +393,7 @@ impl Stage {
             settings: self.settings,
             board: Arc::clone(&board),
             ear,
-            git: self.git,
+            trees: self.trees,
             rescan: rescan.clone(),
             wall: Box::new(move || epoch + start.elapsed()),
             stop,
@@ -544,7 +564,10 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                 "one ran, one folded"
             );
             let now = Instant::now();
-            let text = bench.board.metrics.text(&bench.board.seen(), now);
+            let text = bench
+                .board
+                .metrics
+                .text(&bench.board.seen(), BudgetLeft::default(), now);
             let text = text.expect("text");
             assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
         })
@@ -770,7 +793,7 @@ async fn f086_nothing_is_done_while_git_works() {
     std::fs::create_dir(&git).expect("made");
     std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
     let stage = Stage {
-        git: Git::find(folder.path()),
+        trees: trees(&[folder.path()]),
         ..Stage::new()
     };
     stage
@@ -817,13 +840,19 @@ async fn f086_nothing_is_done_while_git_works() {
         .await;
 }
 
+/// A workspace in each folder.
+fn trees(folders: &[&std::path::Path]) -> Trees {
+    let prefixed = folders.iter().enumerate();
+    Trees::of(prefixed.map(|(at, folder)| (format!("{at}/"), (*folder).to_owned())))
+}
+
 /// A work tree whose HEAD is a commit by itself.
 fn work_tree() -> (tempfile::TempDir, Stage) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".git")).expect("made");
     check_out(folder.path(), "one");
     let stage = Stage {
-        git: Git::find(folder.path()),
+        trees: trees(&[folder.path()]),
         ..Stage::new()
     };
     (folder, stage)
@@ -831,6 +860,45 @@ fn work_tree() -> (tempfile::TempDir, Stage) {
 
 fn check_out(folder: &std::path::Path, commit: &str) {
     std::fs::write(folder.join(".git/HEAD"), format!("{commit}\n")).expect("written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
+    let folders = [
+        tempfile::tempdir().expect("a folder"),
+        tempfile::tempdir().expect("a folder"),
+    ];
+    let stage = Stage {
+        trees: trees(&[folders[0].path(), folders[1].path()]),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let git = folders[1].path().join(".git");
+            std::fs::create_dir(&git).expect("made");
+            for (name, text) in [("HEAD", "ref: refs/heads/main\n"), ("index.lock", "")] {
+                std::fs::write(git.join(name), text).expect("written");
+            }
+            bench.touch("1/a/b.html").await;
+            seconds(10).await;
+            assert_eq!(bench.jobs(), []);
+            let paused = bench.board.seen().paused;
+            assert_eq!(paused.as_deref(), Some("paused: git is changing files"));
+            std::fs::remove_file(git.join("index.lock")).expect("removed");
+            seconds(2).await;
+            assert_eq!(bench.jobs(), [(Trigger::Watch, strings(&["1/a/b.html"]))]);
+            // Where its HEAD is is remembered, and a checkout there holds what it removes.
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            std::fs::write(git.join("HEAD"), "1234\n").expect("written");
+            bench.clear();
+            bench.event(Event::SyncNow).await;
+            seconds(2).await;
+            assert!(bench.full()[0].git_hold.is_some());
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -909,6 +977,54 @@ async fn f084_where_a_folder_cannot_be_read_head_is_not_agreed_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn f084_an_edit_elsewhere_releases_nothing_that_is_held() {
+    let (folder, stage) = work_tree();
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            check_out(folder.path(), "two");
+            bench.script.lock().expect("script").held_deletions = 1;
+            for held in [1, 1, 0] {
+                bench.clear();
+                bench.script.lock().expect("script").held_deletions = held;
+                // It looks at this file alone, and its report tells of nothing else.
+                bench.touch("a/changed.html").await;
+                seconds(20).await;
+                assert!(bench.full()[0].git_hold.is_some());
+            }
+            bench.clear();
+            bench.touch("a/changed.html").await;
+            seconds(20).await;
+            assert_eq!(bench.full()[0].git_hold, None, "both sides agree now");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f073_what_went_before_the_start_has_its_grace_time() {
+    Stage::new()
+        .play(|bench| {
+            bench.script.lock().expect("script").missing = strings(&["a/gone.html", "b/gone.html"]);
+            async move {
+                seconds(2).await;
+                let startup = bench.full();
+                assert!(startup[0].unsettled.contains("a/gone.html"), "{startup:?}");
+                bench.clear();
+                bench.touch("a/gone.html").await;
+                seconds(70).await;
+                assert_eq!(
+                    bench.jobs(),
+                    [
+                        (Trigger::Watch, strings(&["a/gone.html"])),
+                        (Trigger::Watch, strings(&["-b/gone.html"])),
+                    ]
+                );
+            }
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn f084_a_removal_whose_grace_ends_while_a_poll_runs_is_still_gits() {
     let (folder, stage) = work_tree();
     stage
@@ -942,7 +1058,7 @@ async fn only_the_branch_of_the_settings_is_synced() {
     std::fs::create_dir(&git).expect("made");
     std::fs::write(git.join("HEAD"), "ref: refs/heads/draft\n").expect("written");
     let mut stage = Stage {
-        git: Git::find(folder.path()),
+        trees: trees(&[folder.path()]),
         ..Stage::new()
     };
     stage.settings.git_branch = Some("main".to_owned());

@@ -1,154 +1,13 @@
 //! `kbsync run` as users have it: the real command, real files, real signals, against the sandbox.
 
 use crate::{
-    kb::{self, Kb, Service, TOKEN},
+    daemon::{Daemon, article, articles, get, mirror, until},
+    kb::{Kb, Service, TOKEN},
     schema,
 };
 use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
-use rustix::process::{Pid, Signal, kill_process};
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::TcpStream,
-    process::{Child, Command, ExitStatus, Stdio},
-    sync::{Arc, Mutex},
-    time::Duration,
-};
-
-/// Long enough for any machine; nothing waits for its end.
-const BOUND: Duration = Duration::from_secs(30);
-
-#[track_caller]
-fn until(what: &str, is_so: impl FnMut() -> bool) {
-    kb::until(BOUND, what, is_so);
-}
-
-/// A daemon that is killed when the test ends.
-struct Daemon {
-    child: Child,
-    log: Arc<Mutex<String>>,
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        self.child.kill().ok();
-        self.child.wait().ok();
-    }
-}
-
-impl Daemon {
-    /// Starts it, and does not wait.
-    fn spawn(kb: &Kb, arguments: &[&str]) -> Self {
-        let above = kb.mirror();
-        let above = above.parent().expect("a folder above");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kbsync"))
-            .arg("run")
-            .args(arguments)
-            .current_dir(kb.mirror())
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .env("HOME", above.join("home"))
-            .env("KBSYNC_USER_STATE_DIR", above.join("state"))
-            .env("KBSYNC_TOKEN", TOKEN)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
-        let log = Arc::<Mutex<String>>::default();
-        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let kept = Arc::clone(&log);
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
-                *kept.lock().expect("the log") += &(line + "\n");
-            }
-        });
-        Self { child, log }
-    }
-
-    /// Starts it, and waits for its first full cycle.
-    fn start(kb: &Kb, arguments: &[&str]) -> Self {
-        let mut daemon = Self::spawn(kb, arguments);
-        until("the first cycle", || {
-            assert!(
-                daemon.child.try_wait().expect("asked").is_none(),
-                "{}",
-                daemon.log()
-            );
-            daemon.log().contains("trigger=startup outcome=Done")
-        });
-        daemon
-    }
-
-    fn log(&self) -> String {
-        self.log.lock().expect("the log").clone()
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id()).expect("small");
-        kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
-    }
-
-    /// Waits for its end.
-    fn ended(&mut self) -> ExitStatus {
-        let mut status = None;
-        until("the end", || {
-            status = self.child.try_wait().expect("asked");
-            status.is_some()
-        });
-        status.expect("ended")
-    }
-
-    fn stop(mut self) {
-        self.signal(Signal::TERM);
-        assert_eq!(self.ended().code(), Some(0), "{}", self.log());
-    }
-}
-
-/// A mirror with fast settings.
-fn mirror(service: &Service) -> Kb {
-    let mut kb = service.mirror();
-    let settings = kb.read("kbsync.yaml")
-        + "quiet_period: 20ms\npush_interval: 0s\npoll: 1h\ndelete_grace: 50ms\n";
-    kb.write("kbsync.yaml", &settings);
-    kb.set("KBSYNC_TOKEN", TOKEN);
-    kb
-}
-
-fn article(kb: &Kb) -> String {
-    articles(kb).into_iter().next().expect("an article")
-}
-
-fn articles(kb: &Kb) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for folder in std::fs::read_dir(kb.mirror()).expect("listed") {
-        let folder = folder.expect("an entry").path();
-        if !folder.is_dir() || folder.ends_with(".kbsync") {
-            continue;
-        }
-        for file in std::fs::read_dir(&folder).expect("listed") {
-            let file = file.expect("an entry").path();
-            if file.extension().is_some_and(|ending| ending == "html") {
-                let below = file.strip_prefix(kb.mirror()).expect("below");
-                found.push(below.to_str().expect("text").to_owned());
-            }
-        }
-    }
-    found.sort();
-    found
-}
-
-fn get(address: &str, path: &str, host: &str) -> String {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    write!(
-        stream,
-        "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
-    )
-    .expect("sent");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("read");
-    answer
-}
+use rustix::process::Signal;
+use std::{process::Command, time::Duration};
 
 fn holds(service: &Service, text: &str) -> bool {
     let mut articles = service.sandbox.articles().into_iter();
@@ -315,9 +174,7 @@ fn health_and_figures_are_shown_to_this_machine() {
     let service = Service::start();
     let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
-    let log = daemon.log();
-    let (_, rest) = log.split_once("listening on http://").expect("an address");
-    let address = rest.lines().next().expect("a line").trim();
+    let address = &daemon.address();
     for path in ["/healthz", "/readyz"] {
         let answer = get(address, path, "localhost");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
@@ -595,5 +452,22 @@ fn f091_what_a_sparse_checkout_leaves_out_is_held_by_the_daemon() {
     git(&kb, &["sparse-checkout", "disable"]);
     until("nothing is held", || held() == 0);
     assert_eq!(service.sandbox.articles().len(), count);
+    daemon.stop();
+}
+
+#[test]
+fn the_doctor_tells_what_the_daemon_waits_for() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    let daemon = Daemon::start(&kb, &[]);
+    let ran = kb.run(&["doctor"]).exits(0);
+    assert!(ran.stdout.contains("daemon       well, since"), "{ran:#?}");
+    kb.write(".git/index.lock", "");
+    until("it is paused", || {
+        let ran = kb.run(&["doctor"]).exits(0);
+        ran.stdout.contains("paused: git is changing files")
+    });
+    kb.run(&["doctor", "--health"]).exits(0);
     daemon.stop();
 }

@@ -356,6 +356,16 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     // Under its new name it is watched, under the old one it is not any more.
     scene.write("z/b.html", "new");
     assert_eq!(scene.due().await, ["z/b.html"]);
+    // Moved away, it is missed, also when its name looks like that of a file.
+    let mut scene = Scene::with(
+        |root| fs::create_dir(root.join("v2.0")).expect("made"),
+        |_| (),
+    )
+    .await;
+    let outside = scene.folder.path().with_extension("outside");
+    fs::rename(scene.path("v2.0"), &outside).expect("moved");
+    assert_eq!(scene.due().await, ["-v2.0"]);
+    fs::remove_dir_all(outside).expect("removed");
     let mut scene = Scene::new().await;
     fs::remove_dir_all(scene.path("a")).expect("removed");
     assert_eq!(scene.due().await, ["-a", "-a/b.html", "-a/c.html"]);
@@ -391,6 +401,8 @@ async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
             fs::write(path, "new").expect("written");
         }
     }
+    // Nobody tells of this folder.
+    scene.mkdir("fresh");
     while scene.doubts.is_empty() {
         scene.next().await;
     }
@@ -398,7 +410,10 @@ async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
     // It works on afterwards.
     scene.settle().await;
     scene.write("a/after.html", "x");
-    assert!(scene.due().await.contains(&"a/after.html".to_owned()));
+    scene.write("fresh/after.html", "x");
+    let due = scene.due().await;
+    assert!(due.contains(&"a/after.html".to_owned()));
+    assert!(due.contains(&"fresh/after.html".to_owned()), "{due:?}");
 }
 
 #[tokio::test]

@@ -322,6 +322,58 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
 }
 
 #[tokio::test]
+async fn f046_files_that_go_at_once_and_are_seen_one_after_the_other_are_held() {
+    let (world, _) = world_of(48).await;
+    let daemons = Request {
+        patient: true,
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = world.engine();
+    let mut sent = Vec::new();
+    for batch in [0..1, 1..6, 6..14] {
+        for number in batch {
+            world.remove(&file(number));
+        }
+        let report = engine.cycle(&daemons).await.expect("a cycle");
+        sent.push((report.requests.delete, held(&report)));
+    }
+    assert_eq!(sent, [(1, 0), (5, 0), (0, 8)]);
+    // It is one deed for as long as some of it is held, for whoever looks.
+    world.clock.advance(Duration::from_mins(10));
+    let report = engine.cycle(&daemons).await.expect("a cycle");
+    assert_eq!((report.requests.delete, held(&report)), (0, 8));
+    drop(engine);
+    assert_eq!(held(&world.sync().await), 8);
+    assert_eq!(approve(&world).await, 8);
+    let report = world.sync().await;
+    assert_eq!((report.requests.delete, held(&report)), (8, 0));
+    // What comes later is another one.
+    world.clock.advance(Duration::from_mins(2));
+    world.remove(&file(20));
+    let report = world.engine().cycle(&daemons).await.expect("a cycle");
+    assert_eq!((report.requests.delete, held(&report)), (1, 0));
+}
+
+#[tokio::test]
+async fn f073_what_is_missing_is_known_but_for_what_waits_for_a_person() {
+    let (world, _) = world_of(20).await;
+    let mut engine = world.engine();
+    assert_eq!(engine.missing().expect("looked"), []);
+    for number in 0..11 {
+        world.remove(&file(number));
+    }
+    assert_eq!(engine.missing().expect("looked").len(), 11);
+    let report = engine
+        .cycle(&Request::new(Direction::Both))
+        .await
+        .expect("a cycle");
+    assert_eq!(held(&report), 11);
+    assert_eq!(engine.missing().expect("looked"), []);
+    world.remove(&file(12));
+    assert_eq!(engine.missing().expect("looked").len(), 1);
+}
+
+#[tokio::test]
 async fn f038_a_restored_backup_of_the_service_is_held() {
     let (world, ids) = world_of(11).await;
     let backup: Vec<_> = ids.iter().map(|id| world.on_service(*id)).collect();

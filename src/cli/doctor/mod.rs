@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
+    daemon::control::StatusWord,
     mirror::lock::Lock,
     service::{Purpose, Service as _, ServiceRead as _, budget::Refusal, client::Client},
     state::{Binding, Store},
@@ -133,11 +134,11 @@ async fn health(context: &Context) -> Outcome {
     let check = match handed::status(&config).await {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
-        Some(daemon) => match daemon.unhealthy {
-            Some(why) => Check::new("daemon", Verdict::Bad, why)
-                .help("its log says more; `kbsync doctor` looks at the rest"),
-            None => Check::good("daemon", format!("well, since {}", daemon.since)),
-        },
+        // A pause is no illness.
+        Some(found) => daemon(StatusWord {
+            waiting_for: None,
+            ..found
+        }),
     };
     let code = check.code;
     if context.out.json {
@@ -170,6 +171,10 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
     for root in config.roots() {
         checks.push(state(config, &root));
         checks.push(lock(&root));
+    }
+    // It may see what this process does not: another token, another network, an earlier failure.
+    if let Some(found) = handed::status(config).await {
+        checks.push(daemon(found));
     }
     checks.extend(machine::checks(&config.mirror));
 }
@@ -282,6 +287,16 @@ fn state(config: &Config, root: &Root) -> Check {
             (Err(error), _) | (_, Err(error)) => Check::failed("state", &error.into()),
         },
         Err(error) => Check::failed("state", &error.into()),
+    }
+}
+
+/// What a daemon says of itself.
+fn daemon(found: StatusWord) -> Check {
+    match (found.unhealthy, found.waiting_for) {
+        (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
+        (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)
+            .help("it goes on by itself when that is over; its log says more"),
+        (None, None) => Check::good("daemon", format!("well, since {}", found.since)),
     }
 }
 

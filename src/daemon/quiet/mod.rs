@@ -3,7 +3,8 @@
 //! Nothing noted is ever forgotten. A changed path is taken when nothing happened to it for the quiet period,
 //! at the latest at the ceiling after its first event, and not before its push interval is over. A removal
 //! waits for its grace time, and is cancelled when the path appears again: editors, checkouts and rebases
-//! remove and write anew. What happens in a folder that waits itself makes the folder wait as well.
+//! remove and write anew. Removals that come close together are taken together, so that their number can be
+//! judged: nobody wants them to pass one by one. What happens in a folder that waits itself makes the folder wait as well.
 //! A path that is never quiet is not left alone for ever either: after a minute it takes part in polls.
 //!
 //! No clock is read here, and no file: what is taken is looked at by others.
@@ -29,6 +30,9 @@ pub struct Pace {
 
 /// A path in motion is left alone for so long. What is written then is compared at the very instant.
 const RESTLESS: Duration = Duration::from_mins(1);
+
+/// Removals that follow each other within this time are one deed.
+const TOGETHER: Duration = Duration::from_secs(5);
 
 /// What was seen of a path last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -148,10 +152,11 @@ impl Quiet {
             .retain(|_, (_, last)| now.saturating_duration_since(*last) < quiet);
         self.pushed
             .retain(|_, at| now.saturating_duration_since(*at) < interval);
+        let deadlines = self.deadlines();
         let due: Vec<String> = self
             .waiting
             .iter()
-            .filter(|(path, waiting)| self.deadline(path, waiting) <= now)
+            .filter(|(path, waiting)| deadlines.of(path, waiting) <= now)
             .map(|(path, _)| path.clone())
             .collect();
         let mut taken = Taken::default();
@@ -193,18 +198,20 @@ impl Quiet {
 
     /// When the next path is due.
     pub fn next_deadline(&self) -> Option<Instant> {
+        let deadlines = self.deadlines();
         self.waiting
             .iter()
-            .map(|(path, waiting)| self.deadline(path, waiting))
+            .map(|(path, waiting)| deadlines.of(path, waiting))
             .min()
     }
 
     /// The paths that are in motion, or gone for too short a time. One that is quiet and waits for its push
     /// interval alone is none of them: a poll may pull what a colleague wrote there.
     pub fn unsettled(&self, now: Instant) -> BTreeSet<String> {
+        let deadlines = self.deadlines();
         self.waiting
             .iter()
-            .filter(|(path, waiting)| self.deadline(path, waiting) > now)
+            .filter(|(path, waiting)| deadlines.of(path, waiting) > now)
             .filter(|(path, waiting)| match waiting.touch {
                 Touch::Removed => true,
                 Touch::Changed => {
@@ -232,14 +239,50 @@ impl Quiet {
         })
     }
 
-    fn deadline(&self, path: &str, waiting: &Waiting) -> Instant {
-        let quiet = waiting.last + self.pace.quiet_period;
+    fn deadlines(&self) -> Deadlines<'_> {
+        let removed = |waiting: &&Waiting| waiting.touch == Touch::Removed;
+        let gone = self.waiting.values().filter(removed);
+        let mut gone: Vec<Instant> = gone.map(|waiting| waiting.gone).collect();
+        gone.sort_unstable();
+        let mut ends = gone.clone();
+        for at in (1..gone.len()).rev() {
+            if gone[at].saturating_duration_since(gone[at - 1]) <= TOGETHER {
+                ends[at - 1] = ends[at];
+            }
+        }
+        Deadlines {
+            quiet: self,
+            gone,
+            ends,
+        }
+    }
+}
+
+/// When each path is due, as of now.
+struct Deadlines<'q> {
+    quiet: &'q Quiet,
+    /// When each path that is gone went, in order.
+    gone: Vec<Instant>,
+    /// When the last one went that went together with it.
+    ends: Vec<Instant>,
+}
+
+impl Deadlines<'_> {
+    fn of(&self, path: &str, waiting: &Waiting) -> Instant {
+        let pace = self.quiet.pace;
+        let quiet = waiting.last + pace.quiet_period;
         match waiting.touch {
-            Touch::Removed => quiet.max(waiting.gone + self.pace.delete_grace),
+            Touch::Removed => {
+                let grace = pace.delete_grace;
+                let at = self.gone.partition_point(|gone| *gone < waiting.gone);
+                let end = self.ends.get(at).copied().unwrap_or(waiting.gone);
+                // No removal waits for others longer than for itself.
+                quiet.max(end.min(waiting.gone + grace) + grace)
+            }
             Touch::Changed => {
-                let settled = quiet.min(waiting.first + self.pace.ceiling);
-                match self.pushed.get(path) {
-                    Some(&at) => settled.max(at + self.pace.push_interval),
+                let settled = quiet.min(waiting.first + pace.ceiling);
+                match self.quiet.pushed.get(path) {
+                    Some(&at) => settled.max(at + pace.push_interval),
                     None => settled,
                 }
             }

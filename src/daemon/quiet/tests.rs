@@ -131,6 +131,55 @@ fn f073_a_removal_waits_and_is_cancelled_by_a_return() {
 }
 
 #[test]
+fn f073_what_is_removed_together_is_taken_together() {
+    check(
+        "one rm of some files",
+        &[
+            (0, Remove("a")),
+            (40, Remove("b")),
+            (3_000, Remove("c")),
+            // Another deed.
+            (9_000, Remove("d")),
+            (62_999, Due(&[])),
+            (63_000, Due(&["-a", "-b", "-c"])),
+            (69_000, Due(&["-d"])),
+        ],
+    );
+    check(
+        "one of them comes back",
+        &[
+            (0, Remove("a")),
+            (2_000, Remove("b")),
+            (30_000, Change("b")),
+            (30_200, Due(&["b"])),
+            (59_999, Due(&[])),
+            (60_000, Due(&["-a"])),
+        ],
+    );
+    // Somebody who removes a file every few seconds is not waited for without end.
+    let start = Instant::now();
+    let mut quiet = Quiet::new(PACE);
+    for second in 0..300_u64 {
+        let now = start + Duration::from_secs(second);
+        if second.is_multiple_of(4) {
+            quiet.note(&format!("{second:03}"), Touch::Removed, now);
+        }
+        let taken = quiet.due(now);
+        assert!(
+            taken
+                .removed
+                .values()
+                .all(|gone| now - *gone <= PACE.delete_grace * 2)
+        );
+        assert_eq!(
+            second >= 120 && second.is_multiple_of(4),
+            !taken.is_empty(),
+            "{second}"
+        );
+    }
+}
+
+#[test]
 fn f082_an_article_is_pushed_once_per_interval_with_its_last_state() {
     check(
         "autosave",

@@ -1,4 +1,5 @@
-//! What an event of the system says about the mirror: pure but for the question whether a name is a folder.
+//! What an event of the system says about the mirror: pure but for the questions whether a folder lies at a path,
+//! and whether one lay there.
 
 use super::Root;
 use crate::{
@@ -39,12 +40,16 @@ pub(super) enum Meaning {
     Overflow,
 }
 
-/// Reads an event. `is_folder` says whether a folder lies at a path now.
-pub(super) fn read(
-    event: &notify::Event,
-    roots: &[Root],
-    is_folder: &dyn Fn(&Path) -> bool,
-) -> Vec<Meaning> {
+/// What is known of folders in a root.
+pub(super) struct Folders<'f> {
+    /// Whether one lies at a path now.
+    pub(super) is: &'f dyn Fn(&Path) -> bool,
+    /// Whether one lay there when it was last looked: what is gone cannot be asked any more.
+    pub(super) was: &'f dyn Fn(&Path) -> bool,
+}
+
+/// Reads an event.
+pub(super) fn read(event: &notify::Event, roots: &[Root], folders: &Folders<'_>) -> Vec<Meaning> {
     if event.need_rescan() {
         return vec![Meaning::Overflow];
     }
@@ -62,7 +67,7 @@ pub(super) fn read(
     let mut found = Vec::new();
     for (at, path) in event.paths.iter().enumerate() {
         if let Some(touch) = touch(at) {
-            found.extend(read_path(path, touch, folder_went, roots, is_folder));
+            found.extend(read_path(path, touch, folder_went, roots, folders));
         }
     }
     found
@@ -73,7 +78,7 @@ fn read_path(
     touch: Touch,
     folder_went: bool,
     roots: &[Root],
-    is_folder: &dyn Fn(&Path) -> bool,
+    folders: &Folders<'_>,
 ) -> Option<Meaning> {
     // The innermost root, where one workspace's folder is below another's.
     let (root, below) = roots
@@ -89,13 +94,13 @@ fn read_path(
         ([], Touch::Removed) => Some(Meaning::RootWent),
         ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
         ([name], _) if name.starts_with(['.', '_']) => None,
-        ([name], Touch::Removed) if folder_went || !looks_like_file(name) => {
+        ([name], Touch::Removed) if folder_went || (folders.was)(path) => {
             Some(Meaning::FolderWent {
                 root,
                 name: (*name).to_owned(),
             })
         }
-        ([name], Touch::Changed) if is_folder(path) => Some(Meaning::FolderCame {
+        ([name], Touch::Changed) if (folders.is)(path) => Some(Meaning::FolderCame {
             root,
             name: (*name).to_owned(),
         }),
@@ -109,12 +114,6 @@ fn read_path(
         }
         ([] | [_] | [_, _, ..], _) => None,
     }
-}
-
-/// What cannot be asked any more: a name with the ending of a file was one, most likely. A folder of that
-/// name is found by the next look at everything.
-fn looks_like_file(name: &str) -> bool {
-    Path::new(name).extension().is_some()
 }
 
 /// Says which name in a folder an event concerns, if it counts at all: of a conflict's copy, the article's.
@@ -154,8 +153,13 @@ mod tests {
         for path in paths {
             event = event.add_path(PathBuf::from(path));
         }
-        let is_folder = |path: &Path| path.ends_with("billing");
-        assert_eq!(read(&event, &roots, &is_folder), expected, "{event:?}");
+        let folders = Folders {
+            is: &|path| path.ends_with("billing"),
+            was: &|path| {
+                path.ends_with("billing") || path.ends_with("old") || path.ends_with("v2.0")
+            },
+        };
+        assert_eq!(read(&event, &roots, &folders), expected, "{event:?}");
     }
 
     fn changed(path: &str) -> Meaning {
@@ -251,6 +255,13 @@ mod tests {
         check(both, &["/m/en/old", "/m/en/billing"], &[old, came]);
         let from = EventKind::Modify(ModifyKind::Name(RenameMode::From));
         check(from, &["/m/en/billing"], &[went]);
+        let dotted = Meaning::FolderWent {
+            root: 0,
+            name: "v2.0".to_owned(),
+        };
+        check(from, &["/m/en/v2.0"], &[dotted]);
+        // A file, whatever its name looks like.
+        check(from, &["/m/en/Makefile"], &[]);
         check(
             EventKind::Remove(RemoveKind::Folder),
             &["/m/en"],
@@ -264,6 +275,10 @@ mod tests {
     fn f075_an_overflow_has_no_path_and_is_heard() {
         let roots = [];
         let event = notify::Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert_eq!(read(&event, &roots, &|_| false), [Meaning::Overflow]);
+        let folders = Folders {
+            is: &|_| false,
+            was: &|_| false,
+        };
+        assert_eq!(read(&event, &roots, &folders), [Meaning::Overflow]);
     }
 }

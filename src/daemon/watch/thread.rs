@@ -4,14 +4,18 @@ use super::{
     Cause, Mode, Options,
     cookie::Cookie,
     look::Stamps,
-    names::{self, Meaning},
+    names::{self, Folders, Meaning},
 };
-use crate::daemon::{Event, quiet::Touch};
+use crate::{
+    daemon::{Event, quiet::Touch},
+    drill::failpoint,
+};
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use std::{
+    collections::HashSet,
     io,
     ops::ControlFlow,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -114,12 +118,7 @@ impl Thread {
         let config = notify::Config::default().with_follow_symlinks(false);
         let mut watcher =
             RecommendedWatcher::new(handler, config).map_err(|error| given_up(&error))?;
-        for root in &self.options.roots {
-            watch_folder(&mut watcher, &root.path)?;
-            for name in folders(&root.path)? {
-                watch_folder(&mut watcher, &root.path.join(name))?;
-            }
-        }
+        let mut subfolders = self.watch_all(&mut watcher)?;
         if self.options.patience.is_zero() {
             return Err(silent());
         }
@@ -133,10 +132,12 @@ impl Thread {
         let deadline = Instant::now() + self.options.patience;
         let mut heard = false;
         loop {
-            if lost.swap(false, Ordering::SeqCst)
-                && self.send(Event::Doubt(Cause::Overflow)).is_break()
-            {
-                return Ok(Over);
+            if lost.swap(false, Ordering::SeqCst) {
+                // A folder may have come meanwhile that nobody told of.
+                subfolders = self.watch_all(&mut watcher)?;
+                if self.send(Event::Doubt(Cause::Overflow)).is_break() {
+                    return Ok(Over);
+                }
             }
             let wait = match cookie {
                 Some(_) => deadline.saturating_duration_since(Instant::now()),
@@ -177,10 +178,24 @@ impl Thread {
                 let _unwatched = watcher.unwatch(&self.options.private);
                 continue;
             }
-            if self.take(&event, &mut watcher)?.is_break() {
+            if self.take(&event, &mut watcher, &mut subfolders)?.is_break() {
                 return Ok(Over);
             }
         }
+    }
+
+    /// Watches the roots and the folders in them. Gives the folders.
+    fn watch_all(&self, watcher: &mut RecommendedWatcher) -> Result<HashSet<PathBuf>, GivenUp> {
+        let mut subfolders = HashSet::new();
+        for root in &self.options.roots {
+            watch_folder(watcher, &root.path)?;
+            for name in folders(&root.path)? {
+                let folder = root.path.join(name);
+                watch_folder(watcher, &folder)?;
+                subfolders.insert(folder);
+            }
+        }
+        Ok(subfolders)
     }
 
     fn bake(&self, watcher: &mut RecommendedWatcher) -> Result<Option<Cookie>, GivenUp> {
@@ -197,14 +212,23 @@ impl Thread {
         &self,
         event: &notify::Event,
         watcher: &mut RecommendedWatcher,
+        subfolders: &mut HashSet<PathBuf>,
     ) -> Result<Step, GivenUp> {
-        for meaning in names::read(event, &self.options.roots, &is_folder) {
+        failpoint::pass("watch: an event");
+        let known = Folders {
+            is: &is_folder,
+            was: &|path| subfolders.contains(path),
+        };
+        let meanings = names::read(event, &self.options.roots, &known);
+        for meaning in meanings {
             let sent = match meaning {
                 Meaning::Touched(path, touch) => Event::Touched { path, touch },
                 Meaning::FolderCame { root, name } => {
                     let root = &self.options.roots[root];
                     // Renamed here from elsewhere in the tree, it may be watched under its old name.
-                    watch_folder(watcher, &root.path.join(&name))?;
+                    let folder = root.path.join(&name);
+                    watch_folder(watcher, &folder)?;
+                    subfolders.insert(folder);
                     Event::Touched {
                         path: format!("{}{name}", root.prefix),
                         touch: Touch::Changed,
@@ -213,14 +237,19 @@ impl Thread {
                 Meaning::FolderWent { root, name } => {
                     let root = &self.options.roots[root];
                     // What went with it is not ours to watch any more; gone already is well, too.
-                    let _unwatched = watcher.unwatch(&root.path.join(&name));
+                    let folder = root.path.join(&name);
+                    let _unwatched = watcher.unwatch(&folder);
+                    subfolders.remove(&folder);
                     Event::Touched {
                         path: format!("{}{name}", root.prefix),
                         touch: Touch::Removed,
                     }
                 }
                 Meaning::Rules => Event::Doubt(Cause::Rules),
-                Meaning::Overflow => Event::Doubt(Cause::Overflow),
+                Meaning::Overflow => {
+                    *subfolders = self.watch_all(watcher)?;
+                    Event::Doubt(Cause::Overflow)
+                }
                 Meaning::RootWent => {
                     return Err(GivenUp {
                         why: "the folder was removed or replaced".to_owned(),

@@ -1,5 +1,6 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
+use super::along::rows_along;
 use super::category_past::words_of;
 use super::record::deed;
 use super::send::{pause, worth_another_try};
@@ -68,6 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | ErrorKind::RateLimited { .. }
                 | ErrorKind::BudgetSpent { .. }
                 | ErrorKind::Unavailable
+                | ErrorKind::Closed
                 | ErrorKind::Unreadable
                 | ErrorKind::NoEndpoint
                 | ErrorKind::TooLarge => failed(error),
@@ -235,6 +237,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let read = run.sight.remote.categories.contains_key(&settle.id);
         let row = self.category_row(settle, None, read.then_some(now), run);
+        let below = if renamed {
+            below
+        } else {
+            rows_along(&run.sight.base, run.sight, &row)
+        };
         self.store.write(now, |tx| {
             tx.put_category(&row)?;
             below.iter().try_for_each(|row| tx.put_article(row))?;

@@ -87,6 +87,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     | ErrorKind::RateLimited { .. }
                     | ErrorKind::BudgetSpent { .. }
                     | ErrorKind::Unavailable
+                    | ErrorKind::Closed
                     | ErrorKind::Unreadable
                     | ErrorKind::NoEndpoint
                     | ErrorKind::TooLarge => Ok(failed(error)),

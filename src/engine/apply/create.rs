@@ -108,6 +108,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | ErrorKind::RateLimited { .. }
                 | ErrorKind::BudgetSpent { .. }
                 | ErrorKind::Unavailable
+                | ErrorKind::Closed
                 | ErrorKind::Unreadable
                 | ErrorKind::NoEndpoint => Ok(failed(error)),
             };

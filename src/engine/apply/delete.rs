@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::engine::past::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
+use crate::mirror::scan;
 use crate::model::{ArticleId, Flags, Place, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -98,7 +99,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Some(not_written(&error)),
             }
         }
-        None
+        self.lies_elsewhere(id, run)
+    }
+
+    /// It may have come back under another name, too: whatever came into the mirror since it was scanned is
+    /// asked for its id.
+    fn lies_elsewhere(&self, id: ArticleId, run: &Run<'_>) -> Option<Done> {
+        if defect::is(Defect::ReturnedFileIgnored) {
+            return None;
+        }
+        let (stamps, copies) = (&run.sight.stamps, &run.sight.local.copies);
+        let known =
+            |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains(place);
+        let came = match scan::appeared(&self.disk, &run.sight.layout, &known) {
+            Ok(came) => came,
+            Err(error) => return Some(not_written(&error)),
+        };
+        let found = scan::read_strays(&self.disk, &came);
+        if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
+            return Some(Done::Later(format!("its file is there again, as {place}")));
+        }
+        let unread = found.unreadable.first();
+        unread.map(|place| Done::Later(format!("{place} cannot be read, which may be its file")))
     }
 
     /// Sends a DELETE, and looks after a lost answer: it is repeated only over the version that was seen.

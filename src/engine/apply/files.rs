@@ -350,7 +350,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             for job in jobs.iter() {
                 match job.intent {
                     Some(intent) if !job.unclear => tx.remove_intent(intent)?,
-                    Some(intent) if job.settle.from.is_none() => {
+                    Some(intent) if job.settle.from.is_none() || named_no_article(job) => {
                         tx.replace_intent(intent, &write_intent(job.settle, None, true))?;
                     }
                     Some(_) | None => {}
@@ -363,6 +363,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         Ok(())
     }
+}
+
+/// Tells whether a file that was replaced named no article: the id in it afterwards is of our writing.
+fn named_no_article(job: &Job<'_>) -> bool {
+    let old = job.old.as_ref();
+    let document = old.and_then(|(_, bytes)| Document::parse_with_markers(bytes).ok());
+    job.bytes.is_some() && document.is_some_and(|document| document.id().is_none())
 }
 
 /// What is written down before a file is written, and once a new one is under its name and not durable.

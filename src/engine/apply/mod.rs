@@ -3,6 +3,7 @@
 //! Confirm, then record: a row changes only after the other side said yes and the bytes are durable. Before
 //! every effect an intent is written, so that a crash between any two lines is understood by the next run.
 
+mod along;
 mod birth;
 mod category;
 mod category_past;
@@ -18,6 +19,7 @@ mod record;
 mod render;
 mod send;
 
+pub(super) use along::rows_along;
 pub(super) use create::same;
 pub(super) use files::met;
 pub(super) use record::LAST_POLL;
@@ -32,7 +34,7 @@ use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Revision, Side, TextDigest, Version};
 use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, Plan, Step};
+use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
@@ -177,6 +179,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         if action.held.is_some() {
+            self.remember_taken(&action, run)?;
             run.block(&action);
             run.say(&action, Status::Held, None);
             return Ok(());
@@ -285,6 +288,36 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.store.write(now, |tx| tx.park(&parked))?;
         Ok(Done::Failed(error.to_string()))
+    }
+
+    /// A category's words are read once a day. That one has the slug which another is to get is remembered until
+    /// then, where its own row does not say so, or that one would be sent in vain.
+    fn remember_taken(&mut self, action: &Action, run: &Run<'_>) -> anyhow::Result<()> {
+        let (Some(held), Some((None, slug))) = (&action.held, order::takes(action)) else {
+            return Ok(());
+        };
+        let rows = &run.sight.base.categories;
+        let unrecorded = run
+            .sight
+            .remote
+            .categories
+            .iter()
+            .any(|(id, (version, _))| {
+                let known = rows.get(id).map(|row| row.remote.slug.as_str());
+                version.slug == slug && known != Some(slug.as_str())
+            });
+        if held.rule != HoldRule::Person || !unrecorded {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let parked = Parked {
+            key: action.key(),
+            fingerprint: action.fingerprint(),
+            reason: held.reason.clone(),
+            at: now,
+        };
+        self.store.write(now, |tx| tx.park(&parked))?;
+        Ok(())
     }
 
     /// A body by its digest.
@@ -461,6 +494,7 @@ pub(super) fn failed(error: ServiceError) -> Done {
         | ErrorKind::RateLimited { .. }
         | ErrorKind::BudgetSpent { .. }
         | ErrorKind::Unavailable
+        | ErrorKind::Closed
         | ErrorKind::TooLarge => Done::Failed(error.to_string()),
     }
 }

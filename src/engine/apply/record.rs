@@ -1,5 +1,6 @@
 //! Rows: what the base says after a step, and the books at the end of a cycle.
 
+use super::along::rows_along;
 use super::files::GRAIN;
 use super::render::{MAX_FILE, says};
 use super::{BOTH, Run};
@@ -180,8 +181,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.category_row(settle, None, read.then_some(now), run)
             })
             .collect();
+        let moved = categories.iter();
+        let moved: Vec<ArticleRow> = moved
+            .flat_map(|row| rows_along(&run.sight.base, run.sight, row))
+            .collect();
         self.store.write(now, |tx| {
             categories.iter().try_for_each(|row| tx.put_category(row))?;
+            moved.iter().try_for_each(|row| tx.put_article(row))?;
             rows.iter().try_for_each(|row| tx.put_article(row))
         })?;
         Ok(())

@@ -7,7 +7,7 @@ use super::unsettled::Unsettled;
 use crate::drill::defect::{self, Defect};
 use crate::engine::apply::{hides_a_new_article, needs_whole};
 use crate::engine::spool::{Spool, text_lf};
-use crate::mirror::disk::Disk;
+use crate::mirror::disk::{Disk, TEMPORARY};
 use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
 use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
@@ -381,10 +381,9 @@ impl Scanned {
             .names
             .iter()
             .map(|(folder, names)| {
-                (
-                    folder.clone(),
-                    names.iter().map(|name| fold(name)).collect(),
-                )
+                // What an earlier write left behind is nobody's name.
+                let taken = names.iter().filter(|name| !name.starts_with(TEMPORARY));
+                (folder.clone(), taken.map(|name| fold(name)).collect())
             })
             .collect();
         self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();

@@ -21,6 +21,7 @@ use super::spool::Spool;
 use super::{Engine, Stop, waiting};
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
 use crate::model::base::{CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
 use crate::reconcile::pairing::{self, Paired};
@@ -49,6 +50,8 @@ pub(in crate::engine) struct Sight {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// What is out of scope in the mirror.
+    pub(in crate::engine) layout: Layout,
     /// Scanned stamps that were too young to vouch for what was read.
     pub(in crate::engine) racy: Vec<Stamp>,
     /// Digests of bodies with their CRLF read as LF.
@@ -133,6 +136,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             racy,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            layout: scanned.layout,
             text_lf: scanned.text_lf,
             seen_at,
             validator: None,
@@ -165,8 +169,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
-        let out_of_reach = |place: &Place| scanned.layout.ignores(place) || unsettled.covers(place);
-        sight.local.ignored = ignored(&out_of_reach, &base, &sight);
+        let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
+        let ignored = ignored(&out_of_reach, &base, &sight);
+        sight.local.ignored = ignored;
         sight.base = base;
         Ok(sight)
     }
@@ -251,8 +256,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Categories are read when first seen, once a day, when an article moved into or out of them, and
-    /// before their words are changed.
+    /// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
+    /// names their folder, and before their words are changed.
     fn categories_to_read(
         &self,
         base: &Base,
@@ -297,6 +302,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         old.sort_by_key(|row| (unread.knows(row.id), row.read_at));
         wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
+        // Whoever names a folder wants to see it as it is.
+        if !request.patient && !request.scope.is_empty() {
+            let policy = self.policy(request);
+            let named = |row: &&CategoryRow| {
+                let folder = row.folder.as_deref();
+                folder.is_some_and(|folder| policy.covers_folder(folder))
+            };
+            let rows = base.categories.values().filter(named);
+            wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
+        }
         if request.purpose == Purpose::Poll {
             unread.pass_over(&mut wanted, now, base, sight);
         }

@@ -5,7 +5,7 @@ use super::local::Scanned;
 use super::unsettled::Unsettled;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan::{self, Scan, Strays};
-use crate::model::{ArticleId, Place};
+use crate::model::{ArticleId, Place, Stamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Unknown};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -73,7 +73,17 @@ impl Scanned {
              article",
         );
         let stamps = &self.stamps;
-        match scan::appeared(disk, scan, &|place| stamps.get(place).copied()) {
+        let known = |place: &Place, stamp: Stamp| {
+            let listed = match place.folder.as_str() {
+                "" => scan.root_names.contains(&place.file),
+                folder => {
+                    let names = scan.names.get(folder);
+                    names.is_some_and(|names| names.contains(&place.file))
+                }
+            };
+            listed && stamps.get(place).is_none_or(|scanned| *scanned == stamp)
+        };
+        match scan::appeared(disk, &scan.layout, &known) {
             Ok(places) => self.lie_elsewhere(
                 scan::read_strays(disk, &places),
                 &missing,

@@ -70,6 +70,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             problems: scanned.problems,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            layout: scanned.layout,
             racy,
             text_lf: scanned.text_lf,
             seen_at,

@@ -1,7 +1,7 @@
 //! Which folder is which category: by the id in `_category.yaml`, by the folder in the state, by its slug.
 
 use super::Paired;
-use crate::model::CategoryId;
+use crate::model::{CategoryId, path};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet};
@@ -52,7 +52,7 @@ pub(super) fn pair_folders<'a>(
     let mut claimed: BTreeSet<CategoryId> = folders.values().copied().collect();
     for category in left {
         let id = folder_by_state(base, category, &claimed)
-            .or_else(|| folder_by_slug(base, remote, category, &claimed))
+            .or_else(|| folder_by_slug(base, local, remote, category, &claimed))
             .unwrap_or_else(|| CategoryId::provisional(&category.folder));
         claimed.insert(id);
         folders.insert(category.folder.as_str(), id);
@@ -78,6 +78,7 @@ fn folder_by_state(
 
 fn folder_by_slug(
     base: &Base,
+    local: &LocalSnapshot,
     remote: &RemoteSnapshot,
     category: &LocalCategory,
     claimed: &BTreeSet<CategoryId>,
@@ -86,13 +87,16 @@ fn folder_by_slug(
         .version
         .as_ref()
         .map_or(category.folder.as_str(), |version| &version.slug);
-    // A category of the base that has a folder is found by that folder, never by its slug.
+    // A category of the base that has a folder is found by that folder, and not by its slug while that is there.
+    let gone = |folder: &String| {
+        local.complete
+            && !local.unreadable.contains(folder)
+            && !local.top.contains(&path::fold(folder))
+    };
     let free = |id: &CategoryId| {
-        !claimed.contains(id)
-            && base
-                .categories
-                .get(id)
-                .is_none_or(|row| row.folder.is_none())
+        let row = base.categories.get(id);
+        let home = row.and_then(|row| row.folder.as_ref());
+        !claimed.contains(id) && home.is_none_or(gone)
     };
     remote
         .categories

@@ -104,6 +104,24 @@ fn f042_small_deletions_count_together_for_a_day() {
 }
 
 #[test]
+fn f046_deletions_that_went_through_a_moment_ago_count() {
+    for (local, remote) in [("-", ""), ("", "gone")] {
+        let mut world = many(6, local, remote);
+        let here = local.is_empty();
+        let mut lately = |count: usize| {
+            *(if here {
+                &mut world.facts.closely_local
+            } else {
+                &mut world.facts.closely_remote
+            }) = count;
+            rules(&world)
+        };
+        assert_eq!(lately(4), [None]);
+        assert_eq!(lately(5), [Some(HoldRule::MassDeletion)]);
+    }
+}
+
+#[test]
 fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
     for (local, remote) in [("-", ""), ("", "gone")] {
         let mut world = many(1, local, remote);

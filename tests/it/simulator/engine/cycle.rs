@@ -121,7 +121,7 @@ impl Run<'_> {
                     ),
                 );
             }
-            self.settled = report.outcome == Ending::Done;
+            self.settled = report.outcome == Ending::Done && !world.is_rationed();
         }
         world.judge_births();
         for line in &report.actions {
@@ -184,6 +184,11 @@ impl Run<'_> {
             (None, None) => return,
         };
         let mut world = self.shared.lock();
+        if !world.ledger.unrecorded_births.is_empty() {
+            let rows = store.articles().expect("the state is readable");
+            let births = &mut world.ledger.unrecorded_births;
+            births.retain(|id, _| rows.iter().all(|row| row.id != *id));
+        }
         oracle::i1_reachable(&mut world, store);
         oracle::i2_whole(&mut world);
     }

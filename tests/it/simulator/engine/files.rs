@@ -106,13 +106,15 @@ impl Disk for Files {
 
     fn list(&self, at: At<'_>) -> Result<Listing, DiskError> {
         self.confined(&[folder_of(at)]);
-        self.step(
+        let listing = self.step(
             Call::Listing,
             folder_of(at),
             false,
             |tree| tree.list(at),
             |folder, disk| folder.list(disk, at),
-        )
+        )?;
+        self.shared.lock().looked(folder_of(at), "");
+        Ok(listing)
     }
 
     fn root_stamp(&self) -> Result<Stamp, DiskError> {
@@ -121,13 +123,15 @@ impl Disk for Files {
 
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
         self.confined(&[folder_of(at), name]);
-        self.step(
+        let entry = self.step(
             Call::Look,
             name,
             false,
             |tree| tree.look(at, name),
             |folder, disk| folder.look(disk, at, name),
-        )
+        )?;
+        self.shared.lock().looked(folder_of(at), name);
+        Ok(entry)
     }
 
     fn read(&self, at: At<'_>, name: &str, limit: usize) -> Result<Content, DiskError> {

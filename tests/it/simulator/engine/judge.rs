@@ -28,8 +28,15 @@ impl World {
             // may have put it back since: the next cycle brings it (design, section 4).
             vanished.remove(&ledger.gone_when_seen);
             vanished.remove(&ledger.outdated);
+            if what.ends_with(".conflict.html") {
+                // Such a file is kbsync's own copy of what the service has (design, section 4, "Conflict").
+                vanished.remove(&self.kb.tokens());
+            }
         }
         if side == Side::Service {
+            // What the writer had removed when the mirror was scanned goes from the service, though the writer may
+            // have put it back since: the next cycle sends it (design, section 6).
+            vanished.remove(&ledger.gone_when_scanned);
             // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
             let unseen = vanished.and(&ledger.fresh);
             ledger.owed.remove(&unseen);
@@ -89,6 +96,12 @@ impl World {
             .bytes(folder, temporary)
             .and_then(|bytes| id_of(&bytes));
         if let Some(bytes) = self.mirror.bytes(folder, name) {
+            if id.is_some() && id_of(&bytes).is_none() {
+                // It is the article's file from now on, whatever its writer has made of it since it was scanned.
+                let place = (folder.to_owned(), name.to_owned());
+                let out = self.ledger.taken_out.remove(&place).unwrap_or_default();
+                self.ledger.removed.add(&out);
+            }
             // The writer's words of before go by this id from now on.
             self.ledger
                 .touched
@@ -120,7 +133,7 @@ impl World {
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
             kept.remove(&other.tokens);
         }
-        if !self.ledger.withdrawn.contains(&id) && !kept.is_empty() {
+        if !self.ledger.withdrawn.contains(&id) && !kept.is_empty() && !self.is_back_unseen(id) {
             self.violated(
                 "I5",
                 format!("article {id} is deleted, and nobody took its file away"),
@@ -144,6 +157,30 @@ impl World {
                 format!("{deleted} articles are deleted in one cycle, more than {limit}"),
             );
         }
+    }
+
+    /// Tells whether all files of an article came back only since kbsync looked where they lie, and that it looked
+    /// there since its last request but this one.
+    ///
+    /// Between that look and the DELETE nobody can know. The file is kept, and waits for a person who says what is
+    /// to become of it (design, section 3, "Identity").
+    fn is_back_unseen(&self, id: ArticleId) -> bool {
+        let Some(back) = self.ledger.came_back.get(&id) else {
+            return false;
+        };
+        let mut unseen = true;
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            if is_article(folder, name) && id_of(bytes) == Some(id) {
+                let by = |name: &str| {
+                    self.ledger
+                        .looked
+                        .get(&(folder.to_owned(), name.to_owned()))
+                };
+                let look = by("").max(by(name)).copied().unwrap_or_default();
+                unseen &= *back > look.0 && self.requests() - look.1 <= 1;
+            }
+        });
+        unseen
     }
 
     /// The same for a file (I5).
@@ -182,6 +219,27 @@ impl World {
                 format!("{path} is in conflict (changed here: {here}, on the service: {there})"),
             );
         }
+    }
+
+    /// An article is created, perhaps a second time. One whose answer was lost is found again by its address, or
+    /// in a listing: one that a colleague gave another address, and that is hidden, cannot be found at all, since
+    /// only its slug could tell (design, section 5, "POST without doubles").
+    pub(crate) fn judge_birth(&mut self, id: ArticleId) {
+        let Some(born) = self.kb.articles.get(&id) else {
+            return;
+        };
+        let mut twice = Tokens::default();
+        for (other, (category, slug)) in &self.ledger.unrecorded_births {
+            let article = self.kb.articles.get(other).filter(|_| *other != id);
+            let lost = article.filter(|article| {
+                let moved = (article.category, &article.slug) != (*category, slug);
+                moved && !self.kb.is_readable(article)
+            });
+            if let Some(article) = lost {
+                twice.add(&born.tokens.and(&article.tokens));
+            }
+        }
+        self.ledger.copied.add(&twice);
     }
 
     /// Who created twins (I8)?

@@ -493,6 +493,11 @@ impl Kb {
 
     // Reads.
 
+    /// Tells whether the read endpoints show an article.
+    pub(crate) fn is_readable(&self, article: &Article) -> bool {
+        article.is_published() || (self.setup.lists_disabled && !article.draft)
+    }
+
     /// The articles as readers see them; a stale replica does not know kbsync's last writes.
     fn visible(&self, stale: bool) -> Vec<&Article> {
         let mut articles: Vec<&Article> = Vec::with_capacity(self.articles.len());
@@ -508,9 +513,7 @@ impl Kb {
         if stale {
             articles.extend(self.ghosts.values());
         }
-        articles.retain(|article| {
-            article.is_published() || (self.setup.lists_disabled && !article.draft)
-        });
+        articles.retain(|article| self.is_readable(article));
         articles.sort_by_key(|article| article.id);
         articles
     }

@@ -21,6 +21,8 @@ mod faults;
 mod files;
 mod folder;
 mod judge;
+#[cfg(test)]
+mod judged;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
@@ -29,6 +31,8 @@ mod purse;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
+#[cfg(test)]
+mod regressions_cut_off;
 #[cfg(test)]
 mod regressions_identity;
 #[cfg(test)]

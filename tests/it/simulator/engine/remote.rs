@@ -157,6 +157,7 @@ impl ServiceRead for Remote {
         self.step(Call::Read, "GET", "", purpose, |shared, entered| {
             let mut world = shared.lock();
             world.saw([id]);
+            world.told(id);
             world.kb.read(id, entered.stale)
         })
         .await
@@ -195,7 +196,15 @@ impl ServiceWrite for Remote {
             Purpose::Push,
             |shared, _| {
                 let mut world = shared.lock();
-                world.write("POST", None, |kb| kb.create(new, By::Us))
+                let made = world.write("POST", None, |kb| kb.create(new, By::Us));
+                if let Ok(article) = &made {
+                    world.judge_birth(article.id);
+                    world.told(article.id);
+                    let address = (article.category, article.slug.clone());
+                    let births = &mut world.ledger.unrecorded_births;
+                    births.insert(article.id, address);
+                }
+                made
             },
         )
         .await
@@ -206,6 +215,7 @@ impl ServiceWrite for Remote {
         let answer = self
             .step(Call::Update, "PUT", &what, Purpose::Push, |shared, _| {
                 let mut world = shared.lock();
+                world.told(id);
                 world.write(&what, Some(id), |kb| kb.update(id, patch, By::Us))
             })
             .await;
@@ -221,6 +231,7 @@ impl ServiceWrite for Remote {
         self.step(Call::Probe, "PUT", "", purpose, |shared, _| {
             let mut world = shared.lock();
             world.saw([id]);
+            world.told(id);
             world.kb.probe(id)
         })
         .await

@@ -436,7 +436,8 @@ impl Run<'_> {
         }
         let request = Request::new(Direction::Both);
         let mut effects = Vec::new();
-        for _ in 0..4 {
+        let mut tries = 4;
+        while tries > 0 {
             self.wait(60);
             // Whatever is done after a cycle that left both sides equal has no cause.
             let was_settled = std::mem::take(&mut self.settled);
@@ -446,9 +447,14 @@ impl Run<'_> {
             if self.violated() {
                 return;
             }
-            let done = self.shared.lock().ledger.effects;
+            let (done, rationed) = {
+                let world = self.shared.lock();
+                (world.ledger.effects, world.is_rationed())
+            };
             effects.push(done);
-            if done == 0 {
+            // What is only asked for in the next cycle may bring something.
+            tries -= u8::from(!rationed);
+            if done == 0 && !rationed {
                 self.rest(&request, &report);
                 return;
             }

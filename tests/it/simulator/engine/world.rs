@@ -8,7 +8,7 @@ use super::step::{Call, Setup, What};
 use super::token::Tokens;
 use kbsync::drill::death;
 use kbsync::mirror::document::Document;
-use kbsync::model::ArticleId;
+use kbsync::model::{ArticleId, CategoryId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -72,6 +72,16 @@ pub(crate) struct Ledger {
     pub(crate) unremembered_words: BTreeMap<ArticleId, (Tokens, i64)>,
     /// Of these, the words that an answer of this cycle did not show yet.
     pub(crate) outdated: Tokens,
+    /// Words that a person had removed from the mirror when kbsync scanned it in this cycle.
+    pub(crate) gone_when_scanned: Tokens,
+    /// Words that a person took out of a file that had no id yet, by its folder and name.
+    pub(crate) taken_out: BTreeMap<(String, String), Tokens>,
+    /// When an article's file came back into the mirror.
+    pub(crate) came_back: BTreeMap<ArticleId, i64>,
+    /// When kbsync last looked at a folder or a file, and at which of its requests.
+    pub(crate) looked: BTreeMap<(String, String), (i64, u64)>,
+    /// Articles that kbsync created, and does not know of: it got no answer, or died over it. With their addresses.
+    pub(crate) unrecorded_births: BTreeMap<ArticleId, (CategoryId, String)>,
     /// Articles that are gone, and that a listing of this cycle showed all the same.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
@@ -129,6 +139,10 @@ pub(crate) struct World {
     pub(crate) ledger: Ledger,
     /// Nanoseconds since 1970.
     pub(crate) now: i64,
+    /// When the present cycle began, and how many requests there were by then.
+    began: (i64, u64),
+    /// When kbsync was last told of an article by itself.
+    asked: BTreeMap<ArticleId, i64>,
     pub(crate) armed: Vec<Armed>,
     calls: BTreeMap<Call, u8>,
     /// When requests were sent, in the last day.
@@ -170,6 +184,8 @@ impl World {
             kb: Kb::new(setup),
             ledger: Ledger::default(),
             now,
+            began: (now, 0),
+            asked: BTreeMap::new(),
             armed: Vec::new(),
             calls: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -238,7 +254,9 @@ impl World {
     pub(crate) fn human<T>(&mut self, side: Side, deed: impl FnOnce(&mut Self) -> T) -> T {
         let (before, all) = (self.tokens(side), self.mirror.all_tokens());
         let ids = (side == Side::Mirror).then(|| self.ids_in_mirror());
+        let nameless = self.nameless_files(side);
         let done = deed(self);
+        self.note_taken_out(nameless);
         let after = self.tokens(side);
         let other = match side {
             Side::Mirror => self.kb.tokens(),
@@ -280,7 +298,8 @@ impl World {
                 }
             }
             let new = now.keys().filter(|id| !ids.contains_key(id));
-            ledger.touched.extend(new);
+            ledger.touched.extend(new.clone());
+            ledger.came_back.extend(new.map(|id| (*id, self.now)));
         }
         done
     }
@@ -297,6 +316,66 @@ impl World {
         for id in ids {
             self.kb.showed(id);
             self.ledger.read.insert(id, at);
+            self.ledger.unrecorded_births.remove(&id);
+        }
+    }
+
+    /// kbsync is told of an article by itself.
+    pub(crate) fn told(&mut self, id: ArticleId) {
+        if self.kb.articles.contains_key(&id) {
+            self.asked.insert(id, self.now);
+        } else {
+            self.asked.remove(&id);
+        }
+    }
+
+    /// Tells whether hidden articles are left to be asked for today, since as many as one cycle may ask for were
+    /// asked for in this one: their turn comes in the next (design, section 6).
+    pub(crate) fn is_rationed(&self) -> bool {
+        let hidden = |id: &ArticleId| {
+            let article = self.kb.articles.get(id);
+            article.is_none_or(|article| !article.is_published())
+        };
+        let asked = |wanted: &dyn Fn(i64) -> bool| {
+            let all = self.asked.iter();
+            all.filter(|(id, at)| hidden(id) && wanted(**at)).count()
+        };
+        let due = self.now - 24 * 3600 * 1_000_000_000;
+        asked(&|at| at <= due) > 0 && asked(&|at| at >= self.began.0) >= self.ledger.limit
+    }
+
+    /// kbsync looked at a folder, or at a name in it.
+    pub(crate) fn looked(&mut self, folder: &str, name: &str) {
+        let at = (self.now, self.requests());
+        let place = (folder.to_owned(), name.to_owned());
+        self.ledger.looked.insert(place, at);
+    }
+
+    /// The words of files without an id, by their folders and names.
+    fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
+        let mut files = BTreeMap::new();
+        if side == Side::Mirror {
+            self.mirror.each(&mut |folder, name, bytes, _| {
+                if is_article(folder, name) && id_of(bytes).is_none() {
+                    let place = (folder.to_owned(), name.to_owned());
+                    files.insert(place, Tokens::of(bytes));
+                }
+            });
+        }
+        files
+    }
+
+    /// Notes what a person took out of files that had no id and have none, by replacing them.
+    fn note_taken_out(&mut self, before: BTreeMap<(String, String), Tokens>) {
+        for (place, was) in before {
+            let bytes = self.mirror.bytes(&place.0, &place.1);
+            let Some(bytes) = bytes.filter(|bytes| id_of(bytes).is_none()) else {
+                continue;
+            };
+            let out = was.without(&Tokens::of(&bytes));
+            if !out.is_empty() {
+                self.ledger.taken_out.entry(place).or_default().add(&out);
+            }
         }
     }
 
@@ -350,6 +429,11 @@ impl World {
             let armed = self.armed.remove(position);
             self.note(&format!("  {:?}", armed.what));
             self.happen(armed.what, call, &mut entered);
+        }
+        let scans = matches!(call, Call::Listing | Call::ReadFile | Call::Look);
+        if scans && self.requests() == self.began.1 {
+            let gone = self.ledger.removed;
+            self.ledger.gone_when_scanned.add(&gone);
         }
         if self.down > 0 && call.is_request() {
             self.down -= 1;
@@ -425,7 +509,10 @@ impl World {
         self.troubled = false;
         self.down = 0;
         self.full = false;
+        self.began = (self.now, self.requests());
         let ledger = &mut self.ledger;
+        ledger.gone_when_scanned = Tokens::default();
+        ledger.looked.clear();
         ledger.fresh = Tokens::default();
         ledger.written = Tokens::default();
         ledger.lately_gone.clear();

@@ -269,6 +269,8 @@ fn facts() -> Facts {
         allow_deletes: false,
         deleted_remote: 0,
         deleted_local: 0,
+        closely_remote: 0,
+        closely_local: 0,
         approved: BTreeSet::new(),
         doubt: None,
         older_local: BTreeSet::new(),

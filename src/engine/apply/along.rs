@@ -1,0 +1,40 @@
+//! Articles follow their category's folder: the place in the state is a category and a file's name (design,
+//! section 3, "Identity"), whatever the folder is called and whether the file can be read now or not.
+
+use crate::engine::observe::Sight;
+use crate::model::Place;
+use crate::model::base::{ArticleRow, CategoryRow};
+use crate::reconcile::snapshot::Base;
+use std::collections::BTreeSet;
+
+/// The rows of a category's articles under the name that its folder has now. A file that was left behind, and
+/// lies where it was and not in the folder, keeps its place.
+pub(in crate::engine) fn rows_along(
+    base: &Base,
+    sight: &Sight,
+    category: &CategoryRow,
+) -> Vec<ArticleRow> {
+    let old = base.categories.get(&category.id);
+    let from = old.and_then(|row| row.folder.as_ref());
+    let (Some(from), Some(to)) = (from, &category.folder) else {
+        return Vec::new();
+    };
+    if from == to {
+        return Vec::new();
+    }
+    let files = sight.local.files.iter().map(|file| &file.place);
+    let unknown = sight.local.unknown.iter().map(|unknown| &unknown.place);
+    let lying: BTreeSet<&Place> = files
+        .chain(unknown)
+        .filter(|place| place.folder == *from || place.folder == *to)
+        .collect();
+    let rows = base.articles.values();
+    rows.filter(|row| row.local.category == category.id && row.place.folder == *from)
+        .map(|row| (row, Place::new(to, row.place.file.clone())))
+        .filter(|(row, place)| lying.contains(place) || !lying.contains(&row.place))
+        .map(|(row, place)| ArticleRow {
+            place,
+            ..row.clone()
+        })
+        .collect()
+}

@@ -1,0 +1,256 @@
+//! What the judges let pass, and beside each the sharper case that they still find.
+
+use super::command::differs;
+use super::kb::By;
+use super::mirror::Mirror;
+use super::regressions::PLAIN;
+use super::step::{At, Call, Colleague, Part, Save, Writer};
+use super::token::Tokens;
+use super::tree::Tree;
+use super::world::{Side, World};
+use kbsync::engine::report::{Line, Report, Status};
+use kbsync::model::ArticleId;
+use kbsync::model::Side::{Both, Remote};
+use kbsync::reconcile::plan::Kind;
+use kbsync::service::{ArticlePatch, NewArticle};
+
+const A: At = At(0, 0);
+const B: At = At(0, 1);
+
+fn world() -> World {
+    World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0)
+}
+
+fn found(world: World) -> Option<&'static str> {
+    world.ledger.violation.map(|violation| violation.invariant)
+}
+
+/// An article of kbsync's own in the first category.
+fn born(world: &mut World, slug: &str, text: &str, enabled: bool) -> ArticleId {
+    world.colleague(Colleague::Found { folder: 0 });
+    let new = NewArticle {
+        category: world.kb.category_at("alpha").expect("it is there"),
+        title: slug.to_owned(),
+        slug: slug.to_owned(),
+        text: text.to_owned(),
+        introtext: String::new(),
+        keywords: String::new(),
+        enabled,
+        draft: false,
+    };
+    world.kb.create(&new, By::Us).expect("created").id
+}
+
+/// A writer puts a file that is gone back, and then kbsync deletes its article. It looked at the mirror before the
+/// file was back, or after its first request, or not at all.
+fn put_back(scanned: bool, asked_before: bool) -> Option<&'static str> {
+    let mut world = world();
+    let write = Writer::Write {
+        at: A,
+        token: 1,
+        enabled: true,
+    };
+    world.writer(write);
+    let id = born(&mut world, "a", "zq001z", true);
+    world.begin();
+    world.writer(Writer::Remove { at: A });
+    world.kb.usage.get += u64::from(asked_before);
+    if scanned {
+        world.enter(Call::Listing, "");
+    }
+    world.now += 1;
+    world.saw([id]);
+    world.writer(write);
+    world
+        .write("DELETE", Some(id), |kb| kb.delete(id, By::Us))
+        .expect("deleted");
+    found(world)
+}
+
+#[test]
+fn what_the_writer_put_back_after_the_scan_goes_with_a_cause() {
+    assert_eq!(put_back(true, false), None);
+    assert_eq!(put_back(false, false), Some("I4"));
+    assert_eq!(put_back(true, true), Some("I4"));
+}
+
+/// An article's file comes back under another name, and the article is deleted.
+fn came_back(looked_after: bool, asked_since: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    let text = format!("---\nid: {id}\ntitle: A\n---\nzq001z\n").into_bytes();
+    let save = |world: &mut World, at: At| {
+        let bytes = text.clone();
+        world.human(Side::Mirror, |world| {
+            world
+                .mirror
+                .save(at.folder(), &at.file(), bytes, Save::RenameOver);
+        });
+    };
+    save(&mut world, A);
+    world.writer(Writer::Remove { at: A });
+    world.begin();
+    world.ledger.limit = 1;
+    world.now += 1;
+    world.looked("alpha", "");
+    world.now += 1;
+    save(&mut world, B);
+    if looked_after {
+        world.looked("alpha", "");
+    }
+    world.kb.usage.get += u64::from(asked_since);
+    world.kb.usage.delete += 1;
+    world.judge_delete(id);
+    found(world)
+}
+
+#[test]
+fn a_file_that_came_back_after_the_last_look_before_a_delete_is_not_seen() {
+    assert_eq!(came_back(false, false), None);
+    assert_eq!(came_back(true, false), Some("I5"));
+    assert_eq!(came_back(false, true), Some("I5"));
+}
+
+/// A POST whose answer is lost is sent again under the same words.
+fn posted_twice(moved: bool, hidden: bool, recorded: bool) -> Option<&'static str> {
+    let mut world = world();
+    let first = born(&mut world, "a", "zq001z", !hidden);
+    if !recorded {
+        let category = world.kb.articles[&first].category;
+        let address = (category, "a".to_owned());
+        world.ledger.unrecorded_births.insert(first, address);
+    }
+    if moved {
+        world.colleague(Colleague::Readdress { from: A, to: B });
+    }
+    let second = born(&mut world, if moved { "a" } else { "c" }, "zq001z", !hidden);
+    world.judge_birth(second);
+    world.judge_births();
+    found(world)
+}
+
+#[test]
+fn an_article_is_there_twice_only_where_nothing_could_find_the_first() {
+    assert_eq!(posted_twice(true, true, false), None);
+    assert_eq!(posted_twice(false, true, false), Some("I8"));
+    assert_eq!(posted_twice(true, false, false), Some("I8"));
+    assert_eq!(posted_twice(true, true, true), Some("I8"));
+}
+
+/// kbsync writes a new article's id into its file, and then the file's words over the article.
+fn swapped(before_the_id: bool) -> Option<&'static str> {
+    let mut world = world();
+    for (at, token) in [(A, 1), (B, 2)] {
+        let enabled = true;
+        world.writer(Writer::Write { at, token, enabled });
+    }
+    let id = born(&mut world, "a", "zq001z", true);
+    world.begin();
+    if before_the_id {
+        world.writer(Writer::Swap { one: A, other: B });
+    }
+    let staged = format!("---\nid: {id}\ntitle: A\n---\n").into_bytes();
+    world
+        .mirror
+        .save("alpha", ".kbsync-tmp-1", staged, Save::RenameOver);
+    world.judge_file("alpha", "a.html", ".kbsync-tmp-1");
+    let patch = ArticlePatch {
+        text: Some("zq002z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world
+        .write("PUT", Some(id), |kb| kb.update(id, &patch, By::Us))
+        .expect("updated");
+    found(world)
+}
+
+#[test]
+fn words_that_the_writer_replaced_before_the_id_was_in_the_file_go_with_a_cause() {
+    assert_eq!(swapped(true), None);
+    assert_eq!(swapped(false), Some("I4"));
+}
+
+/// kbsync replaces a conflict's copy, or an article's file.
+fn copy_replaced(path: &str, on_the_service: bool) -> Option<&'static str> {
+    let mut world = world();
+    world.colleague(Colleague::Post {
+        at: A,
+        token: 1,
+        shown: true,
+    });
+    if !on_the_service {
+        world.colleague(Colleague::Change {
+            at: A,
+            part: Part::First,
+            token: 2,
+        });
+        world.ledger.removed_there = Tokens::default();
+    }
+    world.begin();
+    let before = Tokens::of(b"zq001z");
+    world.effect(Side::Mirror, &before, &format!("Publish {path}"), None);
+    found(world)
+}
+
+#[test]
+fn a_copy_of_what_the_service_has_is_no_word_of_the_mirror() {
+    assert_eq!(copy_replaced("alpha/a.conflict.html", true), None);
+    assert_eq!(copy_replaced("alpha/a.conflict.html", false), Some("I4"));
+    assert_eq!(copy_replaced("alpha/a.html", true), Some("I4"));
+}
+
+/// Hidden articles of which so many were asked for, more than a day after all of them were.
+fn rationed(articles: usize, asked: usize) -> bool {
+    let mut world = world();
+    let names = ["a", "b", "c", "d", "e"];
+    let ids: Vec<ArticleId> = names[..articles]
+        .iter()
+        .map(|slug| born(&mut world, slug, "", false))
+        .collect();
+    for id in &ids {
+        world.told(*id);
+    }
+    world.now += 25 * 3600 * 1_000_000_000;
+    world.begin();
+    world.ledger.limit = 3;
+    for id in &ids[..asked] {
+        world.told(*id);
+    }
+    world.is_rationed()
+}
+
+#[test]
+fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough() {
+    assert!(rationed(4, 3));
+    assert!(!rationed(4, 2));
+    assert!(!rationed(4, 4));
+    assert!(!rationed(3, 3));
+}
+
+#[test]
+fn a_dry_run_plans_all_but_what_a_category_says_after_a_wait() {
+    let line = |action, side| Line {
+        action,
+        side,
+        path: "alpha".to_owned(),
+        id: None,
+        fields: Vec::new(),
+        status: Status::Done,
+        reason: None,
+        rule: None,
+    };
+    let report = |action, side| {
+        let mut report = Report::new(false);
+        report.actions.push(line(action, side));
+        report
+    };
+    for (kind, waited, same) in [
+        (Kind::UpdateCategory, true, true),
+        (Kind::UpdateCategory, false, false),
+        (Kind::CreateCategory, true, false),
+    ] {
+        let (planned, done) = (report(kind, Remote), report(kind, Both));
+        let found = differs(&planned, &done, waited);
+        assert_eq!(found.is_none(), same, "{kind:?} {waited} {found:?}");
+    }
+}

@@ -1,0 +1,357 @@
+//! What the simulator found in longer runs: names and places that outlive a cycle that was cut off.
+
+use super::regressions::{PLAIN, holds};
+use super::step::{At, Call, Colleague, Command, Part, Rewriting, Save, Setup, Step, What, Writer};
+
+#[test]
+fn an_article_posted_without_an_answer_is_found_in_another_category() {
+    holds(
+        Setup {
+            rewriting: Rewriting::Editor,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 5),
+                    token: 1,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Kill { after: 62 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 1),
+                    to: At(2, 1),
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_folder_with_nothing_but_a_temporary_file_is_there_for_the_taking() {
+    holds(
+        Setup {
+            commands: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 3),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::DryThenSync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_is_not_ready_moves_along_with_its_renamed_folder() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 5),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 0, to: 3 },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 4),
+                    token: 15,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 3),
+                    token: 17,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Empty { at: At(3, 5) },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(0, 4),
+                    to: At(0, 2),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 0 },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_slug_that_a_category_without_a_folder_has_is_not_asked_for_again() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 3),
+                    token: 1,
+                    shown: false,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Show {
+                    at: At(2, 3),
+                    on: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 2, to: 0 },
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 2 },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(2, 3),
+                    to: At(0, 2),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Mark { at: At(2, 3) },
+            },
+            Step::Wait { seconds: 90000 },
+        ],
+    );
+}
+
+#[test]
+fn a_name_that_another_file_had_left_was_given_by_the_writer() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 3),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 5),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 5),
+                    part: Part::First,
+                    token: 8,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 3),
+                    to: At(0, 4),
+                },
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 4),
+                    other: At(0, 5),
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_comes_back_under_another_name_at_the_last_look_is_kept() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 3,
+                    shown: false,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Show {
+                    at: At(0, 1),
+                    on: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 4),
+                    other: At(0, 1),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(0, 1) },
+            },
+            Step::Fault {
+                call: Call::Look,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Unhide { at: At(0, 1) },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_folder_renamed_twice_is_found_by_its_slug_at_once() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 2,
+                    shown: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 0, to: 1 },
+            },
+            Step::Wait { seconds: 20 },
+            Step::Service {
+                deed: Colleague::Reslug { from: 0, to: 2 },
+            },
+            Step::Run {
+                command: Command::PreferLocal {},
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 1 },
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 1, to: 2 },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_edit_after_a_settled_conflict_that_was_not_made_durable_is_no_conflict() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 1),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::PreferRemote {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 1),
+                    part: Part::First,
+                    token: 7,
+                    save: Save::RenameOver,
+                },
+            },
+        ],
+    );
+}
