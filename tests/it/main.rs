@@ -26,6 +26,7 @@ mod crash;
 mod daemon;
 mod daemon_deeds;
 mod daemon_echo;
+mod daemon_editors;
 mod daemon_git;
 mod daemon_health;
 mod daemon_loop;
