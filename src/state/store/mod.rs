@@ -27,7 +27,7 @@ use super::{
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
 use packing::Packing;
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::Connection;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -87,9 +87,9 @@ fn transact<T>(
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
-    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let tx = Transaction::begin(conn)?;
     let mut writing = Writing {
-        tx: &tx,
+        conn: tx.conn,
         now,
         packing,
     };
@@ -108,9 +108,41 @@ fn transact<T>(
     Ok(value)
 }
 
+/// A transaction, taken back unless it is committed. Its own statements stay prepared, too.
+struct Transaction<'store> {
+    conn: &'store Connection,
+}
+
+impl<'store> Transaction<'store> {
+    /// Begins; nobody else has one open, since the connection is borrowed for good.
+    fn begin(conn: &'store mut Connection) -> rusqlite::Result<Self> {
+        let conn = &*conn;
+        execute(conn, "BEGIN IMMEDIATE")?;
+        Ok(Self { conn })
+    }
+
+    fn commit(self) -> rusqlite::Result<()> {
+        execute(self.conn, "COMMIT")
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        // Committed, or taken back by SQLite itself.
+        if !self.conn.is_autocommit() {
+            // Where even this fails the next transaction cannot begin, and says why.
+            let _told_by_the_next = execute(self.conn, "ROLLBACK");
+        }
+    }
+}
+
+fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
+}
+
 /// A transaction under way. Every method is one change.
 pub struct Writing<'store> {
-    tx: &'store Transaction<'store>,
+    conn: &'store Connection,
     now: Timestamp,
     packing: &'store Packing,
 }
@@ -126,13 +158,13 @@ impl Writing<'_> {
     /// After some errors, such as a full disk, SQLite has taken it back by itself. A statement that
     /// came after that would be a change of its own.
     pub(super) fn sql(&self) -> Outcome<&Connection> {
-        if self.tx.is_autocommit() {
+        if self.conn.is_autocommit() {
             return Err(StateError {
                 detail: "the transaction was taken back after an error".to_owned(),
                 ..StateError::new(ErrorKind::Io)
             });
         }
-        Ok(self.tx)
+        Ok(self.conn)
     }
 }
 

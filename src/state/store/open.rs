@@ -6,7 +6,9 @@ use crate::{
     model::{Timestamp, WorkspaceId},
     state::{Binding, ErrorKind, Outcome, StateError, disk, schema},
 };
-use rusqlite::{Connection, OpenFlags, OptionalExtension, backup::Backup, params};
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, backup::Backup, config::DbConfig, params,
+};
 use std::{
     fs,
     io::{self, Read as _},
@@ -201,6 +203,9 @@ fn common_flags() -> OpenFlags {
 fn prepare(conn: &Connection) -> rusqlite::Result<()> {
     conn.busy_timeout(PATIENCE)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS);
+    // A prepared statement stays as it is when other values are bound to it. By default SQLite prepares it anew
+    // where a value might make another plan the better one, such as a 0 or 1; ours have but one good plan.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.execute_batch(
         "PRAGMA foreign_keys = ON;
          PRAGMA trusted_schema = OFF;

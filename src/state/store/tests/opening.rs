@@ -6,7 +6,7 @@ use crate::{
     model::{Side, WorkspaceId},
     state::{Binding, ErrorKind, Store, Subject, disk},
 };
-use rusqlite::Connection;
+use rusqlite::{Connection, StatementStatus, config::DbConfig};
 use std::{
     fs,
     os::unix::fs::{PermissionsExt, symlink},
@@ -501,4 +501,25 @@ fn a_log_from_a_local_disk_is_put_away_on_a_remote_one() {
     drop(conn);
     assert!(!super::super::open::uses_wal(&path).expect("a header"));
     assert_eq!(open(dir.path()).articles().expect("rows").len(), 2);
+}
+
+#[test]
+fn statements_stay_prepared_whatever_is_bound() {
+    let store = Store::in_memory(&binding()).expect("a state");
+    let copy = store.copy().expect("copied");
+    let prepared_anew = |conn: &Connection| {
+        let mut statement = conn
+            .prepare("SELECT number FROM versions WHERE subject = ?1 ORDER BY number DESC LIMIT 2")
+            .expect("prepared");
+        for subject in [1, 5, 1, 7] {
+            let rows = statement.query_map([subject], |row| row.get::<_, i64>(0));
+            assert_eq!(rows.expect("asked").count(), 0);
+        }
+        statement.get_status(StatementStatus::RePrepare)
+    };
+    assert_eq!(prepared_anew(&store.conn), 0);
+    assert_eq!(prepared_anew(&copy.conn), 0);
+    let guarantee = DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG;
+    store.conn.set_db_config(guarantee, false).expect("taken");
+    assert!(prepared_anew(&store.conn) > 0, "nothing would show it");
 }

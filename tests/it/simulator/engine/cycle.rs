@@ -4,7 +4,7 @@ use super::mirror::Mirror;
 use super::oracle;
 use super::run::Run;
 use super::token::Tokens;
-use super::world::{World, is_article, is_ready};
+use super::world::World;
 use kbsync::drill::death;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::Request;
@@ -19,11 +19,7 @@ impl Run<'_> {
     pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
         let runtime = self.runtime;
-        let rows = self
-            .engine()
-            .store()
-            .articles()
-            .map_or(0, |rows| rows.len());
+        let rows = self.engine().store().stamps().map_or(0, |rows| rows.len());
         let released = self.released();
         let at_first = {
             let mut world = self.shared.lock();
@@ -153,18 +149,13 @@ impl Run<'_> {
     /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
     fn visible(&self, world: &World) -> (Tokens, Tokens) {
         let rows = match (&self.engine, &self.store) {
-            (Some(engine), _) => engine.store().articles(),
-            (None, Some(store)) => store.articles(),
+            (Some(engine), _) => engine.store().stamps(),
+            (None, Some(store)) => store.stamps(),
             (None, None) => Ok(Vec::new()),
         };
         let rows = rows.expect("the state is readable");
-        let known: BTreeSet<ArticleId> = rows.into_iter().map(|row| row.id).collect();
-        let mut mirror = Tokens::default();
-        world.mirror.each(&mut |folder, name, bytes, _| {
-            if is_article(folder, name) && is_ready(bytes) {
-                mirror.read(bytes);
-            }
-        });
+        let known: BTreeSet<ArticleId> = rows.into_iter().map(|(id, ..)| id).collect();
+        let mirror = world.mirror.ready_tokens();
         let mut service = Tokens::default();
         for article in world.kb.articles.values() {
             if article.is_published() && known.contains(&article.id) {

@@ -3,6 +3,7 @@
 //! Every call passes a boundary before and after, at which the process may die; and at every call something
 //! may go wrong, or somebody else may be quicker.
 
+use super::folder::Folder;
 use super::mirror::Mirror;
 use super::step::{Call, What};
 use super::token::Tokens;
@@ -60,7 +61,7 @@ impl Files {
         what: &str,
         changes: bool,
         memory: impl FnOnce(&mut Tree) -> Result<T, DiskError>,
-        real: impl FnOnce(&RealDisk) -> Result<T, DiskError>,
+        real: impl FnOnce(&mut Folder, &RealDisk) -> Result<T, DiskError>,
     ) -> Result<T, DiskError> {
         let doing = "reach";
         let mut world = self.shared.lock();
@@ -84,8 +85,8 @@ impl Files {
         };
         let done = match (&mut world.mirror, &self.real) {
             (Mirror::Memory(tree), _) => memory(tree),
-            (Mirror::Real { .. }, Some(disk)) => real(disk),
-            (Mirror::Real { .. }, None) => Err(gone(doing)),
+            (Mirror::Real(folder), Some(disk)) => death::uncounted(|| real(folder, disk)),
+            (Mirror::Real(_), None) => Err(gone(doing)),
         };
         if changes && done.is_ok() {
             world.effect(Side::Mirror, &before, &format!("{call:?} {what}"), None);
@@ -110,17 +111,14 @@ impl Disk for Files {
             folder_of(at),
             false,
             |tree| tree.list(at),
-            |disk| disk.list(at),
+            |folder, disk| folder.list(disk, at),
         )?;
         self.shared.lock().looked(folder_of(at), "");
         Ok(listing)
     }
 
     fn root_stamp(&self) -> Result<Stamp, DiskError> {
-        match &self.real {
-            Some(disk) => disk.root_stamp(),
-            None => Ok(Stamp::default()),
-        }
+        Ok(Stamp::default())
     }
 
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError> {
@@ -130,7 +128,7 @@ impl Disk for Files {
             name,
             false,
             |tree| tree.look(at, name),
-            |disk| disk.look(at, name),
+            |folder, disk| folder.look(disk, at, name),
         )?;
         self.shared.lock().looked(folder_of(at), name);
         Ok(entry)
@@ -143,7 +141,7 @@ impl Disk for Files {
             name,
             false,
             |tree| tree.read(at, name, limit),
-            |disk| disk.read(at, name, limit),
+            |folder, disk| folder.read(disk, at, name, limit),
         )
     }
 
@@ -154,7 +152,7 @@ impl Disk for Files {
             folder_of(at),
             false,
             |tree| tree.stage(at, bytes, durability == Durability::Now),
-            |disk| disk.stage(at, bytes, durability),
+            |folder, disk| folder.stage(disk, at, bytes, durability),
         )
     }
 
@@ -175,7 +173,7 @@ impl Disk for Files {
             &path,
             true,
             |tree| tree.publish(&staged, name, expect),
-            |disk| disk.publish(twin, name, expect),
+            |folder, disk| folder.publish(disk, twin, name, expect),
         )
     }
 
@@ -187,10 +185,10 @@ impl Disk for Files {
         };
         self.step(
             Call::Look,
-            &staged.temporary,
+            staged.folder.as_deref().unwrap_or_default(),
             false,
             |tree| tree.discard(&staged),
-            |disk| disk.discard(twin),
+            |folder, disk| folder.discard(disk, twin),
         )
     }
 
@@ -202,7 +200,7 @@ impl Disk for Files {
             &place(at, name),
             true,
             |tree| tree.remove(at, name, expected),
-            |disk| disk.remove(at, name, expected),
+            |folder, disk| folder.remove(disk, at, name, expected),
         )
     }
 
@@ -213,7 +211,7 @@ impl Disk for Files {
             &format!("{from} {to}"),
             true,
             |tree| tree.rename(from, to, expected),
-            |disk| disk.rename(from, to, expected),
+            |folder, disk| folder.rename(disk, from, to, expected),
         )
     }
 
@@ -224,7 +222,7 @@ impl Disk for Files {
             &format!("{one} {other}"),
             true,
             |tree| tree.exchange(one, other),
-            |disk| disk.exchange(one, other),
+            |folder, disk| folder.exchange(disk, one, other),
         )
     }
 
@@ -235,7 +233,7 @@ impl Disk for Files {
             name,
             true,
             |tree| tree.create_folder(name),
-            |disk| disk.create_folder(name),
+            |_, disk| disk.create_folder(name),
         )
     }
 
@@ -246,7 +244,7 @@ impl Disk for Files {
             &format!("{from} {to}"),
             true,
             |tree| tree.rename_folder(from, to),
-            |disk| disk.rename_folder(from, to),
+            |_, disk| disk.rename_folder(from, to),
         )
     }
 
@@ -257,7 +255,7 @@ impl Disk for Files {
             name,
             true,
             |tree| tree.remove_folder(name),
-            |disk| disk.remove_folder(name),
+            |_, disk| disk.remove_folder(name),
         )
     }
 
@@ -267,7 +265,7 @@ impl Disk for Files {
             folder_of(at),
             false,
             |tree| tree.sync_folder(at),
-            |disk| disk.sync_folder(at),
+            |_, disk| disk.sync_folder(at),
         )
     }
 
@@ -280,7 +278,7 @@ impl Disk for Files {
                 tree.flush();
                 Ok(())
             },
-            RealDisk::flush,
+            |_, disk| disk.flush(),
         )
     }
 
@@ -291,8 +289,8 @@ impl Disk for Files {
         let mut world = self.shared.lock();
         match (&mut world.mirror, &self.real) {
             (Mirror::Memory(tree), _) => Ok(tree.sweep(keep)),
-            (Mirror::Real { .. }, Some(disk)) => disk.sweep(keep),
-            (Mirror::Real { .. }, None) => Err(gone("clear up")),
+            (Mirror::Real(_), Some(disk)) => death::uncounted(|| disk.sweep(keep)),
+            (Mirror::Real(_), None) => Err(gone("clear up")),
         }
     }
 

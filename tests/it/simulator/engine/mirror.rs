@@ -1,24 +1,19 @@
 //! The mirror as people see it: in memory, or a real folder.
 
+use super::folder::Folder;
 use super::step::Save;
 use super::token::Tokens;
 use super::tree::Tree;
-use super::world::has_ending;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use super::world::{has_ending, is_article, is_ready};
+use std::path::Path;
 
 /// Where the files are.
 #[derive(Debug)]
 pub(crate) enum Mirror {
     /// In memory.
     Memory(Box<Tree>),
-    /// In a folder; the time is what people's saves are stamped with.
-    Real {
-        /// The folder.
-        root: PathBuf,
-        /// Nanoseconds since 1970.
-        now: i64,
-    },
+    /// In a folder.
+    Real(Folder),
 }
 
 /// Takes a file: its folder, its name, its bytes and whether they were torn by a loss of power.
@@ -33,9 +28,9 @@ impl Mirror {
                     look(folder, name, &node.bytes, node.torn);
                 }
             }
-            Self::Real { root, .. } => {
+            Self::Real(real) => {
                 for folder in self.folders() {
-                    for name in names(&root.join(&folder)) {
+                    for name in names(&real.root.join(&folder)) {
                         if let Some(bytes) = self.bytes(&folder, &name) {
                             look(&folder, &name, &bytes, false);
                         }
@@ -54,8 +49,29 @@ impl Mirror {
                     tokens.add(&node.tokens);
                 }
             }
-            Self::Real { .. } => self.each(&mut |_, name, bytes, _| {
+            Self::Real(_) => self.each(&mut |_, name, bytes, _| {
                 if is_visible(name) {
+                    tokens.read(bytes);
+                }
+            }),
+        }
+        tokens
+    }
+
+    /// The words in files that can be articles, where articles lie.
+    pub(crate) fn ready_tokens(&self) -> Tokens {
+        let mut tokens = Tokens::default();
+        match self {
+            Self::Memory(tree) => {
+                for (_, _, node) in tree
+                    .files()
+                    .filter(|(folder, name, node)| is_article(folder, name) && node.is_ready())
+                {
+                    tokens.add(&node.tokens);
+                }
+            }
+            Self::Real(_) => self.each(&mut |folder, name, bytes, _| {
+                if is_article(folder, name) && is_ready(bytes) {
                     tokens.read(bytes);
                 }
             }),
@@ -72,7 +88,7 @@ impl Mirror {
                     tokens.add(&node.tokens);
                 }
             }
-            Self::Real { .. } => self.each(&mut |_, _, bytes, _| tokens.read(bytes)),
+            Self::Real(_) => self.each(&mut |_, _, bytes, _| tokens.read(bytes)),
         }
         tokens
     }
@@ -81,9 +97,9 @@ impl Mirror {
     pub(crate) fn folders(&self) -> Vec<String> {
         match self {
             Self::Memory(tree) => tree.folder_names(),
-            Self::Real { root, .. } => {
-                let mut folders = names(root);
-                folders.retain(|name| name != ".kbsync" && root.join(name).is_dir());
+            Self::Real(real) => {
+                let mut folders = names(&real.root);
+                folders.retain(|name| name != ".kbsync" && real.root.join(name).is_dir());
                 folders
             }
         }
@@ -95,7 +111,7 @@ impl Mirror {
             Self::Memory(tree) => tree
                 .get(folder, name)
                 .map(|node| node.bytes.as_ref().clone()),
-            Self::Real { root, .. } => std::fs::read(root.join(folder).join(name)).ok(),
+            Self::Real(real) => std::fs::read(real.root.join(folder).join(name)).ok(),
         }
     }
 
@@ -108,22 +124,7 @@ impl Mirror {
     pub(crate) fn save(&mut self, folder: &str, name: &str, bytes: Vec<u8>, save: Save) {
         match self {
             Self::Memory(tree) => tree.save(folder, name, bytes, save == Save::RenameOver),
-            Self::Real { root, now } => {
-                let path = root.join(folder).join(name);
-                std::fs::create_dir_all(root.join(folder)).expect("made");
-                let target = match save {
-                    Save::InPlace => path.clone(),
-                    Save::RenameOver => root.join(format!(".saving-{name}")),
-                };
-                std::fs::write(&target, bytes).expect("written");
-                let time = Duration::from_nanos(u64::try_from(*now).expect("after 1970"));
-                let file = std::fs::File::options().write(true).open(&target);
-                file.and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH + time))
-                    .expect("stamped");
-                if target != path {
-                    std::fs::rename(target, path).expect("renamed");
-                }
-            }
+            Self::Real(real) => real.save(folder, name, &bytes, save),
         }
     }
 
@@ -131,7 +132,7 @@ impl Mirror {
     pub(crate) fn remove(&mut self, folder: &str, name: &str) -> bool {
         match self {
             Self::Memory(tree) => tree.unlink(folder, name).is_some(),
-            Self::Real { root, .. } => std::fs::remove_file(root.join(folder).join(name)).is_ok(),
+            Self::Real(real) => std::fs::remove_file(real.root.join(folder).join(name)).is_ok(),
         }
     }
 
@@ -143,11 +144,7 @@ impl Mirror {
                     tree.put(to.0, to.1, node);
                 }
             }
-            Self::Real { root, .. } => {
-                std::fs::create_dir_all(root.join(to.0)).expect("made");
-                std::fs::rename(root.join(from.0).join(from.1), root.join(to.0).join(to.1))
-                    .expect("renamed");
-            }
+            Self::Real(real) => real.rename_over(from, to),
         }
     }
 
@@ -155,7 +152,9 @@ impl Mirror {
     pub(crate) fn remove_folder(&mut self, folder: &str) {
         match self {
             Self::Memory(tree) => tree.drop_folder(folder),
-            Self::Real { root, .. } => std::fs::remove_dir_all(root.join(folder)).expect("removed"),
+            Self::Real(real) => {
+                std::fs::remove_dir_all(real.root.join(folder)).expect("removed");
+            }
         }
     }
 
@@ -163,17 +162,17 @@ impl Mirror {
     pub(crate) fn rename_folder(&mut self, from: &str, to: &str) {
         match self {
             Self::Memory(tree) => tree.move_folder(from, to),
-            Self::Real { root, .. } => {
-                std::fs::rename(root.join(from), root.join(to)).expect("renamed");
+            Self::Real(real) => {
+                std::fs::rename(real.root.join(from), real.root.join(to)).expect("renamed");
             }
         }
     }
 
-    /// Sets the time that saves are stamped with.
+    /// Sets the time that changes of files are told with.
     pub(crate) fn set_time(&mut self, nanos: i64) {
         match self {
             Self::Memory(tree) => tree.now = nanos,
-            Self::Real { now, .. } => *now = nanos,
+            Self::Real(real) => real.now = nanos,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! - [`step`]: what can happen, as data. A trace is a list of it, and prints as the test that repeats it.
 //! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
 //! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
-//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world.
+//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real one.
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`].
@@ -19,6 +19,7 @@ mod cycle;
 mod dashboard;
 mod faults;
 mod files;
+mod folder;
 mod judge;
 #[cfg(test)]
 mod judged;
@@ -43,6 +44,8 @@ pub(crate) mod shrink;
 pub(crate) mod step;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_disk;
 mod time;
 pub(crate) mod token;
 pub(crate) mod tree;
@@ -155,26 +158,41 @@ fn again(bench: &mut Bench, number: u64, outcome: &Outcome) -> Option<Violation>
     })
 }
 
-/// Runs a trace in memory and then on a real folder with a real database: both end with the same files and
-/// articles.
+/// Runs a trace in memory and then on a real folder with a real database: both make the same calls, and end with
+/// the same files and articles.
 pub(crate) fn on_disk(bench: &mut Bench, number: u64) -> Option<Violation> {
+    let (first, second) = in_both(bench, number);
+    let Some(second) = second else {
+        return first.violation;
+    };
+    let apart = |message: String| Violation {
+        invariant: "L2",
+        message,
+    };
+    second.violation.or_else(|| {
+        if first.end != second.end {
+            Some(apart(format!(
+                "in memory it ended with {:#?}, on the disk with {:#?}",
+                first.end, second.end
+            )))
+        } else if first.hash != second.hash {
+            Some(apart("on the disk it took another way".to_owned()))
+        } else {
+            None
+        }
+    })
+}
+
+/// Runs a trace in memory and, where it holds and can be, on a real folder with a real database.
+pub(crate) fn in_both(bench: &mut Bench, number: u64) -> (Outcome, Option<Outcome>) {
     let first = seed(bench, number);
     if first.violation.is_some() || !first.trace.steps.iter().all(can_be_real) {
-        return first.violation;
+        return (first, None);
     }
     let root = tempfile::tempdir().expect("a folder");
     let source = Source::Steps(&first.trace.steps);
     let second = bench.run(first.trace.setup, source, Ground::Folder(root.path()));
-    let differs = first.end != second.end;
-    second.violation.or_else(|| {
-        differs.then(|| Violation {
-            invariant: "L2",
-            message: format!(
-                "in memory it ended with {:#?}, on the disk with {:#?}",
-                first.end, second.end
-            ),
-        })
-    })
+    (first, Some(second))
 }
 
 /// A loss of power and a state that is set back are for memory alone.

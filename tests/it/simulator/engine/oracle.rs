@@ -13,7 +13,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The words in the history, and in conflicts that were shown.
 pub(crate) fn history(world: &World, store: &Store) -> Tokens {
+    search(world, store, None)
+}
+
+/// The same, up to where all words that are looked for were found.
+fn search(world: &World, store: &Store, wanted: Option<&Tokens>) -> Tokens {
     let mut tokens = Tokens::default();
+    let found = |tokens: &Tokens| wanted.is_some_and(|wanted| wanted.without(tokens).is_empty());
     let mut subjects: Vec<Subject> = world.kb.ids().into_iter().map(Subject::Article).collect();
     for folder in FOLDERS {
         let names = NAMES.iter().map(|name| format!("{name}.html"));
@@ -30,6 +36,9 @@ pub(crate) fn history(world: &World, store: &Store) -> Tokens {
         }
     };
     for subject in subjects {
+        if found(&tokens) {
+            return tokens;
+        }
         for kept in store.versions(&subject).expect("the state is readable") {
             read(&kept.seen.version, &mut tokens);
             if let Some(file) = kept.seen.file
@@ -55,7 +64,7 @@ pub(crate) fn i1_reachable(world: &mut World, store: &Store) {
     if missing.is_empty() {
         return;
     }
-    let kept = history(world, store);
+    let kept = search(world, store, Some(&missing));
     world.ledger.archived.add(&kept);
     missing.remove(&kept);
     if !missing.is_empty() {

@@ -5,6 +5,7 @@
 
 use super::author::Author;
 use super::files::Files;
+use super::folder::Folder;
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
@@ -110,19 +111,12 @@ impl Bench {
     /// Runs a trace on some ground.
     pub(crate) fn run(&mut self, setup: Setup, source: Source<'_>, ground: Ground<'_>) -> Outcome {
         death::set(None);
-        let (mirror, now) = match ground {
-            Ground::Memory => {
-                let now = BEGIN * 1_000_000;
-                (Mirror::Memory(Box::new(Tree::new(now))), now)
-            }
+        let now = BEGIN * 1_000_000;
+        let mirror = match ground {
+            Ground::Memory => Mirror::Memory(Box::new(Tree::new(now))),
             Ground::Folder(root) => {
-                let wall = std::time::SystemTime::now()
-                    .duration_since(std::time::UNIX_EPOCH)
-                    .expect("after 1970");
-                let now = i64::try_from(wall.as_nanos()).expect("in range");
-                let root = root.to_owned();
                 std::fs::create_dir_all(root.join(".kbsync")).expect("made");
-                (Mirror::Real { root, now }, now)
+                Mirror::Real(Folder::new(root.to_owned(), now))
             }
         };
         let store = match ground {

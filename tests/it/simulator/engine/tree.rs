@@ -5,16 +5,23 @@
 //! not, names and bytes each for themselves. What people write counts as durable at once.
 
 use super::token::Tokens;
+use super::world::is_ready;
 use kbsync::mirror::disk::{
     At, Content, DiskError, DiskErrorKind, Entry, Expect, Kind, Leftover, Listing, Staged,
     TEMPORARY,
 };
 use kbsync::model::{Place, Stamp};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The grain of a file's times, in nanoseconds.
 const TICK: i64 = 4_000_000;
+
+/// The time that a change gets at some moment.
+pub(super) fn tick(now: i64) -> i64 {
+    now - now % TICK
+}
 
 /// A file.
 #[derive(Clone, Debug)]
@@ -27,6 +34,15 @@ pub(crate) struct Node {
     durable: bool,
     /// Whether its bytes were lost with the power.
     pub(crate) torn: bool,
+    /// Whether these bytes can be an article; found out when somebody asks.
+    ready: OnceCell<bool>,
+}
+
+impl Node {
+    /// Tells whether it can be an article.
+    pub(crate) fn is_ready(&self) -> bool {
+        *self.ready.get_or_init(|| is_ready(&self.bytes))
+    }
 }
 
 /// What has to be undone when a change of names was not durable.
@@ -84,7 +100,7 @@ impl Tree {
 
     fn node(&mut self, bytes: Vec<u8>, durable: bool) -> Node {
         self.inodes += 1;
-        let time = self.now - self.now % TICK;
+        let time = tick(self.now);
         Node {
             tokens: Tokens::of(&bytes),
             stamp: Stamp {
@@ -96,11 +112,12 @@ impl Tree {
             bytes: Arc::new(bytes),
             durable,
             torn: false,
+            ready: OnceCell::new(),
         }
     }
 
     fn changed(&self, node: &mut Node) {
-        node.stamp.ctime = self.now - self.now % TICK;
+        node.stamp.ctime = tick(self.now);
     }
 
     /// Every file: folder, name and what it is.
@@ -337,8 +354,9 @@ impl Tree {
         to: &Place,
         expected: Stamp,
     ) -> Result<Stamp, DiskError> {
-        self.expect(&from.folder, &from.file, expected, "rename")?;
+        self.folder(At::Folder(&from.folder), "rename")?;
         self.folder(At::Folder(&to.folder), "rename")?;
+        self.expect(&from.folder, &from.file, expected, "rename")?;
         if self.found(&to.folder, &to.file).is_some() {
             return Err(error(DiskErrorKind::Exists, "rename", &to.file));
         }
@@ -365,6 +383,8 @@ impl Tree {
     }
 
     pub(crate) fn exchange(&mut self, one: &Place, other: &Place) -> Result<(), DiskError> {
+        self.folder(At::Folder(&one.folder), "exchange")?;
+        self.folder(At::Folder(&other.folder), "exchange")?;
         let (Some(mut a), Some(mut b)) = (
             self.found(&one.folder, &one.file).cloned(),
             self.found(&other.folder, &other.file).cloned(),
@@ -460,6 +480,7 @@ impl Tree {
                 node.tokens = Tokens::default();
                 node.stamp.size = 0;
                 node.torn = true;
+                node.ready = OnceCell::new();
                 node.durable = true;
             }
         }

@@ -1,0 +1,211 @@
+//! The folder in memory against the real one: whatever is done to both, they say the same of it.
+
+use super::folder::Folder;
+use super::mirror::Mirror;
+use super::random::Random;
+use super::step::Save;
+use super::tree::Tree;
+use kbsync::mirror::RealDisk;
+use kbsync::mirror::disk::{At, Disk as _, DiskError, Durability, Expect, Staged};
+use kbsync::model::{Place, Stamp};
+
+const FOLDERS: [&str; 3] = ["alpha", "beta", "gamma"];
+const NAMES: [&str; 3] = ["a.html", "b.html", "c.html"];
+
+/// Both folders, and what was last seen at each place.
+struct Twins {
+    memory: Mirror,
+    real: Mirror,
+    disk: RealDisk,
+    seen: Vec<(Place, Stamp)>,
+    random: Random,
+}
+
+/// What a call came to, without the words of an error.
+fn plain<T: std::fmt::Debug>(done: Result<T, DiskError>) -> String {
+    format!("{:?}", done.map_err(|error| error.kind))
+}
+
+/// A staged file has a name of its own in either folder.
+fn staged(done: &Result<Staged, DiskError>) -> String {
+    let staged = done.as_ref().map(|staged| (&staged.folder, staged.stamp));
+    format!("{:?}", staged.map_err(|error| error.kind))
+}
+
+impl Twins {
+    fn place(&mut self) -> Place {
+        let (folder, name) = (self.random.below(3), self.random.below(3));
+        Place::new(FOLDERS[folder], NAMES[name])
+    }
+
+    /// A place and the stamp of what was seen there, or anywhere else.
+    fn expected(&mut self) -> (Place, Stamp) {
+        let seen = self.random.pick(&self.seen).cloned();
+        let (place, stamp) = seen.unwrap_or((self.place(), Stamp::default()));
+        if self.random.percent(80) {
+            (place, stamp)
+        } else {
+            (self.place(), stamp)
+        }
+    }
+
+    fn parts(&mut self) -> (&mut Tree, &mut Folder, &RealDisk) {
+        let (Mirror::Memory(tree), Mirror::Real(folder)) = (&mut self.memory, &mut self.real)
+        else {
+            panic!("they are as they were made");
+        };
+        (tree, folder, &self.disk)
+    }
+
+    fn people(&mut self, deed: impl Fn(&mut Mirror)) {
+        deed(&mut self.memory);
+        deed(&mut self.real);
+    }
+
+    /// Somebody does something, and both say the same.
+    fn act(&mut self) {
+        let (one, other) = (self.place(), self.place());
+        let (place, stamp) = self.expected();
+        let size = self.random.below(3);
+        let name = other.file.clone();
+        match self.random.below(14) {
+            0 | 1 => self.people(|mirror| {
+                mirror.save(&one.folder, &one.file, vec![b'x'; size], Save::InPlace);
+            }),
+            2 => self.people(|mirror| {
+                mirror.save(&one.folder, &one.file, vec![b'y'; size], Save::RenameOver);
+            }),
+            3 => self.people(|mirror| {
+                if mirror.bytes(&one.folder, &one.file).is_some() && one != other {
+                    let to = (&*other.folder, &*other.file);
+                    mirror.rename((&one.folder, &one.file), to);
+                }
+            }),
+            4 => self.people(|mirror| {
+                mirror.remove(&one.folder, &one.file);
+            }),
+            5 => self.people(|mirror| {
+                if mirror.has_folder(&one.folder) && !mirror.has_folder(&other.folder) {
+                    mirror.rename_folder(&one.folder, &other.folder);
+                }
+            }),
+            6 | 7 => {
+                let within = At::Folder(&place.folder);
+                let absent = size == 0;
+                let bytes = vec![b'z'; size];
+                let (tree, folder, disk) = self.parts();
+                let (a, b) = (
+                    tree.stage(within, &bytes, true),
+                    folder.stage(disk, within, &bytes, Durability::Later),
+                );
+                assert_eq!(staged(&a), staged(&b));
+                let (Ok(a), Ok(b)) = (a, b) else { return };
+                let expect = if absent {
+                    Expect::Absent
+                } else {
+                    Expect::Stamp(stamp)
+                };
+                assert_eq!(
+                    plain(tree.publish(&a, &place.file, expect)),
+                    plain(folder.publish(disk, b, &place.file, expect)),
+                    "{place} {expect:?}"
+                );
+            }
+            8 => {
+                let within = At::Folder(&place.folder);
+                let (tree, folder, disk) = self.parts();
+                assert_eq!(
+                    plain(tree.remove(within, &place.file, stamp)),
+                    plain(folder.remove(disk, within, &place.file, stamp)),
+                );
+            }
+            9 | 10 if place != other => {
+                let (tree, folder, disk) = self.parts();
+                assert_eq!(
+                    plain(tree.rename(&place, &other, stamp)),
+                    plain(folder.rename(disk, &place, &other, stamp)),
+                    "{place} {other}"
+                );
+            }
+            11 => {
+                let (tree, folder, disk) = self.parts();
+                assert_eq!(
+                    plain(tree.exchange(&one, &other)),
+                    plain(folder.exchange(disk, &one, &other)),
+                    "{one} {other}"
+                );
+            }
+            12 if one.folder != other.folder => {
+                let (tree, _, disk) = self.parts();
+                assert_eq!(
+                    plain(tree.rename_folder(&one.folder, &other.folder)),
+                    plain(disk.rename_folder(&one.folder, &other.folder)),
+                );
+            }
+            _ => {
+                let (tree, _, disk) = self.parts();
+                assert_eq!(
+                    plain(tree.create_folder(&one.folder)),
+                    plain(disk.create_folder(&one.folder)),
+                );
+                assert_eq!(
+                    plain(tree.remove_folder(&other.folder)),
+                    plain(disk.remove_folder(&other.folder)),
+                );
+                let (a, b) = (
+                    plain(tree.look(At::Folder(&one.folder), &name)),
+                    plain(disk.look(At::Folder(&one.folder), &name)),
+                );
+                assert_eq!(a == "Ok(None)", b == "Ok(None)");
+            }
+        }
+    }
+
+    /// Both folders are listed, and hold the same.
+    fn compare(&mut self) {
+        let mut seen = Vec::new();
+        let (tree, folder, disk) = self.parts();
+        let at = FOLDERS.map(At::Folder);
+        for at in at.into_iter().chain([At::Root]) {
+            let listed = tree.list(at);
+            if let (Ok(listing), At::Folder(within)) = (&listed, at) {
+                for entry in &listing.entries {
+                    let read = tree.read(at, &entry.name, 100);
+                    assert_eq!(plain(read), plain(folder.read(disk, at, &entry.name, 100)));
+                    seen.push((Place::new(within, &*entry.name), entry.stamp));
+                }
+            }
+            assert_eq!(plain(listed), plain(folder.list(disk, at)));
+        }
+        if self.random.percent(50) {
+            self.seen = seen;
+        } else {
+            // Some of it is out of date by the next time.
+            self.seen.extend(seen);
+        }
+    }
+}
+
+#[test]
+fn the_folder_in_memory_is_as_a_real_one() {
+    for seed in 1..=30 {
+        let root = tempfile::tempdir().expect("a folder");
+        let mut now = 1_780_000_000_000_000_000;
+        let mut twins = Twins {
+            memory: Mirror::Memory(Box::new(Tree::new(now))),
+            real: Mirror::Real(Folder::new(root.path().to_owned(), now)),
+            disk: RealDisk::open(root.path()).expect("opened"),
+            seen: Vec::new(),
+            random: Random::stream(seed, "twins"),
+        };
+        for step in 0..60 {
+            now += [10_000, 5_000_000][twins.random.below(2)];
+            twins.people(|mirror| mirror.set_time(now));
+            let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                twins.act();
+                twins.compare();
+            }));
+            assert!(done.is_ok(), "seed {seed}, step {step}");
+        }
+    }
+}
