@@ -5,7 +5,7 @@
 
 use super::{scope::Part, session::Worked};
 use crate::{
-    config::Config,
+    config::{Config, Root},
     daemon::git::{self, Git, HOLD, Head, SPARSE, Sight},
     engine::{
         GitSense,
@@ -15,11 +15,18 @@ use crate::{
     reconcile::plan::Kind,
     state::Store,
 };
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
+
+/// The HEADs of the repositories that the workspaces' folders are in.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Heads(Vec<Kept>);
 
 /// Where HEAD is, and whether that holds removals.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Heads {
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Kept {
+    /// The folder of the first workspace in the repository: its state remembers where HEAD was.
+    folder: PathBuf,
+    git: Git,
     now: Option<Head>,
     remembered: Option<Head>,
     moved: bool,
@@ -29,66 +36,59 @@ pub(super) struct Heads {
 impl Heads {
     /// Looks, before anything else is looked at. Without git or a state nothing is held.
     pub(super) fn look(config: &Config) -> Self {
-        let Some(git) = Git::find(&config.mirror) else {
-            return Self::default();
-        };
-        let remembered = config.roots().first().and_then(|root| {
-            let store = Store::open_read_only(&root.state, None).ok()??;
-            git::remembered(&store)
-        });
-        let sight = git.sight();
-        let now = sight.head;
-        let moved = match (&remembered, &now) {
-            (Some(before), Some(now)) => git.moved(before, now),
-            (None, _) | (_, None) => false,
-        };
-        Self {
-            moved: moved && config.options.git_branch.is_none(),
-            sparse: sight.sparse,
-            now,
-            remembered,
+        let mut found: Vec<Kept> = Vec::new();
+        for root in config.roots() {
+            let Some(git) = Git::find(&root.path) else {
+                continue;
+            };
+            if found.iter().all(|kept| kept.git != git) {
+                found.push(Kept::look(config, root, git));
+            }
         }
+        Self(found)
     }
 
     /// Looks once more when the mirror was scanned: a checkout may have come in between. What was moved since
     /// this look is git's in any case.
     pub(super) fn sense(&self, config: &Config) -> GitSense {
-        let git = Git::find(&config.mirror);
+        let found = self.0.clone();
         let branch_counts = config.options.git_branch.is_some();
-        let before = self.now.clone();
         Arc::new(move || {
-            let sight = git.as_ref()?.sight();
-            if sight.sparse {
-                return Some(SPARSE.to_owned());
-            }
-            if branch_counts {
-                return None;
-            }
-            since(git.as_ref()?, before.as_ref()?, sight)
+            found.iter().find_map(|kept| {
+                let sight = kept.git.sight();
+                if sight.sparse {
+                    return Some(SPARSE.to_owned());
+                }
+                if branch_counts {
+                    return None;
+                }
+                since(&kept.git, kept.now.as_ref()?, sight)
+            })
         })
     }
 
-    /// The request, with removals held if HEAD moved.
+    /// The request, with removals held if a HEAD moved.
     pub(super) fn guard(&self, request: &Request) -> Request {
+        let sparse = self.0.iter().any(|kept| kept.sparse);
+        let moved = self.0.iter().any(|kept| kept.moved);
         Request {
-            git_hold: self
-                .sparse
+            git_hold: sparse
                 .then_some(SPARSE)
-                .or(self.moved.then_some(HOLD))
+                .or(moved.then_some(HOLD))
                 .map(str::to_owned),
             ..request.clone()
         }
     }
 
-    /// What is to be remembered after cycles over these parts: the first place that is seen, then only what looked at all of the mirror and
-    /// could push every removal agrees to anything.
-    pub(super) fn agreed(
+    /// What is to be remembered after cycles over these parts, and by whom: the first place that is seen, then only
+    /// what looked at all of the mirror and could push every removal agrees to anything.
+    pub(super) fn agreed<'p>(
         &self,
         config: &Config,
-        parts: &[Part],
+        parts: &'p [Part],
         request: &Request,
         worked: &Worked,
-    ) -> Option<&Head> {
+    ) -> Vec<(&'p Part, Head)> {
         let whole = parts.len() == config.roots().len()
             && parts.iter().all(|part| part.scope.is_empty())
             && request.direction.pushes()
@@ -102,16 +102,38 @@ impl Heads {
             .actions
             .iter()
             .any(|line| line.action == Kind::Delete && line.status != Status::Done);
-        // Without anything to compare with, any place is better than none.
-        let roots = config.roots();
-        let in_the_first =
-            parts.first().map(|part| &part.root.path) == roots.first().map(|root| &root.path);
-        let first = self.remembered.is_none() && in_the_first && !request.dry_run;
-        let agrees = (first || whole && !waits)
-            && went_through
-            && !worked.report.doubt
-            && self.remembered != self.now;
-        self.now.as_ref().filter(|_| agrees)
+        if !went_through || worked.report.doubt {
+            return Vec::new();
+        }
+        let agreed = self.0.iter().filter_map(|kept| {
+            let part = parts.iter().find(|part| part.root.path == kept.folder)?;
+            // Without anything to compare with, any place is better than none.
+            let first = kept.remembered.is_none() && !request.dry_run;
+            let agrees = (first || whole && !waits) && kept.remembered != kept.now;
+            Some((part, kept.now.clone().filter(|_| agrees)?))
+        });
+        agreed.collect()
+    }
+}
+
+impl Kept {
+    fn look(config: &Config, root: Root, git: Git) -> Self {
+        let store = Store::open_read_only(&root.state, None).ok().flatten();
+        let remembered = store.and_then(|store| git::remembered(&store));
+        let sight = git.sight();
+        let now = sight.head;
+        let moved = match (&remembered, &now) {
+            (Some(before), Some(now)) => git.moved(before, now),
+            (None, _) | (_, None) => false,
+        };
+        Self {
+            folder: root.path,
+            moved: moved && config.options.git_branch.is_none(),
+            sparse: sight.sparse,
+            git,
+            now,
+            remembered,
+        }
     }
 }
 

@@ -137,22 +137,21 @@ impl<'c> Session<'c> {
         self.heads.guard(request)
     }
 
-    /// Remembers where git's HEAD was, once both sides agree on what is removed.
+    /// Remembers where each HEAD of git's was, once both sides agree on what is removed.
     pub(super) fn agree(
         &mut self,
         parts: &[Part],
         request: &Request,
         worked: &Worked,
     ) -> Result<(), Failure> {
-        let head = self.heads.agreed(self.config, parts, request, worked);
-        let (Some(head), Some(part)) = (head.cloned(), parts.first()) else {
-            return Ok(());
-        };
-        let mut engine = self.engine(part, false)?;
-        let now = engine::Clock::now(&engine::SystemClock);
-        let outcome = git::remember(engine.store_mut(), &head, now);
-        self.give_back(engine);
-        outcome.map_err(Failure::of)
+        for (part, head) in self.heads.agreed(self.config, parts, request, worked) {
+            let mut engine = self.engine(part, false)?;
+            let now = engine::Clock::now(&engine::SystemClock);
+            let outcome = git::remember(engine.store_mut(), &head, now);
+            self.give_back(engine);
+            outcome.map_err(Failure::of)?;
+        }
+        Ok(())
     }
 
     async fn cycle(&mut self, part: &Part, request: &Request) -> Result<Report, Failure> {

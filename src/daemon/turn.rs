@@ -119,13 +119,13 @@ impl<C: Cycle> Loop<C> {
     /// Runs until it is stopped.
     pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
         self.front.supervisor.ready();
-        let mut rest = None;
         // Nobody knows how long they have been gone: they have the grace time from now on, as after a restart in
         // the middle of it.
         let now = Instant::now();
         for path in self.cycle.missing() {
             self.front.desk.touched(&path, Touch::Removed, now);
         }
+        let mut rest = None;
         let ended = loop {
             if self.front.stops > 0 {
                 break Ended::Stopped;

@@ -37,14 +37,20 @@ enum Verdict {
     Open,
 }
 
-/// Settles the intents that an earlier run left behind.
+/// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
+/// for since, and only PUTs to these are settled now.
 pub(super) fn settle_intents<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
     sight: &Sight,
     request: &Request,
+    asked: Option<&BTreeSet<ArticleId>>,
 ) -> anyhow::Result<()> {
-    let intents = engine.store.intents()?;
+    let mut intents = engine.store.intents()?;
+    if let Some(asked) = asked {
+        let answered = |intent: &Intent| put_to(intent).is_some_and(|id| asked.contains(&id));
+        intents.retain(|(_, intent)| answered(intent));
+    }
     let now = engine.clock.now();
     let names = names_on_the_move(&intents);
     if !request.dry_run && intents.iter().any(|(_, intent)| writes_files(intent)) {
@@ -157,6 +163,21 @@ fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state:
             tx.put_category(row)?;
             tx.remove_intent(id)
         }
+    }
+}
+
+/// The article of a PUT.
+pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
+    match intent {
+        Intent::UpdateArticle { id, .. } => Some(*id),
+        Intent::CreateArticle { .. }
+        | Intent::DeleteArticle { .. }
+        | Intent::CreateCategory { .. }
+        | Intent::UpdateCategory { .. }
+        | Intent::WriteFile { .. }
+        | Intent::WriteCategory { .. }
+        | Intent::RemoveFile { .. }
+        | Intent::ClearCopy { .. } => None,
     }
 }
 
@@ -302,7 +323,7 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     let Some(file) = file_of(sight, *id, to, names)
         .filter(|file| file.version.same_words(version) || made(file))
     else {
-        if let Some(row) = old.filter(|row| is_taken_back(sight, row, revision)) {
+        if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
             return Verdict::Article(Box::new(ArticleRow {
                 local: remote_words(version, old, remote),
                 local_text_lf: None,
@@ -347,9 +368,9 @@ fn file_written(base: &Base, sight: &Sight, intent: &Intent, names: &BTreeSet<Pl
     }
 }
 
-/// A colleague took back what was being pulled, and the file was edited: whether before or after the pull was
-/// written cannot be told. Against the base of before, what the colleague did would not count at all.
-fn is_taken_back(sight: &Sight, row: &ArticleRow, pulled: &Revision) -> bool {
+/// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
+/// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
+fn is_taken_back(sight: &Sight, row: &ArticleRow, to: &Place, pulled: &Revision) -> bool {
     let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
         return false;
     };
@@ -359,7 +380,16 @@ fn is_taken_back(sight: &Sight, row: &ArticleRow, pulled: &Revision) -> bool {
     seen.version == row.remote
         && seen.revision != row.revision
         && seen.revision != *pulled
-        && sight.local.files.iter().any(edited)
+        && (sight.local.files.iter().any(edited) || is_missing(sight, row, to))
+}
+
+/// Tells whether nothing in the mirror is an article's file.
+fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
+    let files = sight.local.files.iter().map(|file| (&file.place, file.id));
+    let unknown = sight.local.unknown.iter();
+    files
+        .chain(unknown.map(|unknown| (&unknown.place, unknown.id)))
+        .all(|(place, id)| id != Some(row.id) && *place != row.place && place != to)
 }
 
 /// Files that were taking each other's names in a circle lie under each other's for a moment: no writer gave
@@ -405,11 +435,14 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     else {
         return Verdict::Void;
     };
-    let (Some(row), Some(Remote::Present(seen))) =
-        (base.articles.get(id), sight.remote.articles.get(id))
-    else {
-        // An unlisted article is asked for later in this cycle; then the sides tell.
+    let Some(row) = base.articles.get(id) else {
         return Verdict::Void;
+    };
+    let seen = match sight.remote.articles.get(id) {
+        Some(Remote::Present(seen)) => seen,
+        Some(Remote::Gone) => return Verdict::Void,
+        // An unlisted article is asked for later in this cycle.
+        Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => return Verdict::Open,
     };
     // An old copy from before an earlier write of ours may happen to say the same, and says nothing of this one.
     let old = (seen.version.digest(), seen.revision.clone());

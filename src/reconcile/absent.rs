@@ -50,6 +50,9 @@ impl Planner<'_> {
         let Some(folder) = self.folder_for(seen.version.category) else {
             return self.homeless(id, Some(&row.place), seen);
         };
+        if self.local.unreadable.contains(&folder) {
+            return Outcome::Unknown;
+        }
         let slug = &seen.version.slug;
         let slug = aside::original(slug, id.uuid()).unwrap_or(slug);
         let to = self.names.give_place(&folder, slug, id);

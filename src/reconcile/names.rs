@@ -195,6 +195,12 @@ impl Planner<'_> {
         if let Some(folder) = self.names.folder(id) {
             return Some(folder.to_owned());
         }
+        // A folder that cannot be read is its category's all the same; a second one would claim its articles.
+        let row = self.base.categories.get(&id);
+        let unreadable = |folder: &&String| self.local.unreadable.contains(*folder);
+        if let Some(folder) = row.and_then(|row| row.folder.as_ref()).filter(unreadable) {
+            return Some(folder.clone());
+        }
         let slug = self
             .remote
             .categories

@@ -161,7 +161,11 @@ impl Planner<'_> {
             return Some(from);
         }
         let folder = if category {
-            self.folder_for(way.merged.category)?
+            let folder = self.folder_for(way.merged.category)?;
+            if self.local.unreadable.contains(&folder) {
+                return None;
+            }
+            folder
         } else {
             from.folder.clone()
         };

@@ -118,7 +118,7 @@ impl Splitter {
         let Some(&byte) = rest.first() else {
             return Ok(0);
         };
-        if byte.is_ascii_whitespace() {
+        if is_space(byte) {
             return Ok(1);
         }
         let in_known = self.stack.last().is_some_and(|frame| frame.known.is_some());
@@ -345,6 +345,11 @@ impl Splitter {
     }
 }
 
+/// What JSON takes for white space (RFC 8259, section 2): a form feed is none.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 fn ends_scalar(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'{' | b'[')
+    is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'{' | b'[')
 }

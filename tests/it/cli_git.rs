@@ -207,3 +207,43 @@ fn f091_what_a_sparse_checkout_leaves_out_is_held_until_somebody_says_so() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 3);
 }
+
+#[test]
+fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
+    let service = Service::start();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let start = service.sandbox.add_category(other, "start", "start");
+    let (one, two) = (
+        service.article(start, "eins", "<p>Eins.</p>"),
+        service.article(start, "zwei", "<p>Zwei.</p>"),
+    );
+    let kb = service.mirror();
+    let settings = kb.read("kbsync.yaml").replace(
+        &format!("workspace: {}", service.workspace),
+        &format!(
+            "workspaces: [{{id: {}, folder: en}}, {{id: {other}, folder: de}}]",
+            service.workspace
+        ),
+    );
+    kb.write("kbsync.yaml", &settings);
+    kb.run(&["sync"]).exits(0);
+    let de = |arguments: &[&str]| git(&kb, &[&["-C", "de"], arguments].concat());
+    de(&["init", "-q", "-b", "main"]);
+    de(&["add", "-A"]);
+    de(&["commit", "-q", "-m", "all"]);
+    de(&["checkout", "-q", "-b", "other"]);
+    de(&["rm", "-q", "start/eins.html"]);
+    de(&["commit", "-q", "-m", "without"]);
+    de(&["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    de(&["checkout", "-q", "other"]);
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert!(service.sandbox.article(one).is_some());
+    de(&["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    // The writer's own removal is nobody's affair.
+    kb.remove("de/start/zwei.html");
+    kb.run(&["sync"]).exits(0);
+    assert!(service.sandbox.article(two).is_none());
+}

@@ -16,6 +16,9 @@ mod look;
 mod names;
 mod thread;
 
+#[cfg(test)]
+mod tests;
+
 pub use thread::{Watch, start};
 
 use std::{

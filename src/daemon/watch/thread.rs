@@ -10,7 +10,7 @@ use crate::{
     daemon::{Event, quiet::Touch},
     drill::failpoint,
 };
-use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
 use std::{
     collections::HashSet,
     io,
@@ -65,6 +65,11 @@ impl Drop for Watch {
 
 /// Starts to watch. The first thing sent is [`Event::Watching`], once nothing can be missed any more.
 pub fn start(options: Options, to: Sender<Event>) -> io::Result<Watch> {
+    start_by::<RecommendedWatcher>(options, to)
+}
+
+/// The same, with a watcher that may not be the system's.
+pub(super) fn start_by<W: Watcher>(options: Options, to: Sender<Event>) -> io::Result<Watch> {
     let (raw, events) = sync_channel(IN_FLIGHT);
     let stop = raw.clone();
     std::thread::Builder::new()
@@ -76,7 +81,7 @@ pub fn start(options: Options, to: Sender<Event>) -> io::Result<Watch> {
                 raw,
                 events,
             };
-            thread.run();
+            thread.run::<W>();
         })?;
     Ok(Watch { stop })
 }
@@ -101,10 +106,10 @@ struct GivenUp {
 type Step = ControlFlow<Over>;
 
 impl Thread {
-    fn run(self) {
+    fn run<W: Watcher>(self) {
         let mut again = false;
         loop {
-            let given_up = match self.watch(again) {
+            let given_up = match self.watch::<W>(again) {
                 Ok(Over) => return,
                 Err(given_up) => given_up,
             };
@@ -117,7 +122,7 @@ impl Thread {
     }
 
     /// Watches by events until it is over, or events are given up.
-    fn watch(&self, again: bool) -> Result<Over, GivenUp> {
+    fn watch<W: Watcher>(&self, again: bool) -> Result<Over, GivenUp> {
         let raw = self.raw.clone();
         let lost = Arc::new(AtomicBool::new(false));
         let overflow = lost.clone();
@@ -127,8 +132,7 @@ impl Thread {
             }
         };
         let config = notify::Config::default().with_follow_symlinks(false);
-        let mut watcher =
-            RecommendedWatcher::new(handler, config).map_err(|error| given_up(&error))?;
+        let mut watcher = W::new(handler, config).map_err(|error| given_up(&error))?;
         let mut subfolders = self.watch_all(&mut watcher)?;
         if self.options.patience.is_zero() {
             return Err(silent());
@@ -202,7 +206,7 @@ impl Thread {
     }
 
     /// Watches the roots and the folders in them. Gives the folders.
-    fn watch_all(&self, watcher: &mut RecommendedWatcher) -> Result<HashSet<PathBuf>, GivenUp> {
+    fn watch_all(&self, watcher: &mut dyn Watcher) -> Result<HashSet<PathBuf>, GivenUp> {
         let mut subfolders = HashSet::new();
         for root in &self.options.roots {
             watch_folder(watcher, &root.path)?;
@@ -215,7 +219,7 @@ impl Thread {
         Ok(subfolders)
     }
 
-    fn bake(&self, watcher: &mut RecommendedWatcher) -> Result<Option<Cookie>, GivenUp> {
+    fn bake(&self, watcher: &mut dyn Watcher) -> Result<Option<Cookie>, GivenUp> {
         watch_folder(watcher, &self.options.private)?;
         Cookie::bake(&self.options.private)
             .map(Some)
@@ -228,7 +232,7 @@ impl Thread {
     fn take(
         &self,
         event: &notify::Event,
-        watcher: &mut RecommendedWatcher,
+        watcher: &mut dyn Watcher,
         subfolders: &mut HashSet<PathBuf>,
     ) -> Result<Step, GivenUp> {
         failpoint::pass("watch: an event");
@@ -342,7 +346,7 @@ impl Thread {
     }
 }
 
-fn watch_folder(watcher: &mut RecommendedWatcher, folder: &Path) -> Result<(), GivenUp> {
+fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), GivenUp> {
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
         Ok(()) => Ok(()),
         // It came and went; its removal is an event, too.

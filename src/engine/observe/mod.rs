@@ -190,12 +190,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
-        recover::settle_intents(self, &mut base, &sight, request)?;
+        recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
         let asked = self
             .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
+        if !asked.is_empty() {
+            recover::settle_intents(self, &mut base, &sight, request, Some(&asked))?;
+        }
         let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
@@ -552,6 +555,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             },
             approved: &approved,
             lately: &lately,
+            sent: &self.unanswered()?,
             now: marks.now,
         };
         let listed = &sight.remote.articles;
@@ -605,6 +609,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             });
         }
         Ok(absent.ask.iter().map(|question| question.id).collect())
+    }
+
+    /// Articles to which a PUT was sent that got no answer.
+    fn unanswered(&self) -> anyhow::Result<BTreeSet<ArticleId>> {
+        let intents = self.store.intents()?;
+        let sent = intents
+            .iter()
+            .filter_map(|(_, intent)| recover::put_to(intent));
+        Ok(sent.collect())
     }
 
     fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {

@@ -13,7 +13,7 @@ use crate::model::base::Visibility;
 use crate::model::{ArticleId, Digest, Timestamp};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
-use crate::reconcile::snapshot::{Base, Remote};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -62,6 +62,8 @@ pub(super) struct Rules<'a> {
     pub(super) approved: &'a HashSet<Digest>,
     /// What need not be asked for again.
     pub(super) lately: &'a Lately,
+    /// Articles to which a PUT was sent that got no answer: only they themselves can tell.
+    pub(super) sent: &'a BTreeSet<ArticleId>,
     pub(super) now: Timestamp,
 }
 
@@ -88,9 +90,10 @@ pub(super) fn sort_absent(
         .filter(|row| !listed.contains_key(&row.id))
     {
         let file = paired.files.get(&row.id);
-        let touched = file
-            .is_none_or(|file| file.version != row.local || file.flags != row.file_flags)
-            && !paired.unknown.contains_key(&row.id);
+        let sent = rules.sent.contains(&row.id);
+        let edited_here =
+            |file: &LocalFile| file.version != row.local || file.flags != row.file_flags;
+        let touched = sent || file.is_none_or(edited_here) && !paired.unknown.contains_key(&row.id);
         let due = row
             .asked
             .is_none_or(|asked| now.millis_since(asked) >= ASK_AGAIN);
@@ -99,7 +102,8 @@ pub(super) fn sort_absent(
                 absent.known.insert(row.id, Remote::Gone);
             }
             Visibility::Published | Visibility::Unpublished | Visibility::NotVisible
-                if let Some(remote) = rules.lately.of(row, base, now).filter(|_| touched) =>
+                if let Some(remote) =
+                    rules.lately.of(row, base, now).filter(|_| touched && !sent) =>
             {
                 absent.recall(row.id, remote);
             }

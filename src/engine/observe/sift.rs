@@ -349,6 +349,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stop: None,
             recalled: BTreeSet::new(),
             looked: Looked::Sifted,
+            // Nothing is deleted in such a cycle.
             layout: Layout::default(),
             kept: None,
             met: (!not_modified).then_some(met),

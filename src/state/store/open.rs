@@ -19,8 +19,12 @@ use std::{
 /// How long a writer waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Statements that stay prepared: about one per method.
-const STATEMENTS: usize = 96;
+/// Statements that stay prepared: about one per method, and two per table for [`Store::clear`].
+const STATEMENTS: usize = 128;
+
+/// The size of a page of a database in memory: nothing is gained by reading much at once, and each page that a
+/// transaction changes is copied first.
+const SMALL_PAGE: i64 = 1024;
 
 impl Store {
     /// Makes the folder of a database, for its owner alone, if there is none.
@@ -71,6 +75,7 @@ impl Store {
     /// Makes a store that is gone when it is dropped, for trying things out.
     pub fn in_memory(binding: &Binding) -> Outcome<Self> {
         let mut conn = Connection::open_in_memory()?;
+        conn.pragma_update(None, "page_size", SMALL_PAGE)?;
         prepare(&conn)?;
         schema::migrate(&mut conn, schema::STEPS)?;
         bind(&mut conn, binding, Timestamp::default())?;
@@ -86,6 +91,11 @@ impl Store {
     /// Copies everything into a store in memory, which then goes its own way.
     pub fn copy(&self) -> Outcome<Self> {
         let mut conn = Connection::open_in_memory()?;
+        // A database in memory cannot take pages of another size.
+        let page: i64 = self
+            .conn
+            .query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        conn.pragma_update(None, "page_size", page)?;
         Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
         prepare(&conn)?;
         Ok(Self {
@@ -110,8 +120,13 @@ impl Store {
             .query_map([], |row| row.get(0))?
             .collect::<rusqlite::Result<_>>()?;
         for table in tables {
-            tx.prepare_cached(&format!("DELETE FROM {table}"))?
-                .execute([])?;
+            let is_used = tx
+                .prepare_cached(&format!("SELECT EXISTS (SELECT 1 FROM {table})"))?
+                .query_row([], |row| row.get(0))?;
+            if is_used {
+                tx.prepare_cached(&format!("DELETE FROM {table}"))?
+                    .execute([])?;
+            }
         }
         tx.commit()?;
         Ok(())

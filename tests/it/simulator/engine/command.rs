@@ -28,7 +28,9 @@ impl Run<'_> {
             Command::Approve {} => self.approve(&request),
             Command::PreferLocal {} | Command::PreferRemote {} | Command::Resolve { .. } => {
                 self.loosen(true);
+                self.shared.lock().ledger.local_wins = command == Command::PreferLocal {};
                 self.cycle(&request, false);
+                self.shared.lock().ledger.local_wins = false;
                 self.loosen(false);
             }
             Command::Sync {}
@@ -242,7 +244,13 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
         lines.sort();
         lines
     };
-    let refused = |line: &Line| matches!(line.status, Status::Failed | Status::Skipped);
+    // The service's word for it is in the reason of what waits for a person because it was refused.
+    let says = |line: &Line| {
+        let reason = line.reason.as_deref().unwrap_or_default();
+        line.status == Status::Held && reason.contains("(the service says: ")
+    };
+    let refused =
+        |line: &Line| matches!(line.status, Status::Failed | Status::Skipped) || says(line);
     if report.actions.iter().any(refused) {
         // What the service refuses, nobody can plan.
         return None;

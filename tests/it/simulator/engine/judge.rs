@@ -61,7 +61,8 @@ impl World {
         }
     }
 
-    /// A colleague's words of this very cycle are written over: only those that kbsync could not know.
+    /// A colleague's words of this very cycle are written over: only those that kbsync could not know, or that
+    /// are to go by `--prefer local` (design, section 9), once they were seen.
     fn judge_unseen(&mut self, id: ArticleId, words: &Tokens, what: &str) {
         let edited = self.ledger.edited.get(&id).copied().unwrap_or_default();
         let (read, request) = self.ledger.read.get(&id).copied().unwrap_or_default();
@@ -73,7 +74,7 @@ impl World {
         };
         // After a lost answer one looks again.
         let blind = self.ledger.unanswered.get(&id) > Some(&request);
-        if old || blind || read > edited {
+        if old || blind || (read > edited && !self.ledger.local_wins) {
             let words = words.all();
             self.violated(
                 "I4",
@@ -192,12 +193,29 @@ impl World {
             .mirror
             .bytes(folder, name)
             .and_then(|bytes| id_of(&bytes));
-        if let Some(id) = id.filter(|id| self.kb.articles.contains_key(id)) {
+        if let Some(id) =
+            id.filter(|id| self.kb.articles.contains_key(id) && !self.is_copied(*id, folder, name))
+        {
             self.violated(
                 "I5",
                 format!("{folder}/{name} is removed, and its article {id} is there"),
             );
         }
+    }
+
+    /// Tells whether all words of a file stand in another one with the same id. Then this one is the copy, which
+    /// is an article of its own (design, section 3, "Identity"), and is gone by that one's end.
+    fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
+        let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
+        let words = Tokens::of(&bytes);
+        let mut copied = false;
+        self.mirror.each(&mut |other, file, bytes, _| {
+            let elsewhere = (other, file) != (folder, name) && is_article(other, file);
+            copied |= elsewhere
+                && id_of(bytes) == Some(id)
+                && words.without(&Tokens::of(bytes)).is_empty();
+        });
+        copied
     }
 
     /// A conflict needs two writers (failures row 67).

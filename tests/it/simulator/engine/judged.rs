@@ -254,3 +254,88 @@ fn a_dry_run_plans_all_but_what_a_category_says_after_a_wait() {
         assert_eq!(found.is_none(), same, "{kind:?} {waited} {found:?}");
     }
 }
+
+#[test]
+fn a_dry_run_need_not_plan_what_the_service_refuses() {
+    let report = |status, reason: Option<&str>| {
+        let mut report = Report::new(false);
+        report.actions.push(Line {
+            action: Kind::CreateCategory,
+            side: Remote,
+            path: "alpha".to_owned(),
+            id: None,
+            fields: Vec::new(),
+            status,
+            reason: reason.map(str::to_owned),
+            rule: None,
+        });
+        report
+    };
+    let planned = report(Status::Planned, None);
+    let held = |reason| differs(&planned, &report(Status::Held, Some(reason)), false);
+    assert_eq!(
+        held("it exists (the service says: the slug is taken)"),
+        None
+    );
+    assert!(held("its slug is that of another").is_some());
+}
+
+/// A colleague edits an article, and a cycle sends the file's words over that.
+fn sent_over(seen: bool, local_wins: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    world.begin();
+    world.now += 20_000_000_000;
+    world.ledger.local_wins = local_wins;
+    world.ledger.loose = local_wins;
+    world.colleague(Colleague::Change {
+        at: A,
+        part: Part::Title,
+        token: 2,
+    });
+    world.now += 1;
+    if seen {
+        world.saw([id]);
+    }
+    let patch = ArticlePatch {
+        title: Some("zq003z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world
+        .write("PUT", Some(id), |kb| kb.update(id, &patch, By::Us))
+        .expect("updated");
+    found(world)
+}
+
+#[test]
+fn what_a_colleague_wrote_just_now_gives_way_to_the_files_once_it_was_seen() {
+    assert_eq!(sent_over(true, true), None);
+    assert_eq!(sent_over(true, false), Some("I4"));
+    assert_eq!(sent_over(false, true), Some("I4"));
+}
+
+/// kbsync removes a file whose id is that of an article which is there.
+fn removed(other_words: Option<&str>) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    let text = |words: &str| format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
+    let mut save = |at: At, words: &str| {
+        let file = at.file();
+        world
+            .mirror
+            .save(at.folder(), &file, text(words), Save::RenameOver);
+    };
+    save(A, "zq001z");
+    if let Some(words) = other_words {
+        save(B, words);
+    }
+    world.judge_removal("alpha", "a.html");
+    found(world)
+}
+
+#[test]
+fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
+    assert_eq!(removed(Some("zq001z")), None);
+    assert_eq!(removed(Some("zq002z")), Some("I5"));
+    assert_eq!(removed(None), Some("I5"));
+}

@@ -355,3 +355,156 @@ fn an_edit_after_a_settled_conflict_that_was_not_made_durable_is_no_conflict() {
         ],
     );
 }
+
+#[test]
+fn a_category_whose_folder_cannot_be_read_gets_no_second_one() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(0, 3) },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 14,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Listing,
+                nth: 1,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_lost_put_is_known_again_though_the_listing_left_its_article_out() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 3),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 3),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(2, 3),
+                    part: Part::Title,
+                    token: 6,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Fault {
+                call: Call::Update,
+                nth: 0,
+                what: What::LostAfter {},
+            },
+            Step::Fault {
+                call: Call::Read,
+                nth: 0,
+                what: What::LostAfter {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(2, 3),
+                    part: Part::Title,
+                    token: 7,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Skip { entry: 2 },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_a_colleague_took_back_outlives_the_removal_of_a_file_that_was_being_pulled() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 3),
+                    part: Part::First,
+                    token: 5,
+                },
+            },
+            Step::Kill { after: 27 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 1 },
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(1, 3) },
+            },
+        ],
+    );
+}

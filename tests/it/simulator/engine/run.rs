@@ -437,7 +437,7 @@ impl Run<'_> {
         let request = Request::new(Direction::Both);
         let mut effects = Vec::new();
         let mut tries = 4;
-        while tries > 0 {
+        while tries > 0 && effects.len() < 16 {
             self.wait(60);
             // Whatever is done after a cycle that left both sides equal has no cause.
             let was_settled = std::mem::take(&mut self.settled);

@@ -106,6 +106,8 @@ pub(crate) struct Ledger {
     pub(crate) deleted: usize,
     /// Whether the sides went apart in a way that the plain books do not follow: `--prefer`, `resolve`.
     pub(crate) loose: bool,
+    /// Whether a person wants the files' words wherever both sides were changed: `--prefer local`.
+    pub(crate) local_wins: bool,
     /// Changes of either side by kbsync in this cycle.
     pub(crate) effects: usize,
     /// Whether this is a dry run: nothing may change.
@@ -332,9 +334,13 @@ impl World {
     /// Tells whether hidden articles are left to be asked for today, since as many as one cycle may ask for were
     /// asked for in this one: their turn comes in the next (design, section 6).
     pub(crate) fn is_rationed(&self) -> bool {
+        // What the writer edited or removed is asked for at other times.
         let hidden = |id: &ArticleId| {
             let article = self.kb.articles.get(id);
+            let ledger = &self.ledger;
             article.is_none_or(|article| !article.is_published())
+                && !ledger.touched.contains(id)
+                && !ledger.withdrawn.contains(id)
         };
         let asked = |wanted: &dyn Fn(i64) -> bool| {
             let all = self.asked.iter();

@@ -1,0 +1,330 @@
+//! What git does in a mirror while `kbsync run` watches it: real git, the real daemon, and the requests that come of it.
+//!
+//! Each deed has a mirror of its own. Whatever git took away for a moment is not deleted, what is not merged is
+//! not sent, and each file that is another one in the end is sent once.
+
+use crate::{
+    daemon::{Daemon, mirror, until},
+    kb::{Kb, Service},
+};
+use kbsync::sandbox::RequestRecord;
+use rustix::process::Signal;
+use std::process::Command;
+
+/// Runs git in the mirror, and gives whether it was content.
+fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
+    let output = Command::new("git")
+        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+        .args(arguments)
+        .current_dir(kb.mirror())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_EDITOR", "true")
+        .output()
+        .expect("git runs");
+    output.status.success()
+}
+
+#[track_caller]
+fn git(kb: &Kb, arguments: &[&str]) {
+    assert!(try_git(kb, arguments), "git {arguments:?}");
+}
+
+fn commit(kb: &Kb) {
+    git(kb, &["add", "-A"]);
+    git(kb, &["commit", "-q", "-m", "a commit"]);
+}
+
+/// A mirror in a repository, and a daemon that keeps it.
+struct Deeds {
+    service: Service,
+    kb: Kb,
+    daemon: Daemon,
+}
+
+impl Deeds {
+    /// Three articles, and the branches that the deeds need; `main` is checked out.
+    fn new() -> Self {
+        let service = Service::empty();
+        let start = service.category("start");
+        for slug in ["one", "two", "three"] {
+            service.article(start, slug, "<p>Old.</p>");
+        }
+        service.sandbox.set_options(|options| {
+            options.per_minute = 0;
+            options.per_day = 0;
+        });
+        let kb = mirror(&service);
+        let settings = kb
+            .read("kbsync.yaml")
+            .replace("quiet_period: 20ms", "quiet_period: 200ms")
+            + "budget: {per_minute: 10000, per_day: 100000}\n";
+        kb.write("kbsync.yaml", &settings);
+        git(&kb, &["init", "-q", "-b", "main"]);
+        kb.run(&["sync"]).exits(0);
+        commit(&kb);
+        git(&kb, &["checkout", "-q", "-b", "other"]);
+        kb.edit("start/one.html", "Old.", "Other.");
+        kb.remove("start/two.html");
+        kb.write("start/four.html", "---\ntitle: Four\n---\n<p>Four.</p>\n");
+        commit(&kb);
+        git(&kb, &["checkout", "-q", "-b", "clash", "main"]);
+        kb.edit("start/one.html", "Old.", "Clash.");
+        kb.edit("start/three.html", "Old.", "Clash.");
+        commit(&kb);
+        // One that takes a file away and brings it back.
+        git(&kb, &["checkout", "-q", "-b", "topic", "main"]);
+        kb.remove("start/two.html");
+        commit(&kb);
+        git(&kb, &["checkout", "-q", "HEAD~1", "--", "start/two.html"]);
+        commit(&kb);
+        kb.edit("start/three.html", "Old.", "Topic.");
+        commit(&kb);
+        git(&kb, &["checkout", "-q", "main"]);
+        kb.edit("start/one.html", "Old.", "Main.");
+        commit(&kb);
+        kb.run(&["sync"]).exits(0);
+        let daemon = Daemon::start(&kb, &[]);
+        service.sandbox.clear_requests();
+        Self {
+            service,
+            kb,
+            daemon,
+        }
+    }
+
+    /// What the service has of an article.
+    fn text(&self, slug: &str) -> Option<String> {
+        let articles = self.service.sandbox.articles();
+        let found = articles.into_iter().find(|article| article.slug == slug);
+        found.map(|article| article.text)
+    }
+
+    fn live(&self, slug: &str, words: &str) {
+        until(words, || {
+            self.text(slug).is_some_and(|text| text.contains(words))
+        });
+    }
+
+    /// Waits until every file that can be sent is live.
+    fn live_all(&self) {
+        until("all files are live", || {
+            let folder = std::fs::read_dir(self.kb.mirror().join("start")).expect("listed");
+            folder
+                .map(|entry| entry.expect("an entry").path())
+                .all(|path| {
+                    let (Some("html"), Some(slug)) = (
+                        path.extension().and_then(|ending| ending.to_str()),
+                        path.file_stem().and_then(|stem| stem.to_str()),
+                    ) else {
+                        return true;
+                    };
+                    let file = std::fs::read_to_string(&path).expect("read");
+                    let is_live = |text: String| file.ends_with(&format!("---\n{text}\n"));
+                    file.contains("<<<<<<<") || self.text(slug).is_some_and(is_live)
+                })
+        });
+    }
+
+    /// The requests that changed the service, with the article's name where it has one.
+    fn writes(&self) -> Vec<String> {
+        let articles = self.service.sandbox.articles();
+        let told = |request: &RequestRecord| {
+            let id = request.path.rsplit('/').next().unwrap_or_default();
+            let found = articles.iter().find(|article| article.id.to_string() == id);
+            let name = found.map_or(String::new(), |article| format!(" {}", article.slug));
+            format!("{}{name}", request.method)
+        };
+        let requests = self.service.sandbox.requests();
+        let writes = requests.iter().filter(|request| request.method != "GET");
+        let mut writes: Vec<String> = writes.map(told).collect();
+        writes.sort();
+        writes
+    }
+}
+
+/// Does a deed, waits until all of it is dealt with, and checks the requests.
+#[track_caller]
+fn check(name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
+    let deeds = Deeds::new();
+    play(&deeds);
+    deeds.live_all();
+    // A look at everything finds whatever was missed, and deletes what may be deleted.
+    until("git is at rest", || deeds.kb.run(&["sync"]).code != 5);
+    assert_eq!(deeds.writes(), expected, "{name}\n{}", deeds.daemon.log());
+    deeds.daemon.stop();
+}
+
+#[test]
+fn f084_a_checkout_sends_what_changed_and_deletes_nothing() {
+    check(
+        "checkout",
+        |d| git(&d.kb, &["checkout", "-q", "other"]),
+        &["POST", "PUT one"],
+    );
+}
+
+#[test]
+fn f087_a_stash_and_its_return_are_two_edits() {
+    check(
+        "stash and pop",
+        |d| {
+            d.kb.edit("start/one.html", "Main.", "Mine.");
+            d.live("one", "Mine.");
+            git(&d.kb, &["stash", "-q"]);
+            d.live("one", "Main.");
+            git(&d.kb, &["stash", "pop", "-q"]);
+            d.live("one", "Mine.");
+        },
+        &["PUT one", "PUT one", "PUT one"],
+    );
+}
+
+#[test]
+fn f086_a_rebase_that_takes_a_file_away_and_brings_it_back_deletes_nothing() {
+    check(
+        "rebase",
+        |d| git(&d.kb, &["rebase", "-q", "main", "topic"]),
+        &["PUT three"],
+    );
+}
+
+#[test]
+fn f086_a_merge_with_a_conflict_sends_nothing_before_it_is_settled() {
+    let conflict = |d: &Deeds| {
+        assert!(!try_git(&d.kb, &["merge", "-q", "clash"]), "a conflict");
+        assert!(d.kb.read("start/one.html").contains("<<<<<<<"));
+        let paused = "paused: a merge is not finished";
+        until(paused, || d.daemon.log().contains(paused));
+        d.daemon.signal(Signal::USR1);
+        d.kb.run(&["sync"]).exits(5);
+        assert_eq!(d.writes(), Vec::<String>::new());
+    };
+    check(
+        "given up",
+        |d| {
+            conflict(d);
+            git(&d.kb, &["merge", "--abort"]);
+        },
+        &[],
+    );
+    check(
+        "settled",
+        |d| {
+            conflict(d);
+            git(&d.kb, &["checkout", "-q", "--theirs", "start/one.html"]);
+            commit(&d.kb);
+        },
+        &["PUT one", "PUT three"],
+    );
+}
+
+#[test]
+fn f086_a_stash_that_cannot_be_merged_is_not_sent() {
+    check(
+        "stash pop with a conflict",
+        |d| {
+            d.kb.edit("start/one.html", "Main.", "Mine.");
+            d.live("one", "Mine.");
+            git(&d.kb, &["stash", "-q"]);
+            d.live("one", "Main.");
+            d.kb.edit("start/one.html", "Main.", "Newer.");
+            commit(&d.kb);
+            d.live("one", "Newer.");
+            assert!(!try_git(&d.kb, &["stash", "pop", "-q"]), "a conflict");
+            assert!(d.kb.read("start/one.html").contains("<<<<<<<"));
+            until("it is told", || {
+                let log = d.daemon.log();
+                log.contains("conflict markers of git")
+            });
+        },
+        &["PUT one", "PUT one", "PUT one"],
+    );
+}
+
+#[test]
+fn f087_a_hard_reset_sends_what_went_back() {
+    check(
+        "reset --hard",
+        |d| git(&d.kb, &["reset", "-q", "--hard", "HEAD~1"]),
+        &["PUT one"],
+    );
+}
+
+#[test]
+fn f087_what_git_clean_removes_was_removed_by_the_writer() {
+    check(
+        "clean",
+        |d| {
+            let text = "---\ntitle: Five\n---\n<p>Five.</p>\n";
+            d.kb.write("start/five.html", text);
+            d.live("five", "Five.");
+            let id = |text: String| text.contains("id: ");
+            until("it has its id", || id(d.kb.read("start/five.html")));
+            git(&d.kb, &["clean", "-q", "-fd"]);
+            until("it is gone", || d.text("five").is_none());
+        },
+        &["DELETE", "POST"],
+    );
+}
+
+/// How many articles are among the files of the large checkout.
+const ARTICLES: usize = 50;
+
+#[test]
+fn f075_a_checkout_of_5000_files_that_nobody_could_tell_of_is_one_rescan() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let slug = |number: usize| format!("z{number:02}");
+    for number in 0..ARTICLES {
+        service.article(start, &slug(number), "<p>Old.</p>");
+    }
+    service.sandbox.set_options(|options| {
+        options.per_minute = 0;
+        options.per_day = 0;
+    });
+    let kb = mirror(&service);
+    let settings = kb
+        .read("kbsync.yaml")
+        .replace("quiet_period: 20ms", "quiet_period: 300ms")
+        + "budget: {per_minute: 10000, per_day: 100000}\n";
+    kb.write("kbsync.yaml", &settings);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    // Git goes by the names: the articles come last, when the system's queue is long full.
+    let pictures = |words: &str| {
+        for number in ARTICLES..5_000 {
+            kb.write(&format!("start/p{number:04}.png"), words);
+        }
+    };
+    pictures("old");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    pictures("other");
+    for number in 0..ARTICLES {
+        kb.edit(&format!("start/{}.html", slug(number)), "Old.", "New.");
+    }
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
+    service.sandbox.clear_requests();
+    daemon.signal(Signal::STOP);
+    git(&kb, &["checkout", "-q", "other"]);
+    daemon.signal(Signal::CONT);
+    until("all of it is live", || {
+        let articles = service.sandbox.articles();
+        articles.iter().all(|article| article.text == "<p>New.</p>")
+    });
+    let rescans = || daemon.log().matches("trigger=rescan").count();
+    until("it is noted", || rescans() > 0);
+    // Both sides are equal, and each article was sent once.
+    let report = kb.run(&["sync", "--json"]).exits(0).json();
+    assert_eq!(report["actions"], serde_json::json!([]));
+    let counts = service.sandbox.counts();
+    assert_eq!((counts.post, counts.delete), (0, 0));
+    assert_eq!(counts.put, u64::try_from(ARTICLES).expect("few"));
+    assert_eq!(rescans(), 1, "{}", daemon.log());
+    let overflows = daemon.figure("kbsync_rescans_total{cause=\"overflow\"}");
+    assert!(overflows.is_some_and(|count| count >= 1.0), "{overflows:?}");
+    daemon.stop();
+}
