@@ -3,32 +3,34 @@
 use clap::Parser as _;
 use kbsync::cli::{self, Cli, failure::Failure};
 
-/// Gives memory back as soon as it is free, which the system's allocator does not: a daemon is idle for nearly
-/// all of its life, and one cycle in a few minutes must not decide how large it is.
+/// Gives memory back once the daemon rests, which the system's allocator does not: a daemon is idle for nearly all
+/// of its life, and one cycle in a few minutes must not decide how large it is.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "jemalloc")]
-    keep_nothing();
+    keep_for_a_moment();
     let cli = Cli::parse();
     let out = cli.output();
     cli::report(run(cli), out).into()
 }
 
-/// Pages that are free go back to the system without delay.
+/// Pages that are free are kept for half a second, and no longer: long enough to be used again by whatever freed
+/// them, and short enough that a large first sync is no larger for it. What is kept when the work ends, the daemon
+/// gives back.
 #[cfg(feature = "jemalloc")]
-fn keep_nothing() {
+fn keep_for_a_moment() {
     use tikv_jemalloc_ctl::{Access as _, AsName as _};
-    let keys: [&[u8]; 4] = [
-        b"arenas.dirty_decay_ms\0",
-        b"arenas.muzzy_decay_ms\0",
-        b"arena.0.dirty_decay_ms\0",
-        b"arena.0.muzzy_decay_ms\0",
+    let keys: [(&[u8], isize); 4] = [
+        (b"arenas.dirty_decay_ms\0", 500),
+        (b"arenas.muzzy_decay_ms\0", 0),
+        (b"arena.0.dirty_decay_ms\0", 500),
+        (b"arena.0.muzzy_decay_ms\0", 0),
     ];
-    for key in keys {
-        let told = key.name().write(0_isize);
+    for (key, millis) in keys {
+        let told = key.name().write(millis);
         // With the usual delay everything works as well.
         debug_assert!(told.is_ok(), "{told:?}");
     }

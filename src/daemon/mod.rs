@@ -19,6 +19,7 @@ pub mod desk;
 pub mod engines;
 pub mod git;
 pub mod job;
+mod pages;
 pub mod quiet;
 pub mod reach;
 pub mod schedule;

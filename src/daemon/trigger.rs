@@ -1,4 +1,4 @@
-//! What wakes the loop once a second: tokio-cron-scheduler, as a trigger only.
+//! What wakes the loop every other second: tokio-cron-scheduler, as a trigger only.
 //!
 //! Whether a poll is due is decided by [`super::schedule`]: the scheduler runs jobs side by side when they are
 //! slow, forgets summer time, and knows no budget. A tick that finds the last one waiting is not needed.
@@ -8,8 +8,8 @@ use tokio::sync::mpsc::{Sender, channel};
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 use tokio_util::sync::CancellationToken;
 
-/// Every second.
-const EACH_SECOND: &str = "* * * * * *";
+/// Polls are minutes apart, and each tick wakes a daemon that has nothing else to do.
+const EVERY_OTHER_SECOND: &str = "*/2 * * * * *";
 
 /// Ticks until it is stopped.
 ///
@@ -19,7 +19,7 @@ const EACH_SECOND: &str = "* * * * * *";
 pub async fn run(to: Sender<Event>, stop: CancellationToken) -> Result<(), JobSchedulerError> {
     let (tick, mut ticks) = channel::<()>(1);
     let mut scheduler = JobScheduler::new().await?;
-    let job = Job::new(EACH_SECOND, move |_, _| {
+    let job = Job::new(EVERY_OTHER_SECOND, move |_, _| {
         // Full: the loop was told already, and has not come round to it.
         let _told_already = tick.try_send(());
     })?;

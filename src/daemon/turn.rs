@@ -10,6 +10,7 @@ use super::{
     desk::{Desk, Next, is_push},
     git::{Sight, Trees},
     job::{Cycle, Done, Job, Look},
+    pages,
     quiet::Touch,
     reach::Turn,
     schedule::{Moment, Schedule},
@@ -124,6 +125,7 @@ impl<C: Cycle> Loop<C> {
         for path in self.cycle.missing() {
             self.front.desk.touched(&path, Touch::Removed, now);
         }
+        let mut rest = None;
         let ended = loop {
             if self.front.stops > 0 {
                 break Ended::Stopped;
@@ -145,12 +147,19 @@ impl<C: Cycle> Loop<C> {
                     tracing::info!("events were lost, and every file is as it was");
                     continue;
                 }
-                match self.work(next, &mut events).await {
-                    Some(ended) => break ended,
-                    // A cycle from under which it was taken has done nothing since.
-                    None if self.is_lost() => break Ended::Lost,
-                    None => continue,
+                if let Some(ended) = self.work(next, &mut events).await {
+                    break ended;
                 }
+                // A cycle from under which it was taken has done nothing since.
+                if self.is_lost() {
+                    break Ended::Lost;
+                }
+                rest = Some(Instant::now() + pages::REST);
+                continue;
+            }
+            if rest.is_some_and(|at| at <= now.steady) {
+                rest = None;
+                pages::give_back();
             }
             self.front.show();
             let deadline = self
@@ -158,6 +167,7 @@ impl<C: Cycle> Loop<C> {
                 .desk
                 .next_deadline()
                 .filter(|at| *at > now.steady);
+            let deadline = deadline.into_iter().chain(rest).min();
             let event = tokio::select! {
                 event = events.recv() => event,
                 () = until(deadline) => continue,

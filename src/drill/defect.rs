@@ -144,6 +144,19 @@ pub fn is(defect: Defect) -> bool {
     LET_IN.with(|cell| cell.get() == Some(defect))
 }
 
+/// Whether any defect is let in, on this thread.
+#[cfg(not(feature = "drill"))]
+#[inline]
+pub fn any() -> bool {
+    false
+}
+
+/// Whether any defect is let in, on this thread.
+#[cfg(feature = "drill")]
+pub fn any() -> bool {
+    LET_IN.with(|cell| cell.get().is_some())
+}
+
 #[cfg(feature = "drill")]
 thread_local! {
     static LET_IN: std::cell::Cell<Option<Defect>> = const { std::cell::Cell::new(None) };

@@ -16,7 +16,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Clears up after a crash. What cannot be read now is cleared up another time.
     pub(super) fn clear_up(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
-        let (disk, store) = (&self.disk, &mut self.store);
+        let (disk, store) = (&*self.disk, &mut self.store);
         let mut broken = None;
         let swept = disk.sweep(&mut |leftover| match keep(store, leftover, CAUSE, now) {
             Ok(kept) => kept,

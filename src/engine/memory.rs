@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// What one entry stood for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Met {
     /// Of its bytes.
     mark: Mark,
@@ -23,33 +23,54 @@ pub(super) struct Met {
     pub(super) flags: Flags,
 }
 
-/// What the entries of one listing stood for.
-pub(super) type Entries = HashMap<ArticleId, Met>;
+/// What the entries of one listing stood for, in their order.
+pub(super) type Entries = Vec<(ArticleId, Met)>;
 
 /// What is remembered of the last listing.
 #[derive(Debug)]
 pub(super) struct Memory {
     marker: Marker,
-    entries: Entries,
+    familiar: Familiar,
+    met: HashMap<ArticleId, Met>,
 }
 
 impl Memory {
     /// Remembers nothing.
     pub(super) fn new() -> Self {
+        let marker = Marker::draw();
         Self {
-            marker: Marker::draw(),
-            entries: Entries::new(),
+            marker,
+            familiar: Familiar::new(marker, Vec::new()),
+            met: HashMap::new(),
         }
     }
 
     /// The entries that stand for what the base says.
     pub(super) fn familiar(&self, rows: &BTreeMap<ArticleId, ArticleRow>) -> Arc<Familiar> {
-        let known = self.entries.iter().filter(|(id, met)| {
-            rows.get(id)
-                .is_some_and(|row| met.said == said(self.marker, &row.remote, &row.revision))
-        });
-        let articles = known.map(|(&id, met)| (met.mark, id)).collect();
-        Arc::new(Familiar::new(self.marker, articles))
+        self.familiar_by(&|id| {
+            rows.get(&id)
+                .map(|row| self.said(&row.remote, &row.revision))
+        })
+    }
+
+    /// The entries that stand for what the base says, by the marks of that.
+    pub(super) fn familiar_by(&self, base: &dyn Fn(ArticleId) -> Option<Mark>) -> Arc<Familiar> {
+        let other = self.met.iter();
+        let other = other.filter(|(id, met)| base(**id) != Some(met.said));
+        Arc::new(self.familiar.but(other.map(|(id, _)| *id).collect()))
+    }
+
+    /// Marks what an entry says, but for its flags and figures.
+    pub(super) fn said(&self, version: &Version, revision: &Revision) -> Mark {
+        self.marker.mark(&[
+            version.title.as_bytes(),
+            version.slug.as_bytes(),
+            version.category.uuid().as_bytes(),
+            version.introtext.as_bytes(),
+            version.keywords.as_bytes(),
+            version.text.as_bytes(),
+            revision.0.as_bytes(),
+        ])
     }
 
     /// What an entry with this mark stands for.
@@ -62,31 +83,25 @@ impl Memory {
     ) -> Met {
         Met {
             mark,
-            said: said(self.marker, version, revision),
+            said: self.said(version, revision),
             flags,
         }
     }
 
     /// What an entry stood for that is familiar.
     pub(super) fn met(&self, id: ArticleId) -> Option<Met> {
-        self.entries.get(&id).copied()
+        self.met.get(&id).copied()
     }
 
     /// Remembers a listing in place of the one before.
     pub(super) fn learn(&mut self, entries: Entries) {
-        self.entries = entries;
+        let marks = || entries.iter().map(|(id, met)| (met.mark, *id));
+        if !marks().eq(self.familiar.entries().iter().copied()) {
+            self.familiar = Familiar::new(self.marker, marks().collect());
+        }
+        let known = |(id, met): &(ArticleId, Met)| self.met.get(id) == Some(met);
+        if entries.len() != self.met.len() || !entries.iter().all(known) {
+            self.met = entries.into_iter().collect();
+        }
     }
-}
-
-/// Marks what an entry says, but for its flags and figures.
-fn said(marker: Marker, version: &Version, revision: &Revision) -> Mark {
-    marker.mark(&[
-        version.title.as_bytes(),
-        version.slug.as_bytes(),
-        version.category.uuid().as_bytes(),
-        version.introtext.as_bytes(),
-        version.keywords.as_bytes(),
-        version.text.as_bytes(),
-        revision.0.as_bytes(),
-    ])
 }

@@ -7,6 +7,7 @@
 mod apply;
 pub mod compare;
 mod facts;
+mod kept;
 mod known;
 mod late;
 mod leftovers;
@@ -31,8 +32,10 @@ use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, store::Store};
+use kept::Kept;
 use memory::Memory;
-use report::{BudgetLeft, Ending, Report, Requests};
+use observe::sift::{self, Sifted};
+use report::{BudgetLeft, Ending, Report, Requests, Status};
 use settings::{Look, Request, Settings};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -89,7 +92,7 @@ pub type GitSense = Arc<dyn Fn() -> Option<String> + Send + Sync>;
 /// One workspace's two sides, and what is remembered of them.
 pub struct Engine<S, D> {
     service: S,
-    disk: D,
+    disk: Arc<D>,
     store: Store,
     settings: Settings,
     clock: Arc<dyn Clock>,
@@ -99,6 +102,10 @@ pub struct Engine<S, D> {
     figures: BTreeMap<ArticleId, FigureRow>,
     /// What the entries of the last listing stood for.
     memory: Memory,
+    /// What is kept of the base, if the last cycle left nothing open.
+    kept: Option<Kept>,
+    /// Cycles that compared a few articles only.
+    sifted: u64,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
 }
@@ -154,7 +161,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub fn new(service: S, disk: D, store: Store, settings: Settings) -> Self {
         Self {
             service,
-            disk,
+            disk: Arc::new(disk),
             store,
             settings,
             clock: Arc::new(SystemClock),
@@ -162,6 +169,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
             memory: Memory::new(),
+            kept: None,
+            sifted: 0,
             cleared_up: false,
         }
     }
@@ -201,6 +210,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Goes on with other settings from the next cycle.
     pub fn set_settings(&mut self, settings: Settings) {
         self.settings = settings;
+        self.kept = None;
     }
 
     /// The service, for reading what it cost.
@@ -208,8 +218,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self.service
     }
 
+    /// How many cycles found all but a few articles as they were, and compared these few only.
+    pub fn sifted(&self) -> u64 {
+        self.sifted
+    }
+
     /// Takes the engine apart.
-    pub fn into_parts(self) -> (S, D, Store) {
+    pub fn into_parts(self) -> (S, Arc<D>, Store) {
         (self.service, self.disk, self.store)
     }
 
@@ -221,7 +236,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// When the mirror or the state cannot be read.
     pub fn is_as_recorded(&mut self) -> anyhow::Result<bool> {
         let now = self.clock.now();
-        let found = status::status(&self.disk, &mut self.store, &self.settings, now)?;
+        let found = status::status(&*self.disk, &mut self.store, &self.settings, now)?;
         Ok(found.is_quiet() && self.store.intents()?.is_empty())
     }
 
@@ -231,7 +246,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             dry_run: true,
             ..request.clone()
         };
-        let (plan, sight) = self.decide(&request).await?;
+        let (plan, sight) = self.decide(&request, None).await?;
         match sight.stop {
             Some(stop) => Err(anyhow::Error::new(stop)),
             None => Ok(plan),
@@ -291,7 +306,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.clear_up()?;
             self.cleared_up = true;
         }
-        let (plan, mut sight) = self.decide(request).await?;
+        let kept = if request.dry_run {
+            None
+        } else {
+            self.kept.take()
+        };
+        let (plan, mut sight) = self.decide(request, kept).await?;
         report.problems.clone_from(&plan.problems);
         report.doubt = sight.hides || sight.doubt.is_some();
         if request.dry_run {
@@ -302,31 +322,74 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Quiet | Outcome::Recorded | Outcome::Planned => true,
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
+        let rests = settled && sift::is_enough(&plan);
         let stop = self.apply(plan, &mut sight, request, report).await?;
         self.keep_late(!request.patient, report);
-        let whole = settled && stop.is_none() && sight.listed;
+        let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
         self.note_gone_back(&sight.older, request, report)?;
         if let Some(met) = sight.met.take() {
             self.memory.learn(met);
+        }
+        if rests && stop.is_none() {
+            self.keep(&mut sight, request, report);
         }
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         Ok(stop.or(sight.stop))
     }
 
-    /// Observes both sides and makes the plan: from the files concerned, where that is enough.
-    async fn decide(&mut self, request: &Request) -> anyhow::Result<(Plan, observe::Sight)> {
+    /// Keeps what the next cycle needs to know of the base, if this one leaves nothing open.
+    fn keep(&mut self, sight: &mut observe::Sight, request: &Request, report: &Report) {
+        let done = report.problems.is_empty()
+            && report
+                .actions
+                .iter()
+                .all(|line| line.status == Status::Done);
+        if !done || sight.stop.is_some() {
+            return;
+        }
+        self.kept = match sight.kept.take() {
+            None if sight.saw_all(request) => {
+                let layout = std::mem::take(&mut sight.layout);
+                Kept::of(&sight.base, layout, &self.memory)
+            }
+            kept => kept,
+        };
+    }
+
+    /// Observes both sides and makes the plan: from the files concerned, where that is enough, and from what is
+    /// not as it was kept.
+    async fn decide(
+        &mut self,
+        request: &Request,
+        kept: Option<Kept>,
+    ) -> anyhow::Result<(Plan, observe::Sight)> {
         self.figures.clear();
         if let Look::Paths(places) = &request.look
             && let Some(sight) = self.observe_paths(places, request).await?
         {
             let (plan, sight) = self.plan_for(sight, request)?;
             if observe::paths::is_enough(&plan) {
-                return Ok((plan, sight));
+                return Ok((plan, observe::Sight { kept, ..sight }));
             }
         }
-        let sight = self.observe(request).await?;
+        let mut handed = None;
+        if let Some(kept) = kept {
+            match Box::pin(self.sift(request, kept)).await? {
+                Sifted::Few(sight, mut hand) => {
+                    let (plan, mut sight) = self.plan_for(*sight, request)?;
+                    if sift::is_enough(&plan) {
+                        self.sifted += 1;
+                        return Ok((plan, sight));
+                    }
+                    hand.listing.met = sight.met.take().unwrap_or_default();
+                    handed = Some(hand);
+                }
+                Sifted::All(hand) => handed = hand,
+            }
+        }
+        let sight = self.observe(request, handed).await?;
         self.plan_for(sight, request)
     }
 

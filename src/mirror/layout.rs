@@ -49,12 +49,15 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Layout {
     own: Gitignore,
+    /// The text that they were read from.
+    text: String,
 }
 
 impl Default for Layout {
     fn default() -> Self {
         Self {
             own: Gitignore::empty(),
+            text: String::new(),
         }
     }
 }
@@ -74,12 +77,20 @@ impl Layout {
             }
         }
         match builder.build() {
-            Ok(own) => (Self { own }, problems),
+            Ok(own) => {
+                let text = ignore_file.to_owned();
+                (Self { own, text }, problems)
+            }
             Err(error) => {
                 problems.push(format!("the patterns cannot be used: {error}"));
                 (Self::default(), problems)
             }
         }
+    }
+
+    /// Tells whether the same text of `.kbsyncignore` would give these rules, without a word about any line.
+    pub fn is_of(&self, ignore_file: &str) -> bool {
+        self.text == ignore_file
     }
 
     /// Says what a name in the root is.

@@ -23,6 +23,11 @@ macro_rules! identifier {
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
+
+            /// Gives the UUID's bytes.
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
         }
 
         impl fmt::Display for $name {

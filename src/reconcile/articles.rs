@@ -10,7 +10,7 @@ use super::snapshot::{
 };
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Side};
+use crate::model::{ArticleId, CategoryId, Place, Revision, Side, Version};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Everything a plan is made from, and the plan so far.
@@ -141,12 +141,11 @@ impl<'a> Planner<'a> {
             && row.place == file.place
             && file.id == Some(row.id)
             && flags::shown(Some(row), seen, row.remote_flags) == row.remote_flags
-            && aside::original(&seen.version.slug, row.id.uuid()).is_none()
+            // It may be an old copy that says the same, but for its flags.
+            && is_calm(row)
             && !self.renamed.contains_key(&file.place.folder)
             && !self.base.conflicts.contains_key(&row.id)
             && !self.policy.resolve.contains_key(&row.id)
-            // It may be an old copy that says the same, but for its flags.
-            && !is_old_copy(row, seen)
             && !defect::is(Defect::EchoIsEdit)
     }
 
@@ -191,10 +190,21 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
     row.local == file.version && row.file_flags == file.flags
 }
 
+/// Tells whether nothing follows for an article when both sides are as the base says: nothing of its own is
+/// under way, and what the base says of the service cannot be an old copy of what we replaced.
+pub(crate) fn is_calm(row: &ArticleRow) -> bool {
+    aside::original(&row.remote.slug, row.id.uuid()).is_none()
+        && !is_replaced(row, &row.revision, &row.remote)
+}
+
 fn is_old_copy(row: &ArticleRow, seen: &Seen) -> bool {
-    row.replaced.as_ref().is_some_and(|(digest, revision)| {
-        *revision == seen.revision && *digest == seen.version.digest()
-    })
+    is_replaced(row, &seen.revision, &seen.version)
+}
+
+fn is_replaced(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
+    row.replaced
+        .as_ref()
+        .is_some_and(|(digest, of)| of == revision && *digest == version.digest())
 }
 
 /// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads").

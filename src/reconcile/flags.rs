@@ -77,15 +77,26 @@ impl Planner<'_> {
     }
 }
 
+/// Tells whether a listing's entry shows the flags that are known, of an article that is listed as it was. `own`:
+/// its revision is that of our own last write.
+pub(crate) fn listed_as_known(own: bool, listed: Flags, known: Flags) -> bool {
+    own || in_listing(listed) == known
+}
+
+/// A listing has published articles.
+fn in_listing(flags: Flags) -> Flags {
+    Flags {
+        enabled: Some(flags.enabled.unwrap_or(true)),
+        draft: Some(flags.draft.unwrap_or(false)),
+    }
+}
+
 /// What the service shows. A listing has published articles; only our own last write may still be on its way
 /// there.
 pub(super) fn shown(row: Option<&ArticleRow>, seen: &Seen, known: Flags) -> Flags {
     match (seen.visibility, row) {
         (Visibility::Published, Some(row)) if row.written.as_ref() == Some(&seen.revision) => known,
-        (Visibility::Published, _) => Flags {
-            enabled: Some(seen.flags.enabled.unwrap_or(true)),
-            draft: Some(seen.flags.draft.unwrap_or(false)),
-        },
+        (Visibility::Published, _) => in_listing(seen.flags),
         (Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone, _) => Flags {
             enabled: seen.flags.enabled.or(known.enabled),
             draft: seen.flags.draft.or(known.draft),

@@ -50,6 +50,8 @@ mod waiting;
 
 use crate::model::ArticleId;
 use articles::Planner;
+pub(crate) use articles::is_calm;
+pub(crate) use flags::listed_as_known;
 use pairing::Paired;
 use plan::{Key, Plan};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};

@@ -36,7 +36,7 @@ pub fn read_listing(pieces: &[&[u8]]) -> Result<Read, String> {
     let mut splitter = Splitter::new(paging::LISTING, caps);
     for piece in pieces {
         splitter
-            .feed(piece, &mut |entry| harvest.take(&entry, None))
+            .feed(piece, &mut harvest)
             .map_err(|error| error.to_string())?;
         if let Some(fault) = harvest.fault.take() {
             return Err(fault);

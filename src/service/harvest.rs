@@ -6,7 +6,7 @@
 use super::{
     Listed, RemoteCategory, answer,
     familiar::Familiar,
-    pieces::Entry,
+    pieces::{Entry, Sink},
     wire::{Seen, WireArticle, peek_id},
 };
 use crate::model::{ArticleId, CategoryId};
@@ -16,6 +16,10 @@ use std::collections::HashSet;
 pub(super) struct Harvest<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
     familiar: Option<&'a Familiar>,
+    /// The familiar entry that is due.
+    due: usize,
+    /// The category that was asked for, where one was.
+    owner: Option<CategoryId>,
     seen: HashSet<ArticleId>,
     /// Entries so far.
     pub(super) entries: u64,
@@ -33,6 +37,8 @@ impl<'a> Harvest<'a> {
         Self {
             sink,
             familiar: None,
+            due: 0,
+            owner: None,
             seen: HashSet::new(),
             entries: 0,
             readable: 0,
@@ -47,18 +53,13 @@ impl<'a> Harvest<'a> {
         self
     }
 
-    /// Takes one entry. `owner` is the category that was asked for, where one was.
-    pub(super) fn take(&mut self, entry: &Entry<'_>, owner: Option<CategoryId>) {
-        if self.fault.is_some() {
-            return;
-        }
-        let listed = match self.read(entry, owner) {
-            Ok(listed) => listed,
-            Err(fault) => {
-                self.fault = Some(fault);
-                return;
-            }
-        };
+    /// What comes now is the answer to a question for one category, or for all.
+    pub(super) fn of(&mut self, owner: Option<CategoryId>) {
+        self.owner = owner;
+    }
+
+    /// Hands on what an entry came to.
+    fn hand_on(&mut self, listed: Listed) {
         self.entries += 1;
         let id = match &listed {
             Listed::Article(article) => {
@@ -83,19 +84,17 @@ impl<'a> Harvest<'a> {
     }
 
     /// Reads one entry, unless it is familiar.
-    fn read(&self, entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
+    fn read(&mut self, entry: &Entry<'_>) -> Result<Listed, String> {
         // Of an entry over a cap not all bytes are there.
         let Some(familiar) = self.familiar.filter(|_| entry.over.is_none()) else {
-            return decode(entry, owner);
+            return decode(entry, self.owner);
         };
-        let mark = match owner {
-            Some(owner) => familiar.mark(entry.bytes, owner.uuid().as_bytes()),
-            None => familiar.mark(entry.bytes, entry.owner.unwrap_or_default()),
-        };
-        if let Some(id) = familiar.article(mark) {
+        let mark = familiar.mark(entry.bytes, around(self.owner.as_ref(), entry.owner));
+        if let Some((at, id)) = familiar.find(mark) {
+            self.due = at + 1;
             return Ok(Listed::Familiar(id));
         }
-        let mut listed = decode(entry, owner)?;
+        let mut listed = decode(entry, self.owner)?;
         if let Listed::Article(article) = &mut listed {
             article.mark = Some(mark);
         }
@@ -115,6 +114,34 @@ impl<'a> Harvest<'a> {
             }
             Some(_) | None => Ok(()),
         }
+    }
+}
+
+impl Sink for Harvest<'_> {
+    fn take(&mut self, entry: &Entry<'_>) {
+        if self.fault.is_some() {
+            return;
+        }
+        match self.read(entry) {
+            Ok(listed) => self.hand_on(listed),
+            Err(fault) => self.fault = Some(fault),
+        }
+    }
+
+    fn take_met(&mut self, bytes: &[u8], owner: Option<&[u8]>) -> Option<usize> {
+        let familiar = self.familiar.filter(|_| self.fault.is_none())?;
+        let (length, id) = familiar.begins(self.due, bytes, around(self.owner.as_ref(), owner))?;
+        self.due += 1;
+        self.hand_on(Listed::Familiar(id));
+        Some(length)
+    }
+}
+
+/// The category around an entry, as it goes into the entry's mark: that which was asked for, where one was.
+fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'a [u8] {
+    match asked_for {
+        Some(owner) => owner.as_bytes(),
+        None => around.unwrap_or_default(),
     }
 }
 

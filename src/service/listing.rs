@@ -270,6 +270,7 @@ impl Client {
             envelope: ENVELOPE_BYTES,
         };
         let mut splitter = Splitter::new(paths, caps);
+        harvest.of(owner);
         let mut bytes = 0_u64;
         while let Some(chunk) = response
             .chunk()
@@ -285,7 +286,7 @@ impl Client {
                 return Err(self.too_large(call, status));
             }
             splitter
-                .feed(&chunk, &mut |entry| harvest.take(&entry, owner))
+                .feed(&chunk, harvest)
                 .map_err(|error| self.unsplittable(call, status, error))?;
             if let Some(fault) = harvest.fault.take() {
                 return Err(self.unreadable(call, status, fault));

@@ -64,6 +64,24 @@ pub(super) struct Entry<'a> {
     pub(super) over: Option<&'static str>,
 }
 
+/// Takes the entries.
+pub(super) trait Sink {
+    /// Takes an entry that was cut out.
+    fn take(&mut self, entry: &Entry<'_>);
+
+    /// Takes the entry that these bytes begin with, where it can be told without looking for its end. Gives its
+    /// length.
+    fn take_met(&mut self, _bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
+        None
+    }
+}
+
+impl<F: FnMut(&Entry<'_>)> Sink for F {
+    fn take(&mut self, entry: &Entry<'_>) {
+        self(entry);
+    }
+}
+
 /// What was around the entries.
 #[derive(Debug)]
 pub(super) struct Envelope {

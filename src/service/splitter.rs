@@ -9,7 +9,7 @@
 
 use super::{
     nest::Nest,
-    pieces::{Caps, Entry, Envelope, Path, SplitError, Step},
+    pieces::{Caps, Entry, Envelope, Path, Sink, SplitError, Step},
 };
 use memchr::memchr2;
 
@@ -84,18 +84,14 @@ impl Splitter {
     }
 
     /// Takes the next bytes, and hands over each entry that they complete.
-    pub(super) fn feed(
-        &mut self,
-        chunk: &[u8],
-        take: &mut dyn FnMut(Entry<'_>),
-    ) -> Result<(), SplitError> {
+    pub(super) fn feed(&mut self, chunk: &[u8], sink: &mut dyn Sink) -> Result<(), SplitError> {
         let mut rest = chunk;
         while !rest.is_empty() {
             let used = match self.lex {
                 Lex::Between => self.between(rest)?,
                 Lex::Text { key, escaped } => self.text(rest, key, escaped),
                 Lex::Scalar => self.scalar(rest),
-                Lex::Entry => self.entry(rest, take)?,
+                Lex::Entry => self.entry(rest, sink)?,
             };
             if self.envelope.len() > self.caps.envelope {
                 return Err(SplitError::TooLong);
@@ -122,7 +118,7 @@ impl Splitter {
         let Some(&byte) = rest.first() else {
             return Ok(0);
         };
-        if byte.is_ascii_whitespace() {
+        if is_space(byte) {
             return Ok(1);
         }
         let in_known = self.stack.last().is_some_and(|frame| frame.known.is_some());
@@ -281,7 +277,15 @@ impl Splitter {
     }
 
     /// An entry, to its end or to the end of the chunk.
-    fn entry(&mut self, rest: &[u8], take: &mut dyn FnMut(Entry<'_>)) -> Result<usize, SplitError> {
+    fn entry(&mut self, rest: &[u8], sink: &mut dyn Sink) -> Result<usize, SplitError> {
+        // Nothing is held of an entry that begins here.
+        if self.held.is_empty()
+            && let Some(used) = sink.take_met(rest, self.owner())
+        {
+            self.lex = Lex::Between;
+            self.expect = Expect::CommaOrEnd;
+            return Ok(used);
+        }
         let end = self.nest.end_in(rest);
         let Some(used) = end else {
             self.hold(rest);
@@ -294,7 +298,7 @@ impl Splitter {
         if !in_one_piece {
             self.hold(&rest[..used]);
         }
-        take(Entry {
+        sink.take(&Entry {
             bytes: if in_one_piece {
                 &rest[..used]
             } else {
@@ -341,6 +345,11 @@ impl Splitter {
     }
 }
 
+/// What JSON takes for white space (RFC 8259, section 2): a form feed is none.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
 fn ends_scalar(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'{' | b'[')
+    is_space(byte) || matches!(byte, b',' | b']' | b'}' | b':' | b'"' | b'{' | b'[')
 }

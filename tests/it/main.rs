@@ -63,6 +63,7 @@ mod races;
 mod remote;
 mod rows;
 mod schema;
+mod sift;
 mod simulator;
 mod tidy;
 mod visibility;

@@ -29,13 +29,25 @@ use tokio::sync::mpsc::Sender;
 /// an overflow: whoever hands them over must never wait, since it also carries out our own wishes.
 const IN_FLIGHT: usize = 4096;
 
-/// How long an overflow, or another wish of the settings, may stay unnoticed when nothing else happens.
+/// How long another wish of the settings may stay unnoticed where files are looked through.
 const WAKE: Duration = Duration::from_secs(1);
 
 /// What comes to the thread.
 enum Raw {
     Event(notify::Result<notify::Event>),
+    /// Something was lost: it is told before anything else.
+    Lost,
     Stop,
+}
+
+/// Tells the thread that something was lost, without waiting for it.
+///
+/// Either there is room by now for what wakes it, or it has a full channel still to take, and looks before each
+/// event whether one was lost. So it never needs to look by itself.
+fn lose(lost: &AtomicBool, raw: &SyncSender<Raw>) {
+    lost.store(true, Ordering::SeqCst);
+    // Full: it is awake. Gone: so will be the watcher.
+    let _awake = raw.try_send(Raw::Lost);
 }
 
 /// A running watch. Ends when dropped.
@@ -115,9 +127,8 @@ impl Thread {
         let lost = Arc::new(AtomicBool::new(false));
         let overflow = lost.clone();
         let handler = move |event| {
-            // Full: it is told as an overflow. Gone: so will be the watcher.
             if raw.try_send(Raw::Event(event)).is_err() {
-                overflow.store(true, Ordering::SeqCst);
+                lose(&overflow, &raw);
             }
         };
         let config = notify::Config::default().with_follow_symlinks(false);
@@ -143,13 +154,14 @@ impl Thread {
                     return Ok(Over);
                 }
             }
-            let wait = match cookie {
-                Some(_) => deadline.saturating_duration_since(Instant::now()),
-                None => WAKE,
+            let next = match &cookie {
+                Some(_) => self
+                    .events
+                    .recv_timeout(deadline.saturating_duration_since(Instant::now())),
+                None => self.events.recv().map_err(RecvTimeoutError::from),
             };
-            let next = match self.events.recv_timeout(wait) {
+            let next = match next {
                 Ok(raw) => raw,
-                Err(RecvTimeoutError::Timeout) if cookie.is_none() => continue,
                 Err(RecvTimeoutError::Timeout) if heard => {
                     // Its own event was lost among many: that they come is all it was to tell.
                     cookie = None;
@@ -161,6 +173,11 @@ impl Thread {
             };
             let event = match next {
                 Raw::Stop => return Ok(Over),
+                // Told at the beginning of the turn.
+                Raw::Lost => {
+                    heard = true;
+                    continue;
+                }
                 Raw::Event(Ok(event)) => {
                     heard = true;
                     event
@@ -315,7 +332,7 @@ impl Thread {
                     return ControlFlow::Break(Over);
                 }
                 // A watcher that was given up may have left some.
-                Ok(Raw::Event(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Ok(Raw::Event(_) | Raw::Lost) | Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
@@ -399,4 +416,31 @@ fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
 /// Tells whether a folder lies there: a link is none.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_lost_wakes_the_thread_unless_it_is_awake() {
+        let (raw, events) = sync_channel(2);
+        let lost = AtomicBool::new(false);
+        // Full, and taken empty before it was told: the word of it comes.
+        lose(&lost, &raw);
+        assert!(lost.swap(false, Ordering::SeqCst));
+        assert!(matches!(events.recv(), Ok(Raw::Lost)));
+        // Still full: whoever takes an event afterwards sees the flag.
+        for _ in 0..2 {
+            raw.try_send(Raw::Stop).expect("room");
+        }
+        lose(&lost, &raw);
+        assert!(lost.load(Ordering::SeqCst));
+        assert!(matches!(events.recv(), Ok(Raw::Stop)));
+        assert!(matches!(events.recv(), Ok(Raw::Stop)));
+        assert!(events.try_recv().is_err());
+        // Nobody is there any more.
+        drop(events);
+        lose(&lost, &raw);
+    }
 }

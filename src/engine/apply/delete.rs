@@ -111,11 +111,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (stamps, copies) = (&run.sight.stamps, &run.sight.local.copies);
         let known =
             |place: &Place, stamp| stamps.get(place) == Some(&stamp) || copies.contains(place);
-        let came = match scan::appeared(&self.disk, &run.sight.layout, &known) {
+        let came = match scan::appeared(&*self.disk, &run.sight.layout, &known) {
             Ok(came) => came,
             Err(error) => return Some(not_written(&error)),
         };
-        let found = scan::read_strays(&self.disk, &came);
+        let found = scan::read_strays(&*self.disk, &came);
         if let Some((place, _)) = found.ids.iter().find(|(_, found)| *found == id) {
             return Some(Done::Later(format!("its file is there again, as {place}")));
         }

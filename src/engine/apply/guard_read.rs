@@ -8,7 +8,7 @@ use super::send::version_of;
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{Known, ListError, Listing, list};
+use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
@@ -127,21 +127,35 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &Run<'_>,
     ) -> Result<Listing, ListError> {
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
-        let known = Known {
-            rows: &run.sight.base.articles,
+        let now = self.clock.now();
+        let marks = Marks {
             tombstones: &tombstones,
             changed: &changed,
+            now,
         };
+        let rows = &run.sight.base.articles;
         let request = ListRequest {
             workspace: self.settings.workspace,
             categories,
             validator: None,
-            familiar: None,
+            familiar: Some(self.memory.familiar(rows)),
             purpose: Purpose::Push,
         };
-        let mut spool = Spool::new(false, self.clock.now());
+        let mut spool = Spool::new(false, now);
         let (store, memory) = (&mut self.store, &self.memory);
-        list(&self.service, request, &known, store, &mut spool, memory).await
+        let mut whole = Rows::Whole(rows);
+        let listing = list(
+            &self.service,
+            request,
+            marks,
+            &mut whole,
+            store,
+            &mut spool,
+            memory,
+        );
+        let mut listing = listing.await?;
+        listing.recall(&marks.with(rows), memory);
+        Ok(listing)
     }
 
     /// Lists once more, for all that still waits to be sent.

@@ -118,7 +118,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|action| ready(action) && action.sends())
             .count();
         // Who looked at a few articles does not list them all because they took long.
-        let served = (!sight.listed).then_some(0);
+        let served = sight.looked.has_few().then_some(0);
         let mut run = Run {
             sight,
             request,

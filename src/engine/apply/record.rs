@@ -274,11 +274,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 // with a listing and no tag does not: the listing may come back to what the old tag stands for.
                 None if clean && sight.not_modified => {}
                 // Nothing was listed, and nothing was changed.
-                None if !sight.listed && report.actions.is_empty() => {}
+                None if !sight.looked.lists() && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
             tx.set_meta(HELD, &held)?;
-            if sight.listed {
+            if sight.looked.lists() {
                 tx.set_meta(LAST_POLL, &now.0.to_string())?;
             }
             Ok(())

@@ -114,6 +114,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
+    /// Tells whether no id is known of which only a file tells.
+    pub(super) fn knows_no_stranger(&self) -> anyhow::Result<bool> {
+        Ok(self.strangers()?.0.is_empty())
+    }
+
     fn strangers(&self) -> anyhow::Result<Strangers> {
         let stored = self.store.meta(STRANGERS)?;
         Ok(stored

@@ -11,9 +11,11 @@ mod moved;
 pub(in crate::engine) mod paths;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
+pub(in crate::engine) mod sift;
 mod unread;
 pub(in crate::engine) mod unsettled;
 
+use super::kept::Kept;
 use super::memory::Entries;
 use super::recover;
 use super::settings::Request;
@@ -26,19 +28,50 @@ use crate::model::base::{CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryId, Field, Place, Stamp, TextDigest, Timestamp, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Bodies, LocalSnapshot, Remote, RemoteSnapshot};
+use crate::reconcile::snapshot::{
+    Base, Bodies, Direction, LocalCategory, LocalSnapshot, Remote, RemoteSnapshot,
+};
 use crate::service::{
     ListEnd, ListRequest, Purpose, RemoteArticle, Service, ServiceError, Validator,
 };
 use crate::state::StateError;
 use crate::state::store::Store;
-use anyhow::Context as _;
-use remote::{Known, Listing, Marks};
+use remote::{Known, Listing, Marks, Rows};
+use sift::Handed;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::Instant;
 use unsettled::Unsettled;
 use uuid::Uuid;
+
+/// How far a cycle looked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::engine) enum Looked {
+    /// At everything, and everything is compared.
+    All,
+    /// At everything; only a few articles are not as they were, and the base has the rows of these.
+    Sifted,
+    /// At a few files and their articles: nothing was listed, and nothing is said of the rest.
+    Paths,
+}
+
+impl Looked {
+    /// Tells whether the workspace was listed.
+    pub(in crate::engine) const fn lists(self) -> bool {
+        match self {
+            Self::All | Self::Sifted => true,
+            Self::Paths => false,
+        }
+    }
+
+    /// Tells whether the base has the rows of a few articles only.
+    pub(in crate::engine) const fn has_few(self) -> bool {
+        match self {
+            Self::Sifted | Self::Paths => true,
+            Self::All => false,
+        }
+    }
+}
 
 /// What one cycle saw.
 pub(in crate::engine) struct Sight {
@@ -76,8 +109,10 @@ pub(in crate::engine) struct Sight {
     /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
     /// whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
-    /// Whether the workspace was listed: a cycle over paths does not, and says nothing of the rest.
-    pub(in crate::engine) listed: bool,
+    /// How far it looked.
+    pub(in crate::engine) looked: Looked,
+    /// What was kept of the base and holds on, if this cycle leaves nothing open.
+    pub(in crate::engine) kept: Option<Kept>,
     /// What the listing's entries stood for, to be remembered once their figures are recorded.
     pub(in crate::engine) met: Option<Entries>,
 }
@@ -86,9 +121,16 @@ pub(in crate::engine) struct Sight {
 pub(in crate::engine) const VALIDATOR: &str = "listing_validator";
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at both sides.
-    pub(in crate::engine) async fn observe(&mut self, request: &Request) -> anyhow::Result<Sight> {
+    /// Looks at both sides. A listing may have been asked for before.
+    pub(in crate::engine) async fn observe(
+        &mut self,
+        request: &Request,
+        handed: Option<Handed>,
+    ) -> anyhow::Result<Sight> {
         let now = self.clock.now();
+        if !request.dry_run {
+            self.store.begin_noting()?;
+        }
         let mut base = load_base(&self.store)?;
         let mut spool = Spool::new(request.dry_run, now);
         self.tell("scanning", None, 0);
@@ -96,10 +138,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(since) = request.since {
             unsettled = unsettled.since(since, &waiting::held(&self.store)?);
         }
-        let scanned = local::scan(&self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
+        let scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let git = (self.git)();
         let racy = scanned.racy(now);
-        self.tell("listing", None, 0);
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {
             tombstones.clear();
@@ -111,22 +152,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
             now,
         };
         let known = marks.with(&base.articles);
-        let list = ListRequest {
-            workspace: self.settings.workspace,
-            categories: self.known_categories(&base, &scanned.snapshot),
-            validator: self.validator()?,
-            familiar: None,
-            purpose: request.purpose,
+        let Handed {
+            mut listing,
+            seen_at,
+        } = if let Some(handed) = handed {
+            handed
+        } else {
+            let categories = &scanned.snapshot.categories;
+            let list = self.list_request(&base, categories, request)?;
+            self.list_all(list, marks, &base, &mut spool).await?
         };
-        let seen_at = Instant::now();
-        let (store, memory) = (&mut self.store, &self.memory);
-        let listing = remote::list(&self.service, list, &known, store, &mut spool, memory)
-            .await
-            .map_err(|error| match error {
-                remote::ListError::Service(error) => anyhow::Error::new(error),
-                remote::ListError::State(error) => anyhow::Error::new(error),
-            })
-            .context("failed to list the workspace")?;
+        listing.recall(&known, &self.memory);
         let mut sight = Sight {
             base: Base::default(),
             local: scanned.snapshot,
@@ -148,7 +184,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             older: BTreeSet::new(),
             stop: None,
             recalled: BTreeSet::new(),
-            listed: true,
+            looked: Looked::All,
+            kept: None,
             met: None,
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
@@ -184,15 +221,52 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
     }
 
-    fn known_categories(&self, base: &Base, local: &LocalSnapshot) -> Vec<CategoryId> {
-        let ids: BTreeSet<CategoryId> = base
+    /// Asks for the listing, with everything loaded that it is compared with.
+    async fn list_all(
+        &mut self,
+        mut request: ListRequest,
+        marks: Marks<'_>,
+        base: &Base,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Handed> {
+        self.tell("listing", None, 0);
+        request.familiar = Some(self.memory.familiar(&base.articles));
+        let seen_at = Instant::now();
+        let mut rows = Rows::Whole(&base.articles);
+        let (store, memory) = (&mut self.store, &self.memory);
+        let listing = remote::list(
+            &self.service,
+            request,
+            marks,
+            &mut rows,
+            store,
+            spool,
+            memory,
+        );
+        let listing = listing.await.map_err(remote::ListError::in_cycle)?;
+        Ok(Handed { listing, seen_at })
+    }
+
+    fn list_request(
+        &self,
+        base: &Base,
+        local: &[LocalCategory],
+        request: &Request,
+    ) -> anyhow::Result<ListRequest> {
+        let categories: BTreeSet<CategoryId> = base
             .categories
             .keys()
             .chain(&self.settings.categories)
             .copied()
-            .chain(local.categories.iter().filter_map(|category| category.id))
+            .chain(local.iter().filter_map(|category| category.id))
             .collect();
-        ids.into_iter().collect()
+        Ok(ListRequest {
+            workspace: self.settings.workspace,
+            categories: categories.into_iter().collect(),
+            validator: self.validator()?,
+            familiar: None,
+            purpose: request.purpose,
+        })
     }
 
     async fn take_listing(
@@ -627,22 +701,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 /// Loads the base.
 pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
+    let rows = store.articles()?;
     Ok(Base {
-        articles: store
-            .articles()?
-            .into_iter()
-            .map(|row| (row.id, row))
-            .collect(),
-        categories: store
-            .categories()?
-            .into_iter()
-            .map(|row| (row.id, row))
-            .collect(),
-        conflicts: store
-            .conflicts()?
-            .into_iter()
-            .map(|row| (row.id, row))
-            .collect(),
+        articles: rows.into_iter().map(|row| (row.id, row)).collect(),
+        ..load_beside(store)?
+    })
+}
+
+/// Loads the base but for its articles.
+fn load_beside(store: &Store) -> Result<Base, StateError> {
+    let (categories, conflicts) = (store.categories()?, store.conflicts()?);
+    Ok(Base {
+        articles: BTreeMap::new(),
+        categories: categories.into_iter().map(|row| (row.id, row)).collect(),
+        conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
     })
 }
 
@@ -666,6 +738,28 @@ impl Sight {
             remote.categories.len(),
             remote.foreign.len(),
         ])
+    }
+
+    /// Tells whether everything on both sides was seen, and nothing that is there was left out.
+    pub(in crate::engine) fn saw_all(&self, request: &Request) -> bool {
+        let local = &self.local;
+        request.direction == Direction::Both
+            && request.scope.is_empty()
+            && request.unsettled.is_empty()
+            && self.looked == Looked::All
+            && self.doubt.is_none()
+            && !self.hides
+            && self.recalled.is_empty()
+            && self.base.conflicts.is_empty()
+            && self.remote.complete
+            && self.remote.foreign.is_empty()
+            && local.complete
+            && local.unknown.is_empty()
+            && local.unread.is_empty()
+            && local.unreadable.is_empty()
+            && local.unready_categories.is_empty()
+            && local.copies.is_empty()
+            && local.ignored.is_empty()
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.

@@ -8,16 +8,16 @@
 //! [`is_enough`] looks at the plan once more. What it gives is incomplete on both sides, so nothing can be
 //! concluded from an absence, and nothing is created, moved or deleted.
 
-use super::Sight;
 use super::local::{self, Scanned};
 use super::questions::Question;
 use super::remote::{Known, as_recorded};
+use super::{Looked, Sight};
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Field, Place};
+use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::{ArticleId, CategoryId, Field, Place};
 use crate::reconcile::pairing;
 use crate::reconcile::plan::{Plan, Settle, Step};
 use crate::reconcile::snapshot::{Base, Direction, Remote, RemoteSnapshot, Seen};
@@ -29,7 +29,7 @@ use tokio::time::Instant;
 /// From more files on, one listing is asked for. A cycle over `n` paths costs `n` reads and `n` writes, a
 /// whole one a listing and `n` writes: at three, two requests of the sixty a minute are what it costs to
 /// leave a large listing alone.
-const MAX_PATHS: usize = 3;
+pub(super) const MAX_PATHS: usize = 3;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at a few files and their articles. `None`: that is not enough, everything has to be looked at.
@@ -46,7 +46,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         let mut spool = Spool::new(false, now);
-        let glance = local::glance(&self.disk, &mut self.store, &base, &mut spool, places)?;
+        let glance = local::glance(&*self.disk, &mut self.store, &base, &mut spool, places)?;
         let Some(scanned) = glance.filter(|scanned| is_home(&base, scanned)) else {
             return Ok(None);
         };
@@ -83,7 +83,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             older: BTreeSet::new(),
             stop: None,
             recalled: BTreeSet::new(),
-            listed: false,
+            looked: Looked::Paths,
+            kept: None,
             met: None,
         }))
     }
@@ -137,11 +138,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 base.categories.insert(category.id, category);
             }
         }
-        let at_home = |row: &ArticleRow| {
-            let category = base.categories.get(&row.remote.category);
-            row.local.category == row.remote.category
-                && category.and_then(|category| category.folder.as_ref()) == Some(&row.place.folder)
-        };
+        let at_home = |row: &ArticleRow| is_at_home(row, &base.categories);
         let simple =
             |row: &ArticleRow| !in_conflict(row) && !is_held(row) && readable(row) && at_home(row);
         let all = base.articles.values().all(simple);
@@ -233,9 +230,33 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// Tells whether an article is in the folder of its category, on both sides.
+pub(super) fn is_at_home(row: &ArticleRow, categories: &BTreeMap<CategoryId, CategoryRow>) -> bool {
+    let category = categories.get(&row.remote.category);
+    row.local.category == row.remote.category
+        && category.and_then(|category| category.folder.as_ref()) == Some(&row.place.folder)
+}
+
+/// The part of a base that is about some places.
+pub(super) fn part_of(base: &Base, places: &BTreeSet<Place>) -> Base {
+    let mut part = Base::default();
+    let rows = base.articles.values();
+    let rows = rows.filter(|row| places.contains(&row.place));
+    part.articles = rows.map(|row| (row.id, row.clone())).collect();
+    let folders: BTreeSet<&String> = places.iter().map(|place| &place.folder).collect();
+    let here = |row: &&CategoryRow| {
+        row.folder
+            .as_ref()
+            .is_some_and(|folder| folders.contains(folder))
+    };
+    let categories = base.categories.values().filter(here);
+    part.categories = categories.map(|row| (row.id, row.clone())).collect();
+    part
+}
+
 /// Tells whether every file is the one that the base has at its place, under its old address, in the folder
 /// of its category.
-fn is_home(base: &Base, scanned: &Scanned) -> bool {
+pub(super) fn is_home(base: &Base, scanned: &Scanned) -> bool {
     let snapshot = &scanned.snapshot;
     let files = snapshot.files.iter().all(|file| {
         let row = file.id.and_then(|id| base.articles.get(&id));
@@ -256,7 +277,7 @@ fn is_home(base: &Base, scanned: &Scanned) -> bool {
 }
 
 /// Tells whether the service has the article where the base has it, and shows it or not as the base says.
-fn stays(row: &ArticleRow, seen: &Seen) -> bool {
+pub(super) fn stays(row: &ArticleRow, seen: &Seen) -> bool {
     let shown = match row.visibility {
         Visibility::Published => true,
         Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => seen.flags.hides(),

@@ -25,8 +25,73 @@ pub(in crate::engine) struct Listing {
     /// Entries of which not even the id could be read.
     pub(in crate::engine) nameless: Vec<String>,
     pub(in crate::engine) end: Option<ListEnd>,
+    /// Articles whose entries are familiar: they say what the base says.
+    pub(in crate::engine) familiar: Vec<ArticleId>,
     /// What its entries stood for, to be told again by their bytes.
     pub(in crate::engine) met: Entries,
+}
+
+/// More rows than these are read in one go.
+const FEW_ROWS: usize = 256;
+
+/// The rows that entries are compared with: all, or those that turn out to be needed.
+pub(in crate::engine) enum Rows<'a> {
+    /// All that there are.
+    Whole(&'a BTreeMap<ArticleId, ArticleRow>),
+    /// Those of the entries that were read so far.
+    Read(ReadRows),
+}
+
+/// Rows that are read as they are asked for.
+#[derive(Default)]
+pub(in crate::engine) struct ReadRows {
+    rows: BTreeMap<ArticleId, ArticleRow>,
+    asked: usize,
+}
+
+impl ReadRows {
+    /// Reads a row, unless it was read before.
+    pub(in crate::engine) fn read(
+        &mut self,
+        id: ArticleId,
+        store: &Store,
+    ) -> Result<(), StateError> {
+        if self.asked > FEW_ROWS || self.rows.contains_key(&id) {
+            return Ok(());
+        }
+        self.asked += 1;
+        if self.asked > FEW_ROWS {
+            let all = store.articles()?;
+            self.rows = all.into_iter().map(|row| (row.id, row)).collect();
+        } else if let Some(row) = store.article(id)? {
+            self.rows.insert(id, row);
+        }
+        Ok(())
+    }
+
+    /// What was read; `None`: that was everything.
+    pub(in crate::engine) fn few(self) -> Option<BTreeMap<ArticleId, ArticleRow>> {
+        (self.asked <= FEW_ROWS).then_some(self.rows)
+    }
+}
+
+impl Rows<'_> {
+    /// The rows, with that of an article in any case.
+    fn with(
+        &mut self,
+        entry: &Listed,
+        store: &Store,
+    ) -> Result<&BTreeMap<ArticleId, ArticleRow>, StateError> {
+        match self {
+            Self::Whole(rows) => Ok(rows),
+            Self::Read(rows) => {
+                if let Listed::Article(article) = entry {
+                    rows.read(article.id, store)?;
+                }
+                Ok(&rows.rows)
+            }
+        }
+    }
 }
 
 /// What entries are compared with.
@@ -56,22 +121,26 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// Lists a workspace. Entries that are familiar are not read again.
+/// Lists a workspace. Entries that are familiar are not read again; [`Listing::recall`] gives what they say.
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
-    mut request: ListRequest,
-    known: &Known<'_>,
+    request: ListRequest,
+    marks: Marks<'_>,
+    rows: &mut Rows<'_>,
     store: &mut Store,
     spool: &mut Spool,
     memory: &Memory,
 ) -> Result<Listing, ListError> {
-    request.familiar = Some(memory.familiar(known.rows));
     let mut listing = Listing::default();
     let mut broken = None;
+    let mut take = |entry: Listed| -> Result<(), StateError> {
+        let known = marks.with(rows.with(&entry, store)?);
+        listing.take(entry, &known, store, spool, memory)
+    };
     let end = service
         .list(&request, &mut |entry| {
             if broken.is_none()
-                && let Err(error) = listing.take(entry, known, store, spool, memory)
+                && let Err(error) = take(entry)
             {
                 broken = Some(error);
             }
@@ -81,17 +150,6 @@ pub(in crate::engine) async fn list<S: Service>(
         return Err(error.into());
     }
     spool.flush(store)?;
-    if end == ListEnd::NotModified {
-        for row in known
-            .rows
-            .values()
-            .filter(|row| row.visibility == Visibility::Published)
-        {
-            listing
-                .articles
-                .insert(row.id, Remote::Present(as_recorded(row)));
-        }
-    }
     listing.end = Some(end);
     Ok(listing)
 }
@@ -103,6 +161,17 @@ pub(in crate::engine) enum ListError {
     Service(#[from] ServiceError),
     #[error(transparent)]
     State(#[from] StateError),
+}
+
+impl ListError {
+    /// The error of a cycle that has no listing.
+    pub(in crate::engine) fn in_cycle(self) -> anyhow::Error {
+        let error = match self {
+            Self::Service(error) => anyhow::Error::new(error),
+            Self::State(error) => anyhow::Error::new(error),
+        };
+        error.context("failed to list the workspace")
+    }
 }
 
 /// The service's version as the base has it.
@@ -130,12 +199,13 @@ impl Listing {
                 self.article(*article, known, store, spool)?;
                 if let (Some(mark), Some(Remote::Present(seen))) = (mark, self.articles.get(&id)) {
                     let met = memory.meet(mark, &seen.version, &seen.revision, seen.flags);
-                    self.met.insert(id, met);
+                    self.met.push((id, met));
                 }
                 Ok(())
             }
             Listed::Familiar(id) => {
-                self.familiar(id, known, memory);
+                self.familiar.push(id);
+                self.met.extend(memory.met(id).map(|met| (id, met)));
                 Ok(())
             }
             Listed::Category(category) => {
@@ -153,23 +223,31 @@ impl Listing {
         }
     }
 
-    /// Takes an article whose entry says what the base says. Its figures are known, too.
-    fn familiar(&mut self, id: ArticleId, known: &Known<'_>, memory: &Memory) {
-        let (Some(row), Some(met)) = (known.rows.get(&id), memory.met(id)) else {
-            let why = "the entry was taken for one that is known".to_owned();
-            self.articles.insert(id, Remote::Unknown(why));
-            return;
-        };
-        if known.tombstones.contains(&(id, row.revision.clone())) {
-            return;
+    /// Adds what was not read since the base says it: articles whose entries are familiar, or all that were listed
+    /// before, where nothing changed since.
+    pub(in crate::engine) fn recall(&mut self, known: &Known<'_>, memory: &Memory) {
+        for id in std::mem::take(&mut self.familiar) {
+            let entry = match (known.rows.get(&id), memory.met(id)) {
+                (Some(row), _) if known.tombstones.contains(&(id, row.revision.clone())) => {
+                    continue;
+                }
+                (Some(row), Some(met)) => Remote::Present(Seen {
+                    flags: met.flags,
+                    visibility: Visibility::Published,
+                    ..as_recorded(row)
+                }),
+                (None, _) | (_, None) => {
+                    Remote::Unknown("the entry was taken for one that is known".to_owned())
+                }
+            };
+            self.articles.insert(id, entry);
         }
-        let seen = Seen {
-            flags: met.flags,
-            visibility: Visibility::Published,
-            ..as_recorded(row)
-        };
-        self.articles.insert(id, Remote::Present(seen));
-        self.met.insert(id, met);
+        if self.end == Some(ListEnd::NotModified) {
+            let rows = known.rows.values();
+            let listed = rows.filter(|row| row.visibility == Visibility::Published);
+            self.articles
+                .extend(listed.map(|row| (row.id, Remote::Present(as_recorded(row)))));
+        }
     }
 
     /// Takes one article; one that we deleted, in the revision that we deleted, is an old copy.

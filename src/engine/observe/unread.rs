@@ -42,6 +42,10 @@ impl Attempt {
 }
 
 impl Unread {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(super) fn knows(&self, id: CategoryId) -> bool {
         self.0.contains_key(&id)
     }

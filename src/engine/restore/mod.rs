@@ -182,7 +182,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let now = self.clock.now();
         let spool = Spool::new(false, now);
-        let prepared = match prepared(&self.disk, &mut self.store, wish, spool)? {
+        let prepared = match prepared(&*self.disk, &mut self.store, wish, spool)? {
             Ok(prepared) => prepared,
             Err(refused) => return Ok(Err(refused)),
         };

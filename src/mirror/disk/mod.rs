@@ -137,7 +137,7 @@ pub struct Late {
 }
 
 /// A folder of files, through open directories.
-pub trait Disk: Send + Sync {
+pub trait Disk: Send + Sync + 'static {
     /// How many folders may be looked into at the same time.
     fn walkers(&self) -> usize {
         std::thread::available_parallelism().map_or(2, |cores| cores.get().max(2))

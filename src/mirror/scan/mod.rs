@@ -11,6 +11,7 @@ mod again;
 mod folder;
 mod glance;
 mod strays;
+mod survey;
 
 use super::{
     disk::{At, Disk, DiskError, DiskErrorKind, Kind},
@@ -32,6 +33,7 @@ pub use crate::model::stamp::settled;
 pub use again::appeared;
 pub use glance::{Glance, glance};
 pub use strays::{Strays, read_strays};
+pub use survey::{Known, Touched, survey};
 
 /// How many files wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;

@@ -4,7 +4,7 @@ use super::*;
 use crate::mirror::disk::{
     Content, Durability, Entry, Expect, Late, Leftover, Listing, RealDisk, Staged,
 };
-use std::{fs, os::unix::fs::symlink};
+use std::{fs, os::unix::fs::symlink, path::Path};
 use tempfile::TempDir;
 
 const ID: &str = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
@@ -401,4 +401,149 @@ fn f097_an_id_counts_in_a_file_that_is_no_article() {
     places.sort();
     assert_eq!(places, ["/root.html", "a/_hidden.html", "a/case.HTML"]);
     assert_eq!(found.unreadable, [Place::new("a", "unreadable.html")]);
+}
+
+/// A mirror of one category and two articles, and what is known of it after a look.
+fn surveyed() -> (TempDir, Known) {
+    let (mirror, disk) = mirror(&[
+        ("a/_category.yaml", "name: A\n"),
+        ("a/one.html", "one"),
+        ("a/two.html", "two"),
+        ("kbsync.yaml", ""),
+        ("images/logo.png", ""),
+    ]);
+    let stamp = |name| {
+        disk.look(At::Folder("a"), name)
+            .expect("read")
+            .expect("there")
+            .stamp
+    };
+    let mut known = Known::new(Layout::default());
+    known.put_folder("a", Some(stamp("_category.yaml")));
+    for (number, name) in ["one.html", "two.html"].into_iter().enumerate() {
+        assert!(known.put_file(&Place::new("a", name), numbered(number), Some(stamp(name))));
+    }
+    (mirror, known)
+}
+
+fn numbered(number: usize) -> ArticleId {
+    ArticleId::new(uuid::Uuid::from_u128(number as u128))
+}
+
+fn survey_again(mirror: &TempDir, known: &Known) -> Option<Touched> {
+    let disk = RealDisk::open(mirror.path()).expect("a mirror");
+    survey(&disk, known)
+}
+
+#[test]
+fn a_survey_gives_the_files_that_were_touched() {
+    let (mirror, mut known) = surveyed();
+    assert_eq!(survey_again(&mirror, &known), Some(Touched::default()));
+    fs::write(mirror.path().join("a/two.html"), "other").expect("written");
+    let two = Place::new("a", "two.html");
+    let touched = survey_again(&mirror, &known).expect("simple");
+    assert_eq!((touched.files, touched.words), (vec![two], vec![]));
+    fs::write(mirror.path().join("a/_category.yaml"), "name: Other\n").expect("written");
+    let touched = survey_again(&mirror, &known).expect("simple");
+    assert_eq!(
+        (touched.files.len(), touched.words),
+        (1, vec!["a".to_owned()])
+    );
+    // One whose stamp is not known has to be read.
+    let one = Place::new("a", "one.html");
+    assert!(known.put_file(&one, numbered(0), None));
+    let touched = survey_again(&mirror, &known).expect("simple");
+    assert_eq!(touched.files.len(), 2);
+    assert_eq!(known.article(&one), Some(numbered(0)));
+    // A place has one article, in a folder that is known.
+    assert!(!known.put_file(&one, numbered(1), None));
+    assert!(!known.put_file(&Place::new("b", "one.html"), numbered(1), None));
+}
+
+#[test]
+fn a_survey_leaves_everything_else_to_a_scan() {
+    type Change = fn(&Path);
+    let changes: [(&str, Change); 13] = [
+        ("a file went", |at| {
+            fs::remove_file(at.join("a/one.html")).expect("removed");
+        }),
+        ("a file came", |at| {
+            fs::write(at.join("a/new.html"), "").expect("written");
+        }),
+        ("a folder took its place", |at| {
+            fs::remove_file(at.join("a/one.html")).expect("removed");
+            fs::create_dir(at.join("a/one.html")).expect("made");
+        }),
+        ("a link took its place", |at| {
+            fs::rename(at.join("a/one.html"), at.join("one.txt")).expect("renamed");
+            symlink("../one.txt", at.join("a/one.html")).expect("linked");
+        }),
+        ("a category without words", |at| {
+            fs::remove_file(at.join("a/_category.yaml")).expect("removed");
+        }),
+        ("a folder came", |at| {
+            fs::create_dir(at.join("b")).expect("made");
+            fs::write(at.join("b/_category.yaml"), "name: B\n").expect("written");
+        }),
+        ("a folder went", |at| {
+            fs::remove_dir_all(at.join("a")).expect("removed");
+        }),
+        ("a folder was renamed", |at| {
+            fs::rename(at.join("a"), at.join("c")).expect("renamed");
+        }),
+        ("an article at the root", |at| {
+            fs::write(at.join("x.html"), "").expect("written");
+        }),
+        ("rules", |at| {
+            fs::write(at.join(".kbsyncignore"), "x\n").expect("written");
+        }),
+        ("a copy of a conflict", |at| {
+            fs::write(at.join("a/one.conflict.html"), "").expect("written");
+        }),
+        ("a name that is not synced", |at| {
+            fs::write(at.join("a/_draft.html"), "").expect("written");
+        }),
+        ("a folder within", |at| {
+            fs::create_dir(at.join("a/deeper")).expect("made");
+        }),
+    ];
+    for (name, change) in changes {
+        let (mirror, known) = surveyed();
+        change(mirror.path());
+        assert_eq!(survey_again(&mirror, &known), None, "{name}");
+    }
+    let (mirror, known) = surveyed();
+    for name in [
+        "a/.one.html.swp",
+        "a/logo.png",
+        "images/new.png",
+        "notes.txt",
+    ] {
+        fs::write(mirror.path().join(name), "").expect("written");
+        assert_eq!(
+            survey_again(&mirror, &known),
+            Some(Touched::default()),
+            "{name}"
+        );
+    }
+    for broken in ["a", "images"] {
+        let disk = Watched {
+            inner: RealDisk::open(mirror.path()).expect("a mirror"),
+            reads: AtomicUsize::new(0),
+            broken: Some(broken),
+        };
+        assert_eq!(survey(&disk, &known), None, "{broken} cannot be listed");
+    }
+}
+
+#[test]
+fn a_survey_goes_by_the_rules_that_are_known() {
+    let (mirror, _) = surveyed();
+    fs::write(mirror.path().join(".kbsyncignore"), "a\n").expect("written");
+    let known = Known::new(Layout::new("a\n").0);
+    assert_eq!(survey_again(&mirror, &known), Some(Touched::default()));
+    assert_eq!(
+        survey_again(&mirror, &Known::new(Layout::new("b\n").0)),
+        None
+    );
 }

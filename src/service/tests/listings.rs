@@ -7,7 +7,7 @@ use super::super::{
 };
 use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id};
 use crate::model::ArticleId;
-use std::{collections::HashMap, fmt::Write as _, sync::Arc};
+use std::{fmt::Write as _, sync::Arc};
 
 fn request() -> ListRequest {
     ListRequest {
@@ -625,7 +625,7 @@ fn asking(familiar: &Familiar) -> ListRequest {
 }
 
 /// The marks of what was read.
-fn marks(listed: &[Listed]) -> HashMap<Mark, ArticleId> {
+fn marks(listed: &[Listed]) -> Vec<(Mark, ArticleId)> {
     listed
         .iter()
         .filter_map(|entry| match entry {
@@ -663,7 +663,7 @@ async fn an_entry_with_a_familiar_mark_is_told_again_and_one_byte_more_is_read()
     let service = Responder::script(replies.to_vec()).await;
     let setup = service.client();
     let marker = Marker::draw();
-    let nothing = Familiar::new(marker, HashMap::new());
+    let nothing = Familiar::new(marker, Vec::new());
     let (end, first) = list(&setup, &asking(&nothing)).await;
     end.expect("whole");
     let [one, two, three, four] = [1, 2, 3, 4].map(article_id);
@@ -682,6 +682,58 @@ async fn an_entry_with_a_familiar_mark_is_told_again_and_one_byte_more_is_read()
 }
 
 #[tokio::test]
+async fn familiar_entries_are_told_in_whatever_order_they_come() {
+    let entry = |n: u32| article_json(n, r#","text":"<p>\"quoted\" }]</p>""#);
+    let listing = |numbers: &[u32]| {
+        let entries: Vec<String> = numbers.iter().map(|&n| entry(n)).collect();
+        page("articles", &entries.join(" ,\n"), "")
+    };
+    let before = [1, 2, 3, 4, 5];
+    let orders: [&[u32]; 8] = [
+        &[1, 2, 3, 4, 5],
+        // One went, and one came first, in the middle and last.
+        &[1, 2, 4, 5],
+        &[6, 1, 2, 3, 4, 5],
+        &[1, 2, 6, 3, 4, 5],
+        &[1, 2, 3, 4, 5, 6],
+        // The first went to the end, and the last came to the front.
+        &[2, 3, 4, 5, 1],
+        &[5, 1, 2, 3, 4],
+        &[5, 4, 3, 2, 1],
+    ];
+    let mut replies = vec![Reply::json(200, listing(&before))];
+    replies.extend(orders.iter().map(|order| Reply::json(200, listing(order))));
+    let service = Responder::script(replies).await;
+    let setup = service.client();
+    let marker = Marker::draw();
+    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
+    let familiar = Familiar::new(marker, marks(&first));
+    for order in orders {
+        let (end, listed) = list(&setup, &asking(&familiar)).await;
+        end.expect("whole");
+        let expected = order.iter().map(|&n| (article_id(n), n == 6));
+        assert_eq!(read(&listed), expected.collect::<Vec<_>>(), "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn entries_of_some_articles_are_read_though_they_are_familiar() {
+    let entries = [1, 2, 3].map(|n| article_json(n, "")).join(",");
+    let reply = Reply::json(200, page("articles", &entries, ""));
+    let service = Responder::script(vec![reply.clone(), reply.clone(), reply]).await;
+    let setup = service.client();
+    let marker = Marker::draw();
+    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
+    let [one, two, three] = [1, 2, 3].map(article_id);
+    let but = Familiar::new(marker, marks(&first)).but([two].into());
+    let (_, second) = list(&setup, &asking(&but)).await;
+    assert_eq!(read(&second), [(one, false), (two, true), (three, false)]);
+    let again = but.but([one].into());
+    let (_, third) = list(&setup, &asking(&again)).await;
+    assert_eq!(read(&third), [(one, true), (two, false), (three, false)]);
+}
+
+#[tokio::test]
 async fn a_familiar_entry_counts_like_any_other() {
     let entries = [article_json(1, ""), article_json(2, "")].join(",");
     let twice = [article_json(1, ""), article_json(1, r#","views":1"#)].join(",");
@@ -696,7 +748,7 @@ async fn a_familiar_entry_counts_like_any_other() {
     .await;
     let setup = service.client();
     let marker = Marker::draw();
-    let (_, first) = list(&setup, &asking(&Familiar::new(marker, HashMap::new()))).await;
+    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
     let familiar = Familiar::new(marker, marks(&first));
     for whole in [true, true, false] {
         let (end, _) = list(&setup, &asking(&familiar)).await;
@@ -717,7 +769,7 @@ async fn the_same_bytes_in_another_category_are_another_entry() {
     let service = Responder::script(replies.to_vec()).await;
     let setup = service.client();
     let marker = Marker::draw();
-    let (_, first) = list(&setup, &asking(&Familiar::new(marker, HashMap::new()))).await;
+    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
     let (_, second) = list(&setup, &asking(&Familiar::new(marker, marks(&first)))).await;
     assert!(matches!(&second[0], Listed::Article(article) if article.category == category_id(2)));
 }
@@ -729,7 +781,7 @@ async fn a_giant_entry_gets_no_mark() {
     let entries = [article_json(1, ""), giant].join(",");
     let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;
     let setup = service.client_with(|options| options.max_article = 10_000);
-    let nothing = Familiar::new(Marker::draw(), HashMap::new());
+    let nothing = Familiar::new(Marker::draw(), Vec::new());
     let (end, listed) = list(&setup, &asking(&nothing)).await;
     end.expect("whole");
     assert_eq!(marks(&listed).len(), 1);

@@ -2,7 +2,7 @@
 
 use super::super::{
     paging::{LISTING, Next, Page, read_page},
-    pieces::Caps,
+    pieces::{Caps, Entry},
     splitter::Splitter,
 };
 use super::workspace_id;
@@ -14,7 +14,7 @@ fn read(document: &str) -> Result<Page, String> {
     };
     let mut splitter = Splitter::new(LISTING, caps);
     splitter
-        .feed(document.as_bytes(), &mut |_| {})
+        .feed(document.as_bytes(), &mut |_: &Entry<'_>| {})
         .map_err(|error| error.to_string())?;
     let envelope = splitter.finish().map_err(|error| error.to_string())?;
     read_page(&envelope, workspace_id(), false)

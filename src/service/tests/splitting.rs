@@ -2,7 +2,7 @@
 
 use super::super::{
     paging::LISTING,
-    pieces::{Caps, Entry, Envelope, SplitError},
+    pieces::{Caps, Entry, Envelope, Sink, SplitError},
     splitter::Splitter,
 };
 use proptest::prelude::*;
@@ -24,7 +24,7 @@ struct Split {
 fn split(document: &[u8], cuts: &[usize]) -> Result<Split, SplitError> {
     let mut splitter = Splitter::new(LISTING, CAPS);
     let (mut entries, mut over, mut owners) = (vec![], vec![], vec![]);
-    let mut take = |entry: Entry<'_>| {
+    let mut take = |entry: &Entry<'_>| {
         entries.push(entry.bytes.to_vec());
         over.push(entry.over);
         owners.push(
@@ -200,5 +200,50 @@ proptest! {
         if let (Ok(whole), Ok(pieces)) = (whole, pieces) {
             prop_assert_eq!(whole, pieces);
         }
+    }
+}
+
+/// Tells an entry again where the bytes begin with it.
+struct Due<'a> {
+    due: &'a [u8],
+    entries: Vec<(Vec<u8>, bool)>,
+}
+
+impl Sink for Due<'_> {
+    fn take(&mut self, entry: &Entry<'_>) {
+        self.entries.push((entry.bytes.to_vec(), false));
+    }
+
+    fn take_met(&mut self, bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
+        let met = bytes.starts_with(self.due);
+        met.then(|| {
+            self.entries.push((self.due.to_vec(), true));
+            self.due.len()
+        })
+    }
+}
+
+#[test]
+fn an_entry_that_is_due_is_told_where_it_comes_in_one_piece() {
+    let document = br#"{"articles":[{"a":"]},{"},{"b":2} , {"a":"]},{"}],"n":1}"#;
+    let due: &[u8] = br#"{"a":"]},{"}"#;
+    let met = document.windows(due.len()).filter(|bytes| *bytes == due);
+    assert_eq!(met.count(), 2);
+    for cut in 0..document.len() {
+        let mut sink = Due {
+            due,
+            entries: Vec::new(),
+        };
+        let mut splitter = Splitter::new(LISTING, CAPS);
+        let (one, two) = document.split_at(cut);
+        splitter.feed(one, &mut sink).expect("a document");
+        splitter.feed(two, &mut sink).expect("a document");
+        let envelope = splitter.finish().expect("whole");
+        assert_eq!(envelope.json, br#"{"articles":[],"n":1}"#);
+        let bytes: Vec<&[u8]> = sink.entries.iter().map(|(bytes, _)| &bytes[..]).collect();
+        assert_eq!(bytes, [due, br#"{"b":2}"#, due], "cut at {cut}");
+        let in_pieces = |at: usize| cut > at && cut < at + due.len();
+        let met: Vec<bool> = sink.entries.iter().map(|(_, met)| *met).collect();
+        assert_eq!(met, [!in_pieces(13), false, !in_pieces(36)], "cut at {cut}");
     }
 }

@@ -41,6 +41,7 @@ impl Store {
 impl Writing<'_> {
     /// Writes the base of one category, in place of what was there.
     pub fn put_category(&mut self, category: &CategoryRow) -> Outcome<()> {
+        self.noting.end();
         let (local, remote) = (&category.local, &category.remote);
         let [size, mtime, ctime, inode] = stamp_columns(category.stamp);
         self.sql()?.prepare_cached(PUT)?.execute(params![
@@ -66,6 +67,7 @@ impl Writing<'_> {
 
     /// Forgets the base of one category.
     pub fn remove_category(&mut self, id: CategoryId) -> Outcome<()> {
+        self.noting.end();
         self.sql()?
             .prepare_cached("DELETE FROM categories WHERE id = ?1")?
             .execute([id])?;

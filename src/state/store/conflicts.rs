@@ -50,6 +50,7 @@ impl Writing<'_> {
     /// Writes down a conflict that is shown, in place of an earlier one of the same article. A copy of that
     /// one elsewhere is to be taken away.
     pub fn put_conflict(&mut self, conflict: &ConflictRow) -> Outcome<()> {
+        self.noting.end();
         let copy = |name| Place::new(&conflict.place.folder, name);
         let stays = conflict.copy.as_deref().map(copy);
         self.drop_conflict(conflict.id, stays.as_ref())?;
@@ -83,6 +84,7 @@ impl Writing<'_> {
     /// Forgets a conflict that was settled. Its copy is to be taken away: that is an intent, so that it is not
     /// forgotten with the conflict.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {
+        self.noting.end();
         self.drop_conflict(id, None)
     }
 

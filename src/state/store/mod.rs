@@ -16,6 +16,7 @@ mod events;
 mod guards;
 mod intents;
 mod meta;
+mod noting;
 mod open;
 mod packing;
 mod versions;
@@ -26,6 +27,7 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
+use noting::Noting;
 use packing::Packing;
 use rusqlite::Connection;
 use std::io;
@@ -39,6 +41,7 @@ pub struct Store {
     /// Which file that was when it was opened; `None` for one in memory.
     identity: Option<Identity>,
     packing: Packing,
+    noting: Noting,
 }
 
 impl Store {
@@ -52,7 +55,7 @@ impl Store {
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
         self.stay()?;
-        let outcome = transact(&mut self.conn, &self.packing, now, work);
+        let outcome = transact(&mut self.conn, &self.packing, &mut self.noting, now, work);
         outcome.map_err(|error| error.at(self.path.as_deref()))
     }
 
@@ -84,6 +87,7 @@ impl Store {
 fn transact<T>(
     conn: &mut Connection,
     packing: &Packing,
+    noting: &mut Noting,
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -92,6 +96,7 @@ fn transact<T>(
         conn: tx.conn,
         now,
         packing,
+        noting,
     };
     let value = work(&mut writing)?;
     // A swallowed error may have taken the transaction back.
@@ -145,6 +150,7 @@ pub struct Writing<'store> {
     conn: &'store Connection,
     now: Timestamp,
     packing: &'store Packing,
+    noting: &'store mut Noting,
 }
 
 impl Writing<'_> {

@@ -1,6 +1,6 @@
 //! Opening: make or find the database, check it, bring it up to date, and see whose it is.
 
-use super::{Store, packing::Packing};
+use super::{Store, noting::Noting, packing::Packing};
 use crate::{
     drill::failpoint,
     model::{Timestamp, WorkspaceId},
@@ -45,6 +45,7 @@ impl Store {
                     path: Some(path.clone()),
                     identity: Some(disk::identity(&path).map_err(StateError::io)?),
                     packing: Packing::default(),
+                    noting: Noting::default(),
                 })
             })
             .map_err(|error| error.at(Some(&path)))
@@ -67,6 +68,7 @@ impl Store {
             // Nothing is written here.
             identity: None,
             packing: Packing::default(),
+            noting: Noting::default(),
         }))
     }
 
@@ -82,6 +84,7 @@ impl Store {
             path: None,
             identity: None,
             packing: Packing::default(),
+            noting: Noting::default(),
         })
     }
 
@@ -100,11 +103,13 @@ impl Store {
             path: None,
             identity: None,
             packing: Packing::default(),
+            noting: Noting::default(),
         })
     }
 
     /// Forgets everything but whose state it is.
     pub fn clear(&mut self) -> Outcome<()> {
+        self.noting.end();
         let tx = self.conn.transaction()?;
         let tables: Vec<String> = tx
             .prepare_cached(

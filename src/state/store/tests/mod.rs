@@ -1,5 +1,6 @@
 //! The store's tests: opening, rows, versions.
 
+mod noting;
 mod opening;
 mod rows;
 mod versions;

@@ -14,7 +14,7 @@ use crate::{
 use proptest::prelude::*;
 use uuid::Uuid;
 
-fn category(number: u128) -> CategoryRow {
+pub(super) fn category(number: u128) -> CategoryRow {
     let words = |name: &str| CategoryVersion {
         name: name.to_owned(),
         slug: "start".to_owned(),
@@ -99,7 +99,7 @@ fn intents() -> Vec<Intent> {
     ]
 }
 
-fn conflict() -> ConflictRow {
+pub(super) fn conflict() -> ConflictRow {
     ConflictRow {
         id: id(1),
         place: Place::new("start", "install.html"),

@@ -1,0 +1,438 @@
+//! The first half of a cycle in which next to nothing changed, as is so of nearly every one: everything is looked
+//! at, and only what is not as it was is compared.
+//!
+//! Every file's stamp and every entry of the listing are compared with what was kept of them
+//! ([`Kept`]), at the end of a cycle that left nothing open. An article of which both are as they were is one of
+//! which the plan would say [`Quiet`](crate::reconcile::plan::Outcome::Quiet): its row is not even loaded. The few
+//! that are left are planned by themselves, as files that were saved are ([`super::paths`]).
+//!
+//! Where anything else happened, or stands open, this gives no answer: a file or an entry came, went or moved, a
+//! category's words changed, something cannot be read, a person has to decide. Then everything is loaded and
+//! compared; the listing need not be asked for again. [`is_enough`] looks at the plan once more.
+
+use super::local::{self, Scanned};
+use super::paths::{self, MAX_PATHS};
+use super::remote::{self, Listing, Marks, ReadRows, Rows, as_recorded};
+use super::{Looked, Sight, load_beside};
+use crate::drill::defect;
+use crate::engine::kept::{Kept, Shown};
+use crate::engine::settings::Request;
+use crate::engine::spool::Spool;
+use crate::engine::{Engine, waiting};
+use crate::mirror::disk::Disk;
+use crate::mirror::layout::Layout;
+use crate::mirror::scan::{self, Known, Touched};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Place, Timestamp};
+use crate::reconcile::plan::{Plan, Step};
+use crate::reconcile::snapshot::{
+    Base, Direction, LocalCategory, LocalFile, Remote, RemoteSnapshot, Seen,
+};
+use crate::reconcile::{listed_as_known, pairing};
+use crate::service::{ListEnd, Service};
+use anyhow::Context as _;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+/// More articles than these are compared together with all others.
+const FEW: usize = 128;
+
+/// What came of it.
+pub(in crate::engine) enum Sifted {
+    /// What is left to be planned, and the listing, if that turns out not to be enough.
+    Few(Box<Sight>, Handed),
+    /// Everything has to be compared.
+    All(Option<Handed>),
+}
+
+/// A listing that was asked for already.
+pub(in crate::engine) struct Handed {
+    pub(in crate::engine) listing: Listing,
+    /// When it was asked for.
+    pub(in crate::engine) seen_at: Instant,
+}
+
+/// What is not as it was.
+struct Left {
+    rows: BTreeMap<ArticleId, ArticleRow>,
+    touched: BTreeSet<Place>,
+}
+
+/// The look at all files: beside the listing, where the disk lets several look at once.
+enum Survey {
+    Running(JoinHandle<Surveyed>),
+    Over(Box<Surveyed>),
+}
+
+/// What was known of the mirror, and the files that are not as they were. `None`: that is not all that happened.
+type Surveyed = (Known, Option<Touched>);
+
+impl Survey {
+    fn begin<D: Disk>(disk: Arc<D>, known: Known) -> Self {
+        let beside = disk.walkers() > 1;
+        let survey = move || {
+            let touched = scan::survey(&*disk, &known);
+            let few = touched.filter(|touched| touched.files.len() <= MAX_PATHS);
+            (known, few)
+        };
+        if beside {
+            Self::Running(tokio::task::spawn_blocking(survey))
+        } else {
+            Self::Over(Box::new(survey()))
+        }
+    }
+
+    /// Tells whether it is over already, and a few articles are not all there is to compare.
+    fn found_too_much(&self) -> bool {
+        match self {
+            Self::Running(_) => false,
+            Self::Over(surveyed) => surveyed.1.is_none(),
+        }
+    }
+
+    async fn end(self) -> anyhow::Result<Surveyed> {
+        match self {
+            Self::Running(look) => look.await.context("failed to look at the mirror"),
+            Self::Over(surveyed) => Ok(*surveyed),
+        }
+    }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Looks at everything, and finds what is not as it was kept.
+    pub(in crate::engine) async fn sift(
+        &mut self,
+        request: &Request,
+        kept: Kept,
+    ) -> anyhow::Result<Sifted> {
+        let now = self.clock.now();
+        if !self.is_at_rest(request)? || !kept.asks_nothing(now) {
+            return Ok(Sifted::All(None));
+        }
+        let Some(mut kept) = kept.renewed(&mut self.store, &self.memory)? else {
+            return Ok(Sifted::All(None));
+        };
+        self.tell("scanning", None, 0);
+        let mirror = std::mem::take(&mut kept.mirror);
+        let look = Survey::begin(self.disk.clone(), mirror);
+        if look.found_too_much() {
+            return Ok(Sifted::All(None));
+        }
+        let mut rows = ReadRows::default();
+        let mut hand = self.list_few(request, &kept, &mut rows, now).await?;
+        let (mirror, touched) = look.end().await?;
+        kept.mirror = mirror;
+        let left = match touched {
+            Some(touched) if self.words_stay(&mut kept, &touched.words, now)? => {
+                self.left(&kept, &hand.listing, rows, touched.files)?
+            }
+            Some(_) | None => None,
+        };
+        let sight = match left {
+            Some(left) => self.see(left, &mut hand, now)?,
+            None => None,
+        };
+        Ok(match sight {
+            Some(sight) => {
+                let kept = Some(kept);
+                Sifted::Few(Box::new(Sight { kept, ..sight }), hand)
+            }
+            None => Sifted::All(Some(hand)),
+        })
+    }
+
+    /// Tells whether the categories' own files that were touched say what they said. Few have a stamp in the state,
+    /// where kbsync wrote them; it is enough to read them once.
+    fn words_stay(
+        &self,
+        kept: &mut Kept,
+        folders: &[String],
+        began: Timestamp,
+    ) -> anyhow::Result<bool> {
+        let categories = self.store.categories()?;
+        let began = began.0.saturating_mul(1_000_000);
+        for folder in folders {
+            let mut rows = categories.iter();
+            let row = rows.find(|row| row.folder.as_ref() == Some(folder));
+            let Some(stamp) = row.and_then(|row| self.words_as_recorded(row)) else {
+                return Ok(false);
+            };
+            if scan::settled(&stamp, began) {
+                kept.mirror.put_folder(folder, Some(stamp));
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells whether nothing stands open, and nothing more is asked for than that both sides be equal.
+    fn is_at_rest(&self, request: &Request) -> anyhow::Result<bool> {
+        let plain = !request.dry_run
+            && !request.allow_deletes
+            && request.direction == Direction::Both
+            && request.prefer.is_none()
+            && request.resolve.is_empty()
+            && request.scope.is_empty()
+            && request.unsettled.is_empty();
+        Ok(plain
+            && !defect::any()
+            && self.store.intents()?.is_empty()
+            && self.store.conflicts()?.is_empty()
+            && self.store.parked()?.is_empty()
+            && self.store.approvals()?.is_empty()
+            && waiting::held(&self.store)?.is_empty()
+            && self.knows_no_stranger()?
+            && self.unread()?.is_empty())
+    }
+
+    /// Lists the workspace, and reads the rows of the articles whose entries are not familiar.
+    async fn list_few(
+        &mut self,
+        request: &Request,
+        kept: &Kept,
+        rows: &mut ReadRows,
+        now: Timestamp,
+    ) -> anyhow::Result<Handed> {
+        self.tell("listing", None, 0);
+        let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
+        let marks = Marks {
+            tombstones: &tombstones,
+            // Only of a dry run does it matter which bodies may be merged.
+            changed: &BTreeSet::new(),
+            now,
+        };
+        let base = load_beside(&self.store)?;
+        let mut list = self.list_request(&base, &[], request)?;
+        let said = |id| kept.row(id).map(|row| row.said);
+        list.familiar = Some(self.memory.familiar_by(&said));
+        let seen_at = Instant::now();
+        let mut spool = Spool::new(false, now);
+        let mut read = Rows::Read(std::mem::take(rows));
+        let (store, memory) = (&mut self.store, &self.memory);
+        let listing = remote::list(
+            &self.service,
+            list,
+            marks,
+            &mut read,
+            store,
+            &mut spool,
+            memory,
+        );
+        let listing = listing.await.map_err(remote::ListError::in_cycle)?;
+        if let Rows::Read(read) = read {
+            *rows = read;
+        }
+        Ok(Handed { listing, seen_at })
+    }
+
+    /// Finds the articles that are not as they were. `None`: that is not all that happened.
+    fn left(
+        &self,
+        kept: &Kept,
+        listing: &Listing,
+        mut rows: ReadRows,
+        touched: Vec<Place>,
+    ) -> anyhow::Result<Option<Left>> {
+        let Some(mut left) = self.not_as_listed(kept, listing) else {
+            return Ok(None);
+        };
+        let owners = touched.iter().map(|place| kept.mirror.article(place));
+        left.extend(owners.flatten());
+        let listed = |id: &ArticleId| kept.row(*id).is_some_and(|row| row.shown == Shown::Listed);
+        if left.len() > FEW || !left.iter().all(listed) {
+            return Ok(None);
+        }
+        for id in &left {
+            rows.read(*id, &self.store)?;
+        }
+        let few = rows.few().filter(|rows| rows.keys().eq(left.iter()));
+        Ok(few.map(|rows| Left {
+            rows,
+            touched: touched.into_iter().collect(),
+        }))
+    }
+
+    /// The articles that the listing does not show as they were known. `None`: something came or went, or cannot
+    /// be read.
+    fn not_as_listed(&self, kept: &Kept, listing: &Listing) -> Option<BTreeSet<ArticleId>> {
+        let again = match listing.end.as_ref()? {
+            ListEnd::Whole { by_category, .. } => !by_category,
+            ListEnd::NotModified => true,
+        };
+        let same = listing.end == Some(ListEnd::NotModified);
+        let plain = again
+            && listing.nameless.is_empty()
+            && listing.categories.is_empty()
+            && listing.bodiless.is_empty();
+        if !plain {
+            return None;
+        }
+        let mut left: BTreeSet<ArticleId> = listing.articles.keys().copied().collect();
+        let mut expected = 0;
+        for (id, row) in kept.rows() {
+            match row.shown {
+                Shown::Open => return None,
+                Shown::Hidden if !row.calm => return None,
+                Shown::Hidden => {}
+                Shown::Listed => {
+                    expected += 1;
+                    if !row.calm || (same && !listed_as_known(row.own, row.flags, row.flags)) {
+                        left.insert(id);
+                    }
+                }
+            }
+        }
+        for id in &listing.familiar {
+            let row = kept.row(*id).filter(|row| row.shown == Shown::Listed)?;
+            let met = self.memory.met(*id)?;
+            if !listed_as_known(row.own, met.flags, row.flags) {
+                left.insert(*id);
+            }
+        }
+        // No article comes twice in a listing.
+        let listed = listing.familiar.len() + listing.articles.len();
+        (same || listed == expected).then_some(left)
+    }
+
+    /// Puts together what there is to be seen of the articles that are left. `None`: one is not as simple.
+    fn see(
+        &mut self,
+        left: Left,
+        hand: &mut Handed,
+        now: Timestamp,
+    ) -> anyhow::Result<Option<Sight>> {
+        let listing = &hand.listing;
+        let mut base = load_beside(&self.store)?;
+        base.categories.retain(|_, row| row.folder.is_some());
+        base.articles = left.rows;
+        let Some(articles) = self.seen_in(&base, listing) else {
+            return Ok(None);
+        };
+        let mut spool = Spool::new(false, now);
+        let Some(scanned) = self.scanned_at(&base, &left.touched, &mut spool)? else {
+            return Ok(None);
+        };
+        let remote = RemoteSnapshot {
+            articles,
+            ..RemoteSnapshot::default()
+        };
+        self.figures = listing.figures.clone();
+        let (validator, not_modified) = match &listing.end {
+            Some(ListEnd::Whole { validator, .. }) => (validator.clone(), false),
+            Some(ListEnd::NotModified) => (None, true),
+            None => return Ok(None),
+        };
+        let met = std::mem::take(&mut hand.listing.met);
+        Ok(Some(Sight {
+            paired: pairing::pair(&base, &scanned.snapshot, &remote),
+            racy: scanned.racy(now),
+            base,
+            local: scanned.snapshot,
+            remote,
+            problems: scanned.problems,
+            stamps: scanned.stamps,
+            category_stamps: scanned.category_stamps,
+            text_lf: scanned.text_lf,
+            seen_at: hand.seen_at,
+            validator,
+            not_modified,
+            spool,
+            doubt: None,
+            hides: false,
+            git: None,
+            older: BTreeSet::new(),
+            stop: None,
+            recalled: BTreeSet::new(),
+            looked: Looked::Sifted,
+            // Nothing is deleted in such a cycle.
+            layout: Layout::default(),
+            kept: None,
+            met: (!not_modified).then_some(met),
+        }))
+    }
+
+    /// What the service says of these articles. `None`: one cannot be read, or is somewhere else now.
+    fn seen_in(&self, base: &Base, listing: &Listing) -> Option<BTreeMap<ArticleId, Remote>> {
+        let mut articles = BTreeMap::new();
+        for (id, row) in &base.articles {
+            let seen = match (listing.articles.get(id), self.memory.met(*id)) {
+                (Some(Remote::Present(seen)), _) => seen.clone(),
+                (Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)), _) => {
+                    return None;
+                }
+                (None, Some(met)) if listing.end != Some(ListEnd::NotModified) => Seen {
+                    flags: met.flags,
+                    visibility: Visibility::Published,
+                    ..as_recorded(row)
+                },
+                (None, _) => as_recorded(row),
+            };
+            if !paths::stays(row, &seen) || !paths::is_at_home(row, &base.categories) {
+                return None;
+            }
+            articles.insert(*id, Remote::Present(seen));
+        }
+        Some(articles)
+    }
+
+    /// What the mirror holds of these articles: the files that were touched are read, the others are what the base
+    /// says. `None`: one of them is no matter for a glance.
+    fn scanned_at(
+        &mut self,
+        base: &Base,
+        touched: &BTreeSet<Place>,
+        spool: &mut Spool,
+    ) -> anyhow::Result<Option<Scanned>> {
+        let mut scanned = Scanned::default();
+        if !touched.is_empty() {
+            let here = paths::part_of(base, touched);
+            let glance = local::glance(&*self.disk, &mut self.store, &here, spool, touched)?;
+            let Some(found) = glance.filter(|found| paths::is_home(&here, found)) else {
+                return Ok(None);
+            };
+            scanned = found;
+        }
+        for row in base.articles.values() {
+            if !touched.contains(&row.place) {
+                scanned
+                    .stamps
+                    .extend(row.stamp.map(|stamp| (row.place.clone(), stamp)));
+                scanned.snapshot.files.push(LocalFile {
+                    place: row.place.clone(),
+                    id: Some(row.id),
+                    version: row.local.clone(),
+                    flags: row.file_flags,
+                });
+            }
+        }
+        let categories = base.categories.values();
+        scanned.snapshot.categories = categories
+            .filter_map(|row| {
+                Some(LocalCategory {
+                    folder: row.folder.clone()?,
+                    id: Some(row.id),
+                    version: Some(row.local.clone()),
+                })
+            })
+            .collect();
+        Ok(Some(scanned))
+    }
+}
+
+/// Tells whether a plan keeps to the articles that were left, and leaves nothing to a person.
+pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
+    let keeps = plan.actions.iter().all(|action| match &action.step {
+        Step::Settle(_) => action.held.is_none(),
+        Step::CreateCategory { .. }
+        | Step::SettleCategory(_)
+        | Step::CreateArticle { .. }
+        | Step::ParkSlug { .. }
+        | Step::DeleteArticle { .. }
+        | Step::RemoveFile { .. }
+        | Step::Forget { .. }
+        | Step::Conflict(_)
+        | Step::Wait => false,
+    });
+    keeps && plan.problems.is_empty() && paths::is_enough(plan)
+}

@@ -1,0 +1,158 @@
+//! Looks at the whole mirror where it is expected to be as it was: every folder is listed and every file's stamp
+//! compared, and nothing is opened.
+//!
+//! It answers only where nothing is to be told apart: each file that is known lies at its place, and beside them
+//! there is nothing that a scan would have a word about. Whatever else it meets is for a whole scan. So nothing
+//! has to be noted of a file that is as it was, and memory does not grow with their number.
+
+use super::MAX_IGNORE_FILE;
+use crate::{
+    mirror::{
+        disk::{At, Disk, DiskErrorKind, Entry, Kind},
+        layout::{IGNORE_FILE, Layout, RootVerdict, Verdict},
+    },
+    model::{ArticleId, Place, Stamp, path::CATEGORY_FILE},
+};
+use std::collections::HashMap;
+
+/// A mirror as it was.
+#[derive(Debug, Default)]
+pub struct Known {
+    layout: Layout,
+    folders: HashMap<String, Folder>,
+}
+
+/// A category's folder as it was.
+#[derive(Debug, Default)]
+struct Folder {
+    /// Of `_category.yaml`; `None`: it has to be read.
+    stamp: Option<Stamp>,
+    files: HashMap<Box<str>, File>,
+}
+
+/// An article's file as it was.
+#[derive(Debug)]
+struct File {
+    id: ArticleId,
+    /// `None`: it has to be read.
+    stamp: Option<Stamp>,
+}
+
+impl Known {
+    /// A mirror without folders, under these rules.
+    pub fn new(layout: Layout) -> Self {
+        Self {
+            layout,
+            folders: HashMap::new(),
+        }
+    }
+
+    /// Adds a category's folder, or says anew which stamp its `_category.yaml` has.
+    pub fn put_folder(&mut self, folder: &str, stamp: Option<Stamp>) {
+        self.folders.entry(folder.to_owned()).or_default().stamp = stamp;
+    }
+
+    /// Says how an article's file was last seen, in a folder that was added. `false`: there is no such folder, or
+    /// another article has that place.
+    #[must_use]
+    pub fn put_file(&mut self, place: &Place, id: ArticleId, stamp: Option<Stamp>) -> bool {
+        let Some(folder) = self.folders.get_mut(&place.folder) else {
+            return false;
+        };
+        if let Some(file) = folder.files.get_mut(place.file.as_str()) {
+            file.stamp = stamp;
+            return file.id == id;
+        }
+        let name = place.file.as_str().into();
+        folder.files.insert(name, File { id, stamp });
+        true
+    }
+
+    /// The article whose file is known at a place.
+    pub fn article(&self, place: &Place) -> Option<ArticleId> {
+        let file = self.folders.get(&place.folder)?;
+        file.files.get(place.file.as_str()).map(|file| file.id)
+    }
+}
+
+/// What has another stamp than was known, or one that was not known at all.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Touched {
+    /// Articles' files.
+    pub files: Vec<Place>,
+    /// Folders whose `_category.yaml` it is.
+    pub words: Vec<String>,
+}
+
+/// Looks at everything, and says what was touched. `None`: something is not as simple, or cannot be read.
+pub fn survey(disk: &impl Disk, known: &Known) -> Option<Touched> {
+    let root = disk.list(At::Root).ok()?;
+    if !root.odd_names.is_empty() || !has_rules(disk, &known.layout) {
+        return None;
+    }
+    let mut touched = Touched::default();
+    let mut folders = 0;
+    for entry in root.entries {
+        match known.layout.in_root(&entry.name, entry.kind) {
+            RootVerdict::Category => {
+                let folder = known.folders.get(&entry.name);
+                folders += usize::from(folder.is_some());
+                survey_folder(disk, &entry.name, folder, &known.layout, &mut touched)?;
+            }
+            RootVerdict::Aside | RootVerdict::Ignored(_) => {}
+            RootVerdict::Stray(_) => return None,
+        }
+    }
+    (folders == known.folders.len()).then_some(touched)
+}
+
+/// Tells whether the rules are those that are known.
+fn has_rules(disk: &impl Disk, layout: &Layout) -> bool {
+    match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
+        Ok(content) => content.whole && layout.is_of(&String::from_utf8_lossy(&content.bytes)),
+        Err(error) => error.kind == DiskErrorKind::NotFound && layout.is_of(""),
+    }
+}
+
+/// Looks at one folder. One that is not known may hold nothing that counts.
+fn survey_folder(
+    disk: &impl Disk,
+    name: &str,
+    known: Option<&Folder>,
+    layout: &Layout,
+    touched: &mut Touched,
+) -> Option<()> {
+    let listing = disk.list(At::Folder(name)).ok()?;
+    if !listing.odd_names.is_empty() {
+        return None;
+    }
+    let (mut files, mut words) = (0, 0);
+    for Entry {
+        name: file,
+        kind,
+        stamp,
+    } in listing.entries
+    {
+        if let Some(known) = known.and_then(|folder| folder.files.get(file.as_str())) {
+            if kind != Kind::File {
+                return None;
+            }
+            files += 1;
+            if known.stamp != Some(stamp) {
+                touched.files.push(Place::new(name, file));
+            }
+        } else if file == CATEGORY_FILE {
+            if kind != Kind::File {
+                return None;
+            }
+            words += 1;
+            if known?.stamp != Some(stamp) {
+                touched.words.push(name.to_owned());
+            }
+        } else if layout.in_folder(name, &file, kind) != Verdict::Aside {
+            return None;
+        }
+    }
+    let whole = known.is_none_or(|known| (files, words) == (known.files.len(), 1));
+    whole.then_some(())
+}
