@@ -214,7 +214,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let scanned = settle.from.as_ref().unwrap_or(to);
         let scanned = run.sight.category_stamps.get(scanned).copied();
-        let folder = self.change_folder(settle, to, moves, scanned);
+        let mut paired = run.sight.paired.categories.iter();
+        let others = paired.any(|(id, category)| *id != settle.id && category.folder == *to);
+        let folder = self.change_folder(settle, to, (moves, others), scanned);
         let renamed = moves && folder.is_ok();
         let below = match &settle.from {
             Some(from) if renamed => rows_below(run, from, to),
@@ -270,7 +272,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         settle: &SettleCategory,
         to: &str,
-        moves: bool,
+        (moves, others): (bool, bool),
         scanned: Option<Stamp>,
     ) -> anyhow::Result<()> {
         if settle.write
@@ -288,6 +290,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 if self.disk.look(At::Root, to)?.is_none() {
                     self.disk.create_folder(to)?;
                     self.disk.sync_folder(At::Root)?;
+                } else if others {
+                    // Another category was to leave it before, and has not.
+                    return Err(DiskError::new(DiskErrorKind::Exists, "make", to).into());
                 }
             }
             Some(_) => {}

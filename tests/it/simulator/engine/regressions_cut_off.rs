@@ -508,3 +508,52 @@ fn what_a_colleague_took_back_outlives_the_removal_of_a_file_that_was_being_pull
         ],
     );
 }
+
+#[test]
+fn a_folder_that_another_category_did_not_leave_is_not_taken() {
+    holds(
+        Setup {
+            no_window: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Name {
+                    folder: 0,
+                    token: 10,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 0, to: 2 },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 18,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(2, 4) },
+            },
+            Step::Fault {
+                call: Call::Probe,
+                nth: 0,
+                what: What::LostAfter {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
