@@ -24,7 +24,8 @@ COPY README.md ./
 # Cargo goes by times, and ours may be older than those of the empty files.
 RUN touch src/main.rs src/lib.rs \
  && cargo build --locked --release --features jemalloc \
- && mkdir -p /out/mirror /out/state
+ && mkdir -p /out/mirror \
+ && mkdir -m 1777 /out/state
 
 FROM scratch
 ARG VERSION=0.1.0
@@ -36,7 +37,7 @@ LABEL org.opencontainers.image.title="kbsync" \
       org.opencontainers.image.revision="${REVISION}"
 
 COPY --from=build /build/target/release/kbsync /kbsync
-# Volumes take over the owner of the folder that they cover.
+# Volumes take over the owner and the rights of the folder that they cover; the state is for whoever the container runs as.
 COPY --from=build --chown=10001:10001 /out/mirror /mirror
 COPY --from=build --chown=10001:10001 /out/state /state
 

@@ -64,6 +64,7 @@ pub(super) const BOTH: &[Scenario] = &[
     Scenario {
         name: "everything at once",
         prepare: everything,
+        // Once is enough here: killed twice, each of its operations has a scenario of its own.
         ..SYNC
     },
     Scenario {
@@ -261,7 +262,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.sync();
         },
         command: &["restore", "alpha/one.html"],
-        ..SYNC
+        ..ONCE
     },
     Scenario {
         name: "a conflict's file moved to another folder",

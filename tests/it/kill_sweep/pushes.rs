@@ -98,7 +98,7 @@ pub(super) const PUSHES: &[Scenario] = &[
             stage.new_file("gamma/new.html", "title: New\n");
             stage.new_file("gamma/newer.html", "title: Newer\n");
         },
-        ..SYNC
+        ..PUSH
     },
     Scenario {
         name: "file renamed",
@@ -310,7 +310,7 @@ pub(super) const PUSHES: &[Scenario] = &[
         },
         command: &["sync", "--allow-deletes"],
         then: &["sync", "--allow-deletes"],
-        ..SYNC
+        ..PUSH
     },
     Scenario {
         name: "five held removals approved",
@@ -322,6 +322,6 @@ pub(super) const PUSHES: &[Scenario] = &[
             stage.sync();
         },
         command: &["approve", "--yes"],
-        ..SYNC
+        ..PUSH
     },
 ];
