@@ -62,18 +62,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             let now = self.clock.now();
             self.store.write(now, |tx| tx.remove_intent(intent))?;
-            return Ok(match error.kind {
-                ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error)?,
-                ErrorKind::Unauthorized
-                | ErrorKind::NotFound
-                | ErrorKind::RateLimited { .. }
-                | ErrorKind::BudgetSpent { .. }
-                | ErrorKind::Unavailable
-                | ErrorKind::Closed
-                | ErrorKind::Unreadable
-                | ErrorKind::NoEndpoint
-                | ErrorKind::TooLarge => failed(error),
-            });
+            return self.not_done(action, error);
         };
         self.category_born(folder, provisional, version, &created, intent, run)
     }

@@ -99,19 +99,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if !lost {
                 self.drop_intents(&sent)?;
             }
-            return match error.kind {
-                ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-                    self.refused(action, &error)
-                }
-                ErrorKind::Unauthorized
-                | ErrorKind::NotFound
-                | ErrorKind::RateLimited { .. }
-                | ErrorKind::BudgetSpent { .. }
-                | ErrorKind::Unavailable
-                | ErrorKind::Closed
-                | ErrorKind::Unreadable
-                | ErrorKind::NoEndpoint => Ok(failed(error)),
-            };
+            return self.not_done(action, error);
         }
     }
 

@@ -290,6 +290,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Done::Failed(error.to_string()))
     }
 
+    /// What becomes of an action that the service, or what stands before it, answered with an error: what is
+    /// refused for what it says is not sent again until it changes.
+    pub(super) fn not_done(
+        &mut self,
+        action: &Action,
+        error: ServiceError,
+    ) -> anyhow::Result<Done> {
+        match error.kind {
+            ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
+                self.refused(action, &error)
+            }
+            ErrorKind::Unauthorized
+            | ErrorKind::NotFound
+            | ErrorKind::RateLimited { .. }
+            | ErrorKind::BudgetSpent { .. }
+            | ErrorKind::Unavailable
+            | ErrorKind::Closed
+            | ErrorKind::Unreadable
+            | ErrorKind::NoEndpoint => Ok(failed(error)),
+        }
+    }
+
     /// A category's words are read once a day. That one has the slug which another is to get is remembered until
     /// then, where its own row does not say so, or that one would be sent in vain.
     fn remember_taken(&mut self, action: &Action, run: &Run<'_>) -> anyhow::Result<()> {

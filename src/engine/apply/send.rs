@@ -90,19 +90,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Put::Failed { error, lost: false } => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
-                match error.kind {
-                    ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-                        self.refused(action, &error)
-                    }
-                    ErrorKind::Unauthorized
-                    | ErrorKind::NotFound
-                    | ErrorKind::RateLimited { .. }
-                    | ErrorKind::BudgetSpent { .. }
-                    | ErrorKind::Unavailable
-                    | ErrorKind::Closed
-                    | ErrorKind::Unreadable
-                    | ErrorKind::NoEndpoint => Ok(failed(error)),
-                }
+                self.not_done(action, error)
             }
         }
     }

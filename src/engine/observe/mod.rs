@@ -28,7 +28,7 @@ use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId, Place, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalCategory, Remote, RemoteSnapshot};
+use crate::reconcile::snapshot::{Base, LocalCategory, Remote};
 use crate::service::{ListEnd, ListRequest, Service, Validator};
 use crate::state::StateError;
 use crate::state::store::Store;
@@ -63,7 +63,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let git = (self.git)();
-        let racy = scanned.racy(now);
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {
             tombstones.clear();
@@ -87,29 +86,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         listing.recall(&known, &self.memory);
         let mut sight = Sight {
-            base: Base::default(),
-            local: scanned.snapshot,
-            paired: Paired::default(),
-            remote: RemoteSnapshot::default(),
-            problems: scanned.problems,
-            racy,
-            stamps: scanned.stamps,
-            category_stamps: scanned.category_stamps,
-            layout: scanned.layout,
-            text_lf: scanned.text_lf,
             seen_at,
-            validator: None,
-            not_modified: false,
-            spool,
-            doubt: scanned.doubt,
-            hides: scanned.hides,
             git,
-            older: BTreeSet::new(),
-            stop: None,
-            recalled: BTreeSet::new(),
-            looked: Looked::All,
-            kept: None,
-            met: None,
+            ..Sight::of_mirror(scanned, spool, now, Looked::All)
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;

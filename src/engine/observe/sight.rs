@@ -1,12 +1,13 @@
 //! What one cycle saw of both sides, and how far it looked.
 
+use super::local::Scanned;
 use crate::engine::Stop;
 use crate::engine::kept::Kept;
 use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
-use crate::model::{ArticleId, Place, Stamp, TextDigest};
+use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, RemoteSnapshot};
@@ -88,6 +89,40 @@ pub(in crate::engine) struct Sight {
 }
 
 impl Sight {
+    /// What a look into the mirror at `now` found, with nothing of the base and of the service yet.
+    pub(super) fn of_mirror(
+        scanned: Scanned,
+        spool: Spool,
+        now: Timestamp,
+        looked: Looked,
+    ) -> Self {
+        Self {
+            racy: scanned.racy(now),
+            base: Base::default(),
+            local: scanned.snapshot,
+            paired: Paired::default(),
+            remote: RemoteSnapshot::default(),
+            problems: scanned.problems,
+            stamps: scanned.stamps,
+            category_stamps: scanned.category_stamps,
+            layout: scanned.layout,
+            text_lf: scanned.text_lf,
+            seen_at: Instant::now(),
+            validator: None,
+            not_modified: false,
+            spool,
+            doubt: scanned.doubt,
+            hides: scanned.hides,
+            git: None,
+            older: BTreeSet::new(),
+            stop: None,
+            recalled: BTreeSet::new(),
+            looked,
+            kept: None,
+            met: None,
+        }
+    }
+
     /// Tells whether a file with this stamp is just what the scan found at a place.
     pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
         let scanned = place.and_then(|place| self.stamps.get(place));
