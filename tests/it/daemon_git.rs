@@ -1,6 +1,6 @@
 //! What git does in a mirror, with the real git.
 
-use kbsync::daemon::git::{Git, Head, Sight};
+use kbsync::daemon::git::{Git, HOLD, Head, Sight};
 use std::{fs, path::Path, process::Command};
 use tempfile::TempDir;
 
@@ -234,4 +234,24 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     let before = linked.sight().head.expect("a head");
     repository.git(&["-C", "linked", "checkout", "-q", "--detach"]);
     assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
+}
+
+#[test]
+fn f084_what_git_does_after_the_first_look_holds_removals_too() {
+    let repository = branches();
+    let git = repository.found();
+    let before = repository.head();
+    assert_eq!(git.hold(Some(&before), None), None);
+    // A writer's own commit holds nothing; the files are changed before HEAD is.
+    let lock = repository.path().join(".git/index.lock");
+    fs::write(&lock, "").expect("written");
+    let told = git.hold(Some(&before), None).expect("held");
+    assert!(told.starts_with("git is changing files"), "{told}");
+    fs::remove_file(&lock).expect("done");
+    repository.git(&["checkout", "-q", "other"]);
+    assert_eq!(git.hold(Some(&before), None).as_deref(), Some(HOLD));
+    // On the one branch that counts nothing is git's doing, on any other everything is.
+    assert_eq!(git.hold(Some(&before), Some("other")), None);
+    let told = git.hold(Some(&before), Some("main")).expect("held");
+    assert!(told.starts_with("other is checked out"), "{told}");
 }

@@ -59,7 +59,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.tell("scanning", None, 0);
         let mut unsettled = Unsettled::new(&request.unsettled);
         if let Some(since) = request.since {
-            unsettled = unsettled.since(since, &waiting::held(&self.store)?);
+            unsettled = unsettled.since(since, &waiting::held(&self.store)?, &request.gone);
         }
         let scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let git = (self.git)();
