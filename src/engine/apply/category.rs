@@ -205,8 +205,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let scanned = run.sight.category_stamps.get(scanned).copied();
         let mut paired = run.sight.paired.categories.iter();
         let others = paired.any(|(id, category)| *id != settle.id && category.folder == *to);
-        let folder = self.change_folder(settle, to, (moves, others), scanned);
-        let renamed = moves && folder.is_ok();
+        let mut renamed = false;
+        let folder = self.change_folder(settle, to, (moves, others), scanned, &mut renamed);
         let below = match &settle.from {
             Some(from) if renamed => rows_below(run, from, to),
             Some(_) | None => Vec::new(),
@@ -263,6 +263,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         to: &str,
         (moves, others): (bool, bool),
         scanned: Option<Stamp>,
+        renamed: &mut bool,
     ) -> anyhow::Result<()> {
         if settle.write
             && let Some(from) = &settle.from
@@ -273,6 +274,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match &settle.from {
             Some(from) if moves => {
                 self.rename_folder(from, to)?;
+                // It has its name, even if that cannot be made durable.
+                *renamed = true;
                 self.disk.sync_folder(At::Root)?;
             }
             None => {
@@ -410,8 +413,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(stamp)
     }
 }
-
-impl<S: Service, D: Disk> Engine<S, D> {}
 
 /// What became of a category's folder or file that could not be written.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {
