@@ -2,6 +2,7 @@
 
 use super::along::rows_along;
 use super::category_past::words_of;
+use super::grain::ScannedYaml;
 use super::record::deed;
 use super::send::{pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
@@ -76,6 +77,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             });
         };
         self.category_born(folder, provisional, version, &created, intent, run)
+            .await
     }
 
     fn category_intent(
@@ -97,7 +99,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))
     }
 
-    fn category_born(
+    async fn category_born(
         &mut self,
         folder: &str,
         provisional: CategoryId,
@@ -128,8 +130,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ))
         })?;
         run.created.insert(provisional, created.id);
-        let scanned = run.sight.category_stamps.get(folder).copied();
-        let note = match self.write_yaml(folder, created.id, version, scanned) {
+        let scanned = ScannedYaml::of(folder, run);
+        self.let_yaml_settle(&scanned).await;
+        let note = match self.write_yaml(folder, created.id, version, &scanned) {
             Ok(stamp) => {
                 run.sight.category_stamps.insert(folder.to_owned(), stamp);
                 let stamp = self.trusted(stamp);
@@ -170,7 +173,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let done = self.settle_category_here(settle, run)?;
+        let home = settle.from.as_ref().or(settle.to.as_ref());
+        let scanned = home.map(|folder| ScannedYaml::of(folder, run));
+        let scanned = scanned.unwrap_or_default();
+        if settle.write {
+            self.let_yaml_settle(&scanned).await;
+        }
+        let done = self.settle_category_here(settle, &scanned, run)?;
         let Done::Yes(note) = done else {
             run.blocked.extend(settle.from.clone());
             run.blocked.extend(settle.to.clone());
@@ -188,6 +197,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn settle_category_here(
         &mut self,
         settle: &SettleCategory,
+        scanned: &ScannedYaml,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
@@ -212,8 +222,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             None
         };
-        let scanned = settle.from.as_ref().unwrap_or(to);
-        let scanned = run.sight.category_stamps.get(scanned).copied();
         let mut paired = run.sight.paired.categories.iter();
         let others = paired.any(|(id, category)| *id != settle.id && category.folder == *to);
         let folder = self.change_folder(settle, to, (moves, others), scanned);
@@ -236,6 +244,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         if let Some(stamp) = stamp {
             run.sight.category_stamps.insert(to.clone(), stamp);
+            // It may be saved once more within the clock's grain: for this cycle it vouches for nothing.
+            let young = self.trusted(stamp).is_none();
+            run.sight.racy.extend(young.then_some(stamp));
         }
         let read = run.sight.remote.categories.contains_key(&settle.id);
         let row = self.category_row(settle, None, read.then_some(now), run);
@@ -273,7 +284,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         to: &str,
         (moves, others): (bool, bool),
-        scanned: Option<Stamp>,
+        scanned: &ScannedYaml,
     ) -> anyhow::Result<()> {
         if settle.write
             && let Some(from) = &settle.from
@@ -304,7 +315,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         settle: &SettleCategory,
         to: &str,
-        scanned: Option<Stamp>,
+        scanned: &ScannedYaml,
     ) -> anyhow::Result<Option<Stamp>> {
         if !settle.write {
             return Ok(None);
@@ -354,14 +365,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
-    fn read_yaml(&self, folder: &str, scanned: Option<Stamp>) -> anyhow::Result<Option<Content>> {
+    fn read_yaml(&self, folder: &str, scanned: &ScannedYaml) -> anyhow::Result<Option<Content>> {
         let at = At::Folder(folder);
         let path = format!("{folder}/{CATEGORY_FILE}");
         let existing = match self.disk.look(at, CATEGORY_FILE)? {
             Some(_) => Some(self.disk.read(at, CATEGORY_FILE, MAX_YAML)?),
             None => None,
         };
-        if existing.as_ref().map(|content| content.stamp) != scanned {
+        let found = existing.as_ref();
+        if found.map(|content| content.stamp) != scanned.stamp
+            || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
+        {
             return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
         }
         anyhow::ensure!(
@@ -377,7 +391,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         folder: &str,
         id: CategoryId,
         version: &CategoryVersion,
-        scanned: Option<Stamp>,
+        scanned: &ScannedYaml,
     ) -> anyhow::Result<Stamp> {
         let at = At::Folder(folder);
         let existing = self.read_yaml(folder, scanned)?;
@@ -421,8 +435,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(stamp)
     }
 }
-
-impl<S: Service, D: Disk> Engine<S, D> {}
 
 /// What became of a category's folder or file that could not be written.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {

@@ -12,6 +12,7 @@ mod conflict;
 mod create;
 mod delete;
 mod files;
+mod grain;
 mod guard_read;
 mod keep;
 mod publish;
@@ -173,7 +174,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Step::Conflict(conflict) = &action.step {
             let shown = match run.wall.clone() {
                 Some(wall) => Some(wall.message),
-                None => self.show_conflict(conflict, run)?,
+                None => self.show_conflict(conflict, run).await?,
             };
             run.say(&action, Status::Held, shown);
             return Ok(());

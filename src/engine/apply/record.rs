@@ -1,7 +1,7 @@
 //! Rows: what the base says after a step, and the books at the end of a cycle.
 
 use super::along::rows_along;
-use super::files::GRAIN;
+use super::grain::GRAIN;
 use super::render::{MAX_FILE, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
