@@ -106,11 +106,16 @@ fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
     rows.map(|row| (&row.place, row)).collect()
 }
 
-/// The stamps of the categories' files.
+/// The stamps of the categories' files. Where two rows have one folder, a stamp cannot tell whose file it is.
 fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
-    let rows = base.categories.values();
-    rows.filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
-        .collect()
+    let mut stamps = HashMap::new();
+    for row in base.categories.values() {
+        if let Some(folder) = row.folder.as_deref() {
+            let stamp = stamps.entry(folder).and_modify(|known| *known = None);
+            stamp.or_insert(row.stamp);
+        }
+    }
+    stamps
 }
 
 struct Reader<'a> {
