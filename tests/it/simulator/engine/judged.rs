@@ -314,6 +314,39 @@ fn what_a_colleague_wrote_just_now_gives_way_to_the_files_once_it_was_seen() {
     assert_eq!(sent_over(false, true), Some("I4"));
 }
 
+/// A writer checks a file out beside its article's file, which was moved, or over it; kbsync then creates an article
+/// with the words of that one.
+fn checked_out(moved: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    let save = |world: &mut World, words: &str| {
+        let text = format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
+        let file = A.file();
+        world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+    };
+    save(&mut world, "zq001z");
+    world.writer(Writer::Stash {});
+    save(&mut world, "zq002z");
+    if moved {
+        world.writer(Writer::Move { from: A, to: B });
+    }
+    world.writer(Writer::Checkout {});
+    let patch = ArticlePatch {
+        text: Some("zq002z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world.kb.update(id, &patch, By::Us).expect("updated");
+    born(&mut world, "b", "zq002z", true);
+    world.judge_births();
+    found(world)
+}
+
+#[test]
+fn an_articles_own_file_is_a_copy_once_another_one_is_checked_out_beside_it() {
+    assert_eq!(checked_out(true), None);
+    assert_eq!(checked_out(false), Some("I8"));
+}
+
 /// kbsync removes a file whose id is that of an article which is there.
 fn removed(other_words: Option<&str>) -> Option<&'static str> {
     let mut world = world();
