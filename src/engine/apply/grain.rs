@@ -14,7 +14,7 @@ use crate::model::{CategoryVersion, Digest, Place, Stamp};
 use crate::service::Service;
 
 /// How long a stamp may be racy (see `mirror::scan::settled`).
-pub(super) const GRAIN: std::time::Duration = std::time::Duration::from_millis(25);
+pub(in crate::engine) const GRAIN: std::time::Duration = std::time::Duration::from_millis(25);
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Files that were saved within the clock's grain before the scan could be saved once more without

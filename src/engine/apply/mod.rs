@@ -23,6 +23,7 @@ mod send;
 pub(super) use along::rows_along;
 pub(super) use create::same;
 pub(super) use files::met;
+pub(super) use grain::GRAIN;
 pub(super) use record::LAST_POLL;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 

@@ -201,6 +201,11 @@ fn a_copy_of_what_the_service_has_is_no_word_of_the_mirror() {
 
 /// Hidden articles of which so many were asked for, more than a day after all of them were.
 fn rationed(articles: usize, asked: usize) -> bool {
+    rationed_after(articles, asked, |_| {})
+}
+
+/// The same, after the writer did something to the file of the first.
+fn rationed_after(articles: usize, asked: usize, deed: impl FnOnce(&mut World)) -> bool {
     let mut world = world();
     let names = ["a", "b", "c", "d", "e"];
     let ids: Vec<ArticleId> = names[..articles]
@@ -211,6 +216,10 @@ fn rationed(articles: usize, asked: usize) -> bool {
         world.told(*id);
     }
     world.now += 25 * 3600 * 1_000_000_000;
+    let text = format!("---\nid: {}\ntitle: A\n---\n", ids[0]).into_bytes();
+    let file = A.file();
+    world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+    deed(&mut world);
     world.begin();
     world.ledger.limit = 3;
     for id in &ids[..asked] {
@@ -225,6 +234,16 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(!rationed(4, 2));
     assert!(!rationed(4, 4));
     assert!(!rationed(3, 3));
+    let copy = |world: &mut World| world.writer(Writer::Copy { from: A, to: B });
+    let edit = |world: &mut World| world.writer(Writer::Enable { at: A, on: false });
+    let both = |world: &mut World| {
+        copy(world);
+        edit(world);
+    };
+    // What is only copied is asked for in its turn, what is edited at other times.
+    assert!(rationed_after(4, 3, copy));
+    assert!(!rationed_after(4, 3, edit));
+    assert!(!rationed_after(4, 3, both));
 }
 
 #[test]

@@ -510,3 +510,74 @@ fn a_file_of_a_lost_post_is_not_taken_for_words_of_the_article_that_it_was_moved
         ],
     );
 }
+
+#[test]
+fn a_copied_file_of_a_hidden_article_is_asked_for_in_its_turn() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 2),
+                    token: 2,
+                    enabled: false,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Show {
+                    at: At(1, 0),
+                    on: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Enable {
+                    at: At(2, 0),
+                    on: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(1, 0),
+                    to: At(1, 1),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Wait { seconds: 90000 },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(1, 1),
+                    to: At(0, 2),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(2, 0),
+                    part: Part::First,
+                    token: 26,
+                },
+            },
+        ],
+    );
+}
