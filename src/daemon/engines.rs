@@ -107,7 +107,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
             }
-            match seat.restore(job, &mut request) {
+            match seat.restore(job, &mut request).await {
                 Ok(line) => report.actions.extend(line),
                 Err(error) => {
                     note_failure(&mut report, &seat.prefix, &error);
@@ -272,7 +272,7 @@ impl<S: Service, D: Disk> Seat<S, D> {
     }
 
     /// Brings a version back, and has the cycle look at its file.
-    fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
+    async fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
         let wish = match &job.look {
             Look::Wish(wish) if !wish.dry_run => wish.restore.as_ref(),
             Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => None,
@@ -280,7 +280,7 @@ impl<S: Service, D: Disk> Seat<S, D> {
         let Some(wish) = wish else {
             return Ok(None);
         };
-        let (prepared, line) = self.engine.restore(wish)??;
+        let (prepared, line) = self.engine.restore(wish).await??;
         request.scope = vec![prepared.place.to_string()];
         Ok(Some(line))
     }
