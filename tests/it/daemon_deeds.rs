@@ -292,7 +292,7 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
     git(&kb, &["checkout", "-q", "main"]);
     let daemon = Daemon::start(&kb, &[]);
     // While the first one's listing is on its way.
-    let mirror = kb.mirror().to_owned();
+    let mirror = kb.mirror().clone();
     service.sandbox.inject(Fault::once(
         Matcher::new("GET", "/api/base/*/articles"),
         FaultKind::Hook(Hook::new(move |_| {
