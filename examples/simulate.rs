@@ -6,6 +6,7 @@
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
 
+use anyhow::Context as _;
 use clap::Parser as _;
 use simulator::engine::relations::{self, Relation};
 use simulator::engine::run::{Bench, Ground, Source};
@@ -28,6 +29,9 @@ struct Wish {
     /// Lets deliberate defects in, one by one, until each is found; writes tests/zoo.md
     #[arg(long, conflicts_with_all = ["layer", "show"])]
     zoo: bool,
+    /// With `--zoo`: lets in this one alone, and writes nothing
+    #[arg(long, requires = "zoo", value_name = "DEFECT")]
+    only: Option<String>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -225,7 +229,7 @@ fn disk(wish: &Wish) -> ExitCode {
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     let limit = wish.limit.min(100_000);
-    let catches = zoo::hunt_all(limit, &|found| {
+    let tell = |found: &zoo::Catch| {
         println!("{:?}: {:?} runs", found.defect, found.runs);
         if let Some((trace, violation)) = &found.trace {
             println!("{}: {}", violation.invariant, violation.message);
@@ -234,7 +238,14 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
                 trace.code(&format!("{:?}", found.defect), "holds(setup, steps)")
             );
         }
-    });
+    };
+    if let Some(name) = &wish.only {
+        let found = zoo::hunt_named(name, limit).context("there is no such defect")?;
+        tell(&found);
+        print!("{}", zoo::table(&[found]));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let catches = zoo::hunt_all(limit, &tell);
     let table = zoo::table(&catches);
     print!("{table}");
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;

@@ -53,6 +53,8 @@ mod tests;
 mod tests_disk;
 #[cfg(test)]
 mod tests_isolation;
+#[cfg(test)]
+mod tests_zoo;
 mod time;
 pub(crate) mod token;
 pub(crate) mod tree;
