@@ -29,6 +29,7 @@ mod daemon_echo;
 mod daemon_editors;
 mod daemon_git;
 mod daemon_health;
+mod daemon_limit;
 mod daemon_log;
 mod daemon_loop;
 mod daemon_poll;
