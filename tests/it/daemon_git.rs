@@ -1,6 +1,7 @@
 //! What git does in a mirror, with the real git.
 
 use kbsync::daemon::git::{Git, Head, Sight};
+use kbsync::mirror::checkout::{self, Head::Branch};
 use std::{fs, path::Path, process::Command};
 use tempfile::TempDir;
 
@@ -234,4 +235,32 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     let before = linked.sight().head.expect("a head");
     repository.git(&["-C", "linked", "checkout", "-q", "--detach"]);
     assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
+}
+
+#[test]
+fn f091_a_submodule_has_its_own_head() {
+    let (repository, other) = (branches(), branches());
+    let source = other.path().to_str().expect("text");
+    let allowed = "protocol.file.allow=always";
+    repository.git(&["-c", allowed, "submodule", "add", "-q", source, "sub"]);
+    let sub = repository.path().join("sub");
+    let pointer = fs::read_to_string(sub.join(".git")).expect("a file");
+    assert!(pointer.starts_with("gitdir: ../"), "{pointer}");
+    let git = Git::find(&sub.join("a")).expect("through the .git file");
+    let branch = |name: &str| Some(Branch(name.to_owned()));
+    assert_eq!(git.sight().branch.as_deref(), Some("main"));
+    assert_eq!(checkout::head(&sub).expect("readable"), branch("main"));
+    let before = git.sight().head.expect("a head");
+    assert_eq!(before.commit.len(), 40);
+    // What is done around it is none of its business.
+    repository.commit("with a submodule");
+    assert_eq!(git.sight().head.as_ref(), Some(&before));
+    repository.git(&["-C", "sub", "checkout", "-q", "other"]);
+    assert!(git.moved(&before, &git.sight().head.expect("a head")));
+    assert_eq!(checkout::head(&sub).expect("readable"), branch("other"));
+    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+    let own = repository.path().join(".git/modules/sub");
+    fs::write(own.join("index.lock"), "").expect("written");
+    assert_eq!(git.sight().busy, Some("git is changing files"));
+    assert_eq!(repository.sight().busy, None);
 }

@@ -24,6 +24,7 @@ mod conflicts;
 mod container;
 mod crash;
 mod daemon;
+mod daemon_branch;
 mod daemon_deeds;
 mod daemon_echo;
 mod daemon_editors;
