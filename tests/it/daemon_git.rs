@@ -152,7 +152,7 @@ fn f084_commits_are_the_writers_and_other_moves_are_gits() {
 }
 
 #[test]
-fn f085_a_repository_without_a_log_of_moves_is_doubted() {
+fn f084_a_repository_without_a_log_of_moves_is_doubted() {
     let repository = branches();
     let before = repository.head();
     repository.git(&["checkout", "-q", "other"]);
