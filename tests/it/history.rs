@@ -16,6 +16,7 @@ use kbsync::model::{ArticleId, CategoryId, Place, TextDigest, Timestamp};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::Sandbox;
 use kbsync::state::{Kept, Store, Subject};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -202,7 +203,7 @@ async fn both_sides_are_kept_before_a_merge() {
 }
 
 #[tokio::test]
-async fn f065_the_loser_of_a_conflict_is_kept_whoever_wins() {
+async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
     for side in [OnConflict::Local, OnConflict::Remote] {
         let (stage, one, _) = synced().await;
         stage.edit("start/one.html", "One.", "Mine.");
@@ -486,4 +487,29 @@ async fn f083_a_file_saved_just_before_a_restore_is_read_a_little_later() {
 fn save(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).expect("text");
     std::fs::write(path, text.replace(from, to)).expect("written");
+}
+
+#[tokio::test]
+async fn what_the_settings_say_of_the_history_is_kept_and_no_more() {
+    let (mut stage, _, two) = synced().await;
+    stage.settings.keep_days = 1;
+    stage.settings.keep_versions = 3;
+    let words = |number: usize| format!("<p>Words {number}.</p>");
+    for number in 1..=5 {
+        colleague(&stage, two, &words(number));
+        sync(&stage).await;
+    }
+    let subject = Subject::Article(ArticleId::new(two));
+    let kept = || {
+        let reader = store(&stage);
+        let versions = reader.versions(&subject).expect("read");
+        let text = |kept: &Kept| reader.body(kept.seen.version.text).expect("read");
+        versions.iter().map(text).collect::<BTreeSet<_>>()
+    };
+    // All of it is younger than a day.
+    assert_eq!(kept().len(), 6);
+    stage.clock.advance(Duration::from_hours(48));
+    sync(&stage).await;
+    let newest = [3, 4, 5].map(|number| Some(words(number)));
+    assert_eq!(kept(), newest.into());
 }
