@@ -4,10 +4,10 @@
 //! not sent, and each file that is another one in the end is sent once.
 
 use crate::{
-    daemon::{Daemon, unlimited, until},
+    daemon::{Daemon, mirror, unlimited, until},
     kb::{Kb, Service},
 };
-use kbsync::sandbox::RequestRecord;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RequestRecord};
 use rustix::process::Signal;
 use std::process::Command;
 
@@ -269,6 +269,59 @@ fn f087_what_git_clean_removes_was_removed_by_the_writer() {
         },
         &["DELETE", "POST"],
     );
+}
+
+#[test]
+fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
+    let service = Service::start();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let start = service.sandbox.add_category(other, "start", "start");
+    let ids = ["eins", "zwei"].map(|slug| service.article(start, slug, "<p>Alt.</p>"));
+    let kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml").replace(
+        &format!("workspace: {}", service.workspace),
+        &format!(
+            "workspaces: [{{id: {}, folder: en}}, {{id: {other}, folder: de}}]",
+            service.workspace
+        ),
+    );
+    kb.write("kbsync.yaml", &settings);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "de/start/eins.html"]);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    let daemon = Daemon::start(&kb, &[]);
+    // While the first one's listing is on its way.
+    let mirror = kb.mirror();
+    service.sandbox.inject(Fault::once(
+        Matcher::new("GET", "/api/base/*/articles"),
+        FaultKind::Hook(Hook::new(move |_| {
+            let output = Command::new("git")
+                .args(["checkout", "-q", "other"])
+                .current_dir(&mirror)
+                .output()
+                .expect("git runs");
+            assert!(output.status.success(), "{output:?}");
+        })),
+    ));
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(!kb.exists("de/start/eins.html"), "git was there first");
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert!(service.sandbox.article(ids[0]).is_some());
+    git(&kb, &["checkout", "-q", "main"]);
+    until("nothing is held any more", || {
+        kb.run(&["sync"]);
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].as_array().is_some_and(Vec::is_empty)
+    });
+    assert_eq!(
+        service.sandbox.article(ids[1]).expect("there").text,
+        "<p>Alt.</p>"
+    );
+    daemon.stop();
 }
 
 /// How many articles are among the files of the large checkout.

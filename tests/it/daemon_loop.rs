@@ -31,6 +31,7 @@ use kbsync::{
 use std::{
     collections::{BTreeMap, VecDeque},
     future::Future,
+    slice,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -197,6 +198,7 @@ impl Cycle for Fake {
             let kind = match wall {
                 Wall::Spent { wait } => ErrorKind::RateLimited { retry_after: wait },
                 Wall::Unreachable | Wall::Broken => ErrorKind::Unavailable,
+                Wall::Unusable => ErrorKind::Unreadable,
                 Wall::SignedOut => ErrorKind::Unauthorized,
                 Wall::Stopping => ErrorKind::Closed,
             };
@@ -222,8 +224,11 @@ impl Cycle for Fake {
         let polls = job.look == Look::Whole && job.trigger == Trigger::Poll;
         Done {
             report,
-            // As with the engines: what a poll may not spend closes nothing.
-            wall: wall.filter(|wall| !(polls && matches!(wall, Wall::Spent { .. }))),
+            // As with the engines: what a poll may not spend closes nothing, and an answer that cannot be read
+            // is no wall.
+            wall: wall
+                .filter(|wall| !(polls && matches!(wall, Wall::Spent { .. })))
+                .filter(|wall| *wall != Wall::Unusable),
             standing: Standing {
                 held_deletions: self.script.lock().expect("script").held_deletions,
                 ..Standing::default()
@@ -522,6 +527,45 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
             assert_eq!(polls.len(), 2, "{polls:?}");
             assert!((360..370).contains(&polls[0]), "{polls:?}");
             assert!(when(Trigger::Watch).len() > 200, "and pushes go on");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait_for_the_next_poll()
+{
+    let stage = Stage {
+        settings: Settings {
+            poll: Poll::Every(Duration::from_hours(12)),
+            ..settings()
+        },
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let until = Instant::now() + Duration::from_mins(30);
+            bench.script.lock().expect("script").down_until = Some((until, Wall::Unusable));
+            bench.touch("a/b.html").await;
+            seconds(10).await;
+            let save = (Trigger::Watch, strings(&["a/b.html"]));
+            assert_eq!(bench.jobs(), slice::from_ref(&save));
+            seconds(30 * 60).await;
+            let tries = bench.jobs();
+            // It is tried ever more rarely: after 15 s, 30 s, a minute and so on.
+            assert!((6..=8).contains(&tries.len()), "{tries:?}");
+            assert!(tries.iter().all(|job| *job == save), "{tries:?}");
+            // Another one is not in its way.
+            bench.clear();
+            bench.touch("a/c.html").await;
+            seconds(5).await;
+            assert_eq!(bench.jobs()[0].1, ["a/c.html"], "{:?}", bench.jobs());
+            seconds(20 * 60).await;
+            assert!(bench.jobs().contains(&save), "{:?}", bench.jobs());
+            let done = bench.jobs().len();
+            seconds(3600).await;
+            assert_eq!(bench.jobs().len(), done, "and that is all");
         })
         .await;
 }

@@ -12,6 +12,7 @@ mod conflict;
 mod create;
 mod delete;
 mod files;
+mod grain;
 mod guard_read;
 mod keep;
 mod publish;
@@ -22,6 +23,7 @@ mod send;
 pub(super) use along::rows_along;
 pub(super) use create::same;
 pub(super) use files::met;
+pub(super) use grain::GRAIN;
 pub(super) use record::LAST_POLL;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 
@@ -173,7 +175,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Step::Conflict(conflict) = &action.step {
             let shown = match run.wall.clone() {
                 Some(wall) => Some(wall.message),
-                None => self.show_conflict(conflict, run)?,
+                None => self.show_conflict(conflict, run).await?,
             };
             run.say(&action, Status::Held, shown);
             return Ok(());
@@ -217,7 +219,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
-            Step::ParkSlug { id, slug, seen } => self.park_slug(*id, slug, seen, run).await?,
+            Step::ParkSlug { id, slug, seen, .. } => {
+                self.park_slug(&action, (*id, slug, seen), run).await?
+            }
             Step::DeleteArticle { id, place, seen } => {
                 self.delete_article(&action, *id, place, seen, run).await?
             }

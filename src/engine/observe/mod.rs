@@ -12,6 +12,7 @@ mod lately;
 pub(in crate::engine) mod local;
 mod moved;
 pub(in crate::engine) mod paths;
+mod posted;
 pub(in crate::engine) mod questions;
 pub(in crate::engine) mod remote;
 pub(in crate::engine) mod sift;
@@ -59,7 +60,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.tell("scanning", None, 0);
         let mut unsettled = Unsettled::new(&request.unsettled);
         if let Some(since) = request.since {
-            unsettled = unsettled.since(since, &waiting::held(&self.store)?);
+            unsettled = unsettled.since(since, &waiting::held(&self.store)?, &request.gone);
         }
         let scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
         let git = (self.git)();
@@ -111,6 +112,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
+        self.hold_posted(&base, &mut sight)?;
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;
