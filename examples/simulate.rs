@@ -6,6 +6,7 @@
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
 
+use anyhow::Context as _;
 use clap::Parser as _;
 use simulator::engine::relations::{self, Relation};
 use simulator::engine::run::{Bench, Ground, Source};
@@ -28,6 +29,9 @@ struct Wish {
     /// Lets deliberate defects in, one by one, until each is found; writes tests/zoo.md
     #[arg(long, conflicts_with_all = ["layer", "show"])]
     zoo: bool,
+    /// With `--zoo`: lets in this one alone, and writes nothing
+    #[arg(long, requires = "zoo", value_name = "DEFECT")]
+    only: Option<String>,
     /// The first seed
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -37,10 +41,10 @@ struct Wish {
     /// Stops after so many worlds
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
-    /// Threads, for engines in memory
+    /// Threads
     #[arg(long, default_value_t = 1)]
     threads: u64,
-    /// Compares each run in memory with one in another order or with kills, instead of two in a hundred
+    /// Compares each run in memory with one in another order, with kills or with a fault, instead of three in a hundred
     #[arg(long)]
     compare: bool,
     /// Tells what happens in the world of one seed
@@ -69,7 +73,7 @@ fn main() -> anyhow::Result<ExitCode> {
         let mut bench = Bench::new();
         bench.talk = true;
         if matches!(wish.layer, Layer::Disk) {
-            show_both(&mut bench, seed);
+            show_both(&mut bench, seed, wish.short);
             return Ok(ExitCode::SUCCESS);
         }
         let mut outcome = engine::seed(&mut bench, seed);
@@ -113,11 +117,17 @@ fn main() -> anyhow::Result<ExitCode> {
 
 /// Tells what happens on the disk, up to where it is not what happens in memory.
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
-fn show_both(bench: &mut Bench, seed: u64) {
-    let (memory, disk) = engine::in_both(bench, seed);
-    let Some(disk) = disk else {
-        println!("{}", memory.log.join("\n"));
-        println!("not for the disk; {:?}", memory.violation);
+fn show_both(bench: &mut Bench, seed: u64, short: bool) {
+    let mut outcome = engine::seed(bench, seed);
+    let tally = engine::on_disks(bench, (seed..=seed).filter(|_| short), &mut |_| true);
+    if let Some(failure) = tally.failures.first() {
+        println!("{failure}\n");
+        let source = Source::Steps(&failure.trace.steps);
+        outcome = bench.run(failure.trace.setup, source, Ground::Memory);
+    }
+    let Some((memory, disk)) = relations::other(bench, Relation::Disk, &outcome) else {
+        println!("{}", outcome.log.join("\n"));
+        println!("not for the disk; {:?}", outcome.violation);
         return;
     };
     for (number, line) in disk.log.iter().enumerate() {
@@ -130,11 +140,17 @@ fn show_both(bench: &mut Bench, seed: u64) {
             break;
         }
     }
-    println!("{:?}", disk.violation);
+    println!("{:?}", relations::differ(Relation::Disk, &memory, &disk));
 }
 
-#[expect(clippy::print_stdout, reason = "it is what a program is for")]
-fn memory(wish: &Wish) -> ExitCode {
+/// Tells whether it is enough.
+type Until<'a> = dyn FnMut(&Tally) -> bool + 'a;
+
+/// Shares the seeds out among the threads. Gives what it came to, and the seconds that it took.
+fn share(
+    wish: &Wish,
+    run: &(dyn Fn(&mut dyn Iterator<Item = u64>, &mut Until<'_>) -> Tally + Sync),
+) -> (Tally, f64) {
     let begin = Instant::now();
     let end = begin + Duration::from_secs(wish.seconds);
     let tallies: Vec<Tally> = std::thread::scope(|scope| {
@@ -142,9 +158,9 @@ fn memory(wish: &Wish) -> ExitCode {
             .map(|thread| {
                 scope.spawn(move || {
                     let step = usize::try_from(wish.threads).unwrap_or(1);
-                    let seeds = (wish.seed + thread..).step_by(step);
+                    let mut seeds = (wish.seed + thread..).step_by(step);
                     let limit = wish.limit / wish.threads.max(1);
-                    engine::in_memory(&mut Bench::new(), seeds, wish.compare, &mut |tally| {
+                    run(&mut seeds, &mut |tally| {
                         Instant::now() >= end || tally.runs >= limit || tally.failures.len() >= 10
                     })
                 })
@@ -155,26 +171,33 @@ fn memory(wish: &Wish) -> ExitCode {
             .filter_map(|thread| thread.join().ok())
             .collect()
     });
-    let took = begin.elapsed().as_secs_f64();
     let mut sum = Tally::default();
     for tally in tallies {
-        sum.runs += tally.runs;
-        sum.cycles += tally.cycles;
-        sum.steps += tally.steps;
-        sum.compared += tally.compared;
-        sum.failures.extend(tally.failures);
+        sum.add(tally);
     }
+    (sum, begin.elapsed().as_secs_f64())
+}
+
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn memory(wish: &Wish) -> ExitCode {
+    let (sum, took) = share(wish, &|seeds, until| {
+        engine::in_memory(&mut Bench::new(), seeds, wish.compare, until)
+    });
     for failure in &sum.failures {
         println!("{failure}\n");
     }
     println!(
-        "{} runs from seed {} ({} compared), {} steps, {} cycles in {took:.1} s: {:.0} runs a second; {} failed",
+        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles in {took:.1} s: {:.0} runs \
+         a second, and a second of one processor {:.0}, without {:.1} s for the real folders; {} failed",
         sum.runs,
         wish.seed,
         sum.compared,
+        sum.on_disk,
         sum.steps,
         sum.cycles,
         rate(sum.runs, took),
+        rate(sum.runs, sum.work.as_secs_f64()),
+        sum.disk_work.as_secs_f64(),
         sum.failures.len()
     );
     if sum.failures.is_empty() {
@@ -186,35 +209,27 @@ fn memory(wish: &Wish) -> ExitCode {
 
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn disk(wish: &Wish) -> ExitCode {
-    let begin = Instant::now();
-    let mut bench = Bench::new();
-    let (mut runs, mut failed) = (0_u64, 0);
-    for seed in wish.seed.. {
-        if let Some(violation) = engine::on_disk(&mut bench, seed) {
-            println!(
-                "seed {seed}: {} does not hold: {}",
-                violation.invariant, violation.message
-            );
-            failed += 1;
-        }
-        runs += 1;
-        if begin.elapsed().as_secs() >= wish.seconds || failed >= 10 {
-            break;
-        }
+    let (sum, took) = share(wish, &|seeds, until| {
+        engine::on_disks(&mut Bench::new(), seeds, until)
+    });
+    for failure in &sum.failures {
+        println!("{failure}\n");
     }
-    let took = begin.elapsed().as_secs_f64();
-    let rate = rate(runs, took);
     println!(
-        "{runs} runs from seed {}, on disk, in {took:.1} s: {rate:.0} runs a second; {failed} failed",
-        wish.seed
+        "{} runs from seed {}, {} of them with a real folder, in {took:.1} s: {:.0} runs a second; {} failed",
+        sum.runs,
+        wish.seed,
+        sum.on_disk,
+        rate(sum.runs, took),
+        sum.failures.len()
     );
-    ExitCode::from(u8::from(failed > 0))
+    ExitCode::from(u8::from(!sum.failures.is_empty()))
 }
 
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     let limit = wish.limit.min(100_000);
-    let catches = zoo::hunt_all(limit, &|found| {
+    let tell = |found: &zoo::Catch| {
         println!("{:?}: {:?} runs", found.defect, found.runs);
         if let Some((trace, violation)) = &found.trace {
             println!("{}: {}", violation.invariant, violation.message);
@@ -223,7 +238,14 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
                 trace.code(&format!("{:?}", found.defect), "holds(setup, steps)")
             );
         }
-    });
+    };
+    if let Some(name) = &wish.only {
+        let found = zoo::hunt_named(name, limit).context("there is no such defect")?;
+        tell(&found);
+        print!("{}", zoo::table(&[found]));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let catches = zoo::hunt_all(limit, &tell);
     let table = zoo::table(&catches);
     print!("{table}");
     std::fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/zoo.md"), table)?;

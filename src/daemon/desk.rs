@@ -37,6 +37,9 @@ const TURN: Duration = Duration::from_mins(1);
 /// How often it is asked what is left of the budget.
 const BUDGET_LOOK: Duration = Duration::from_secs(30);
 
+/// How often it is looked whether git is done.
+const GIT_LOOK: Duration = Duration::from_secs(1);
+
 /// What to do next.
 #[derive(Debug)]
 pub struct Next {
@@ -395,7 +398,17 @@ impl Desk {
     }
 
     /// When it must be looked again, without an event.
-    pub fn next_deadline(&self) -> Option<Instant> {
+    pub fn next_deadline(&self, now: Moment) -> Option<Instant> {
+        let poll = now.steady + self.schedule.wait(now, self.least);
+        // Git says nothing when it is done.
+        let git = self.git.values().any(|sight| sight.busy.is_some());
+        let git = git.then(|| now.steady + GIT_LOOK);
+        let work = self.work_deadline();
+        [Some(poll), git, work].into_iter().flatten().min()
+    }
+
+    /// When something that waits may be done.
+    fn work_deadline(&self) -> Option<Instant> {
         let put_off = self.put_off.reach.retry_at();
         let put_off = put_off.filter(|_| !self.put_off.is_empty());
         let quiet = self.quiet.next_deadline().into_iter().chain(put_off).min();

@@ -79,6 +79,8 @@ defects! {
     ScanTrusted = 40,
     /// The limit on deletions holds nothing.
     GuardWithoutLimit = 41,
+    /// What was held for its number goes on once the process was started anew.
+    GuardForgotten = 43,
     /// A removal here beats an edit on the service.
     DeletionBeatsEdit = 44,
     /// A file that was edited since the scan is removed with its article.
@@ -117,6 +119,8 @@ defects! {
     FalseConflict = 67,
     /// A field changed here takes the other fields along.
     WholeFileWins = 70,
+    /// A save soon after the last one that is known is taken for its echo.
+    EchoByTimer = 79,
     /// A file that was edited since the scan is written over.
     StampNotCompared = 80,
     /// A save between the last look and the rename is written over.

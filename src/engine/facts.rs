@@ -65,7 +65,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Facts {
             articles: sight.base.articles.len(),
             max_deletes: self.settings.max_deletes,
-            allow_deletes: request.allow_deletes,
+            allow_deletes: request.allow_deletes || self.forgets_what_is_held()?,
             deleted_remote: lately(Side::Remote)?,
             deleted_local: lately(Side::Local)?,
             closely_remote: self.deleted_closely(Side::Remote, request)?,
@@ -97,6 +97,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .collect(),
             git: sight.git.clone().or_else(|| request.git_hold.clone()),
         })
+    }
+
+    /// Tells whether a new process lets go what an earlier one held: never, it is counted anew (failures row 43).
+    fn forgets_what_is_held(&self) -> anyhow::Result<bool> {
+        if !defect::is(Defect::GuardForgotten) || !self.memory.is_new() {
+            return Ok(false);
+        }
+        let held = waiting::held(&self.store)?;
+        Ok(held
+            .iter()
+            .any(|held| held.rule == Some(HoldRule::MassDeletion)))
     }
 
     /// Deletions of the last minute that belong to the same deed as those of this cycle: a daemon may see what goes at

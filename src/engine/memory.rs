@@ -45,6 +45,11 @@ impl Memory {
         }
     }
 
+    /// Tells whether no listing was met yet.
+    pub(super) fn is_new(&self) -> bool {
+        self.met.is_empty()
+    }
+
     /// The entries that stand for what the base says.
     pub(super) fn familiar(&self, rows: &BTreeMap<ArticleId, ArticleRow>) -> Arc<Familiar> {
         self.familiar_by(&|id| {

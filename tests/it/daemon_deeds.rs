@@ -295,13 +295,13 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
     git(&kb, &["checkout", "-q", "main"]);
     let daemon = Daemon::start(&kb, &[]);
     // While the first one's listing is on its way.
-    let mirror = kb.mirror();
+    let folder = kb.mirror().clone();
     service.sandbox.inject(Fault::once(
         Matcher::new("GET", "/api/base/*/articles"),
         FaultKind::Hook(Hook::new(move |_| {
             let output = Command::new("git")
                 .args(["checkout", "-q", "other"])
-                .current_dir(&mirror)
+                .current_dir(&folder)
                 .output()
                 .expect("git runs");
             assert!(output.status.success(), "{output:?}");

@@ -237,31 +237,6 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
 }
 
 #[test]
-fn f091_a_submodule_has_its_own_head() {
-    let (repository, other) = (branches(), branches());
-    let source = other.path().to_str().expect("text");
-    let allowed = "protocol.file.allow=always";
-    repository.git(&["-c", allowed, "submodule", "add", "-q", source, "sub"]);
-    let sub = repository.path().join("sub");
-    let pointer = fs::read_to_string(sub.join(".git")).expect("a file");
-    assert!(pointer.starts_with("gitdir: ../"), "{pointer}");
-    let git = Git::find(&sub.join("a")).expect("through the .git file");
-    assert_eq!(git.sight().branch.as_deref(), Some("main"));
-    let before = git.sight().head.expect("a head");
-    assert_eq!(before.commit.len(), 40);
-    // What is done around it is none of its business.
-    repository.commit("with a submodule");
-    assert_eq!(git.sight().head.as_ref(), Some(&before));
-    repository.git(&["-C", "sub", "checkout", "-q", "other"]);
-    assert!(git.moved(&before, &git.sight().head.expect("a head")));
-    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
-    let own = repository.path().join(".git/modules/sub");
-    fs::write(own.join("index.lock"), "").expect("written");
-    assert_eq!(git.sight().busy, Some("git is changing files"));
-    assert_eq!(repository.sight().busy, None);
-}
-
-#[test]
 fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     let repository = branches();
     let git = repository.found();
@@ -279,4 +254,30 @@ fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     assert_eq!(git.hold(Some(&before), Some("other")), None);
     let told = git.hold(Some(&before), Some("main")).expect("held");
     assert!(told.starts_with("other is checked out"), "{told}");
+}
+
+#[test]
+fn f091_a_submodule_has_its_own_head() {
+    let (repository, other) = (branches(), branches());
+    let source = other.path().to_str().expect("text");
+    let allowed = "protocol.file.allow=always";
+    repository.git(&["-c", allowed, "submodule", "add", "-q", source, "sub"]);
+    let sub = repository.path().join("sub");
+    let pointer = fs::read_to_string(sub.join(".git")).expect("a file");
+    assert!(pointer.starts_with("gitdir: ../"), "{pointer}");
+    let git = Git::find(&sub.join("a")).expect("through the .git file");
+    assert_eq!(git.sight().branch.as_deref(), Some("main"));
+    let before = git.sight().head.expect("a head");
+    assert_eq!(before.commit.len(), 40);
+    // What is done around it is none of its business.
+    repository.commit("with a submodule");
+    assert_eq!(git.sight().head.as_ref(), Some(&before));
+    repository.git(&["-C", "sub", "checkout", "-q", "other"]);
+    assert!(git.moved(&before, &git.sight().head.expect("a head")));
+    assert_eq!(git.sight().branch.as_deref(), Some("other"));
+    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+    let own = repository.path().join(".git/modules/sub");
+    fs::write(own.join("index.lock"), "").expect("written");
+    assert_eq!(git.sight().busy, Some("git is changing files"));
+    assert_eq!(repository.sight().busy, None);
 }

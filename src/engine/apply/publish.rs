@@ -13,7 +13,7 @@ use crate::service::Service;
 use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Puts every file in its place. Names are left before they are taken; circles are swapped.
+    /// Puts every file in its place, and notes at each what came of it.
     pub(super) fn publish_all(&self, jobs: &mut [Job<'_>]) {
         let mut waiting: Vec<usize> = (0..jobs.len())
             .filter(|&index| jobs[index].outcome.is_none())

@@ -147,11 +147,11 @@ fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -
     }
 }
 
+/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
 #[expect(
     clippy::option_option,
     reason = "the same three answers as in `Changes`: leave the key, remove it, write it"
 )]
-/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
 pub(in crate::engine) fn slug_key(
     place: &Place,
     slug: &str,

@@ -1,8 +1,9 @@
 //! The first half of a cycle: look at both sides, once each, and pair what was found.
 //!
 //! Order matters. The mirror is scanned first, so that the listing's bodies can be compared as they
-//! stream by; categories that nobody knows are read next, since files are placed by them; and only then is
-//! it clear which absent articles have to be asked for.
+//! stream by (a listing that was asked for before is compared afterwards); categories that nobody knows are
+//! read next, since files are placed by them; and only then is it clear which absent articles have to be
+//! asked for.
 
 mod absent;
 mod bodies;

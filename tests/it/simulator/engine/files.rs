@@ -42,6 +42,11 @@ fn folder_of(at: At<'_>) -> &str {
     }
 }
 
+/// The order in which leftovers are cleared up: their own names are made up by whoever staged them.
+pub(super) fn in_order(leftover: &Leftover) -> (&Option<String>, &Option<String>, &[u8]) {
+    (&leftover.folder, &leftover.name, &leftover.bytes)
+}
+
 impl Files {
     /// Every name is one component below the root (I10). The root itself has none.
     fn confined(&self, names: &[&str]) {
@@ -138,7 +143,7 @@ impl Disk for Files {
         self.confined(&[folder_of(at), name]);
         self.step(
             Call::ReadFile,
-            name,
+            &place(at, name),
             false,
             |tree| tree.read(at, name, limit),
             |folder, disk| folder.read(disk, at, name, limit),
@@ -282,14 +287,33 @@ impl Disk for Files {
         )
     }
 
+    /// What becomes of a leftover is decided outside of the disk's own boundaries, which do not count here:
+    /// the state passes its own when it keeps one, and the process may die there.
     fn sweep(&self, keep: &mut dyn FnMut(&Leftover) -> bool) -> Result<usize, DiskError> {
         if death::came() {
             return Err(gone("clear up"));
         }
+        let mut keep = |leftover: &Leftover| keep(leftover) && !death::came();
         let mut world = self.shared.lock();
         match (&mut world.mirror, &self.real) {
-            (Mirror::Memory(tree), _) => Ok(tree.sweep(keep)),
-            (Mirror::Real(_), Some(disk)) => death::uncounted(|| disk.sweep(keep)),
+            (Mirror::Memory(tree), _) => Ok(tree.sweep(&mut keep)),
+            (Mirror::Real(_), Some(disk)) => {
+                let mut left = Vec::new();
+                let swept = death::uncounted(|| {
+                    disk.sweep(&mut |leftover| {
+                        left.push(leftover.clone());
+                        false
+                    })
+                })?;
+                left.sort_by(|one, other| in_order(one).cmp(&in_order(other)));
+                left.retain(|leftover| keep(leftover));
+                if left.is_empty() {
+                    return Ok(swept);
+                }
+                let go = |leftover: &Leftover| left.contains(leftover);
+                let more = death::uncounted(|| disk.sweep(&mut |leftover| go(leftover)))?;
+                Ok(swept + more)
+            }
             (Mirror::Real(_), None) => Err(gone("clear up")),
         }
     }

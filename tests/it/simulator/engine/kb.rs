@@ -114,6 +114,21 @@ fn missing(method: &'static str) -> ServiceError {
 }
 
 impl Article {
+    /// What there is of it to be compared.
+    pub(crate) fn line(&self) -> String {
+        format!(
+            "{} {} {} {} {:?} {:?} {:?} {:?}",
+            self.id,
+            self.slug,
+            self.enabled,
+            self.draft,
+            self.title,
+            self.text,
+            self.introtext,
+            self.keywords
+        )
+    }
+
     fn count(&mut self) {
         let mut tokens = Tokens::of(self.text.as_bytes());
         tokens.read(self.title.as_bytes());

@@ -6,12 +6,13 @@
 //! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real one.
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
-//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`].
-//! - [`relations`]: what has to hold between two runs (I7, I15).
-//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects.
+//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I6 in
+//!   [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in `canary.rs`.
+//! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
+//! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects. [`spent`]: what it costs.
 //!
-//! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to end with the
-//! same files and articles.
+//! L1 runs in memory. L2 runs the same traces on a real folder with a real database, and has to make the same calls
+//! and to end with the same files and articles; one in a hundred traces of L1 is run so, too.
 
 pub(crate) mod author;
 mod command;
@@ -20,6 +21,7 @@ mod dashboard;
 mod faults;
 mod files;
 mod folder;
+mod isolation;
 mod judge;
 #[cfg(test)]
 mod judged;
@@ -34,6 +36,8 @@ mod regressions;
 #[cfg(test)]
 mod regressions_cut_off;
 #[cfg(test)]
+mod regressions_disk;
+#[cfg(test)]
 mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
@@ -43,11 +47,16 @@ pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
 pub(crate) mod shrink;
+pub(crate) mod spent;
 pub(crate) mod step;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod tests_disk;
+#[cfg(test)]
+mod tests_isolation;
+#[cfg(test)]
+mod tests_zoo;
 mod time;
 pub(crate) mod token;
 pub(crate) mod tree;
@@ -57,7 +66,9 @@ pub(crate) mod zoo;
 use author::Author;
 use relations::Relation;
 use run::{Bench, Ground, Outcome, Source};
-use step::{Step, Trace};
+use spent::Spent;
+use std::time::Duration;
+use step::Trace;
 use world::Violation;
 
 /// A seed that failed, and the shortest trace that was found for it.
@@ -94,10 +105,31 @@ pub(crate) struct Tally {
     pub(crate) cycles: u64,
     /// Runs that were compared with another one.
     pub(crate) compared: u64,
+    /// Of these, with one on a real folder.
+    pub(crate) on_disk: u64,
+    /// The work of a processor, without what those on a real folder took.
+    pub(crate) work: Duration,
+    /// The work for those on a real folder.
+    pub(crate) disk_work: Duration,
     /// Steps in them.
     pub(crate) steps: u64,
     /// What failed.
     pub(crate) failures: Vec<Failure>,
+}
+
+impl Tally {
+    /// Adds what another thread came to.
+    #[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
+    pub(crate) fn add(&mut self, other: Self) {
+        self.runs += other.runs;
+        self.cycles += other.cycles;
+        self.steps += other.steps;
+        self.compared += other.compared;
+        self.on_disk += other.on_disk;
+        self.work += other.work;
+        self.disk_work += other.disk_work;
+        self.failures.extend(other.failures);
+    }
 }
 
 /// Runs one seed in memory.
@@ -106,8 +138,8 @@ pub(crate) fn seed(bench: &mut Bench, seed: u64) -> Outcome {
     bench.run(author::setup(seed), source, Ground::Memory)
 }
 
-/// Runs seeds in memory. One in a hundred is run again from its trace, and has to be the same; two in a
-/// hundred are compared with another run, or each is.
+/// Runs seeds in memory. One in a hundred is run again from its trace, and has to be the same, in memory and where it
+/// can be on a real folder; three in a hundred are compared with another run, or each is.
 pub(crate) fn in_memory(
     bench: &mut Bench,
     seeds: impl Iterator<Item = u64>,
@@ -115,43 +147,59 @@ pub(crate) fn in_memory(
     until: &mut dyn FnMut(&Tally) -> bool,
 ) -> Tally {
     let mut tally = Tally::default();
+    let begin = Spent::now();
     for number in seeds {
         let outcome = seed(bench, number);
         tally.runs += 1;
         tally.cycles += outcome.cycles as u64;
         tally.steps += outcome.trace.steps.len() as u64;
-        let compared = Relation::of(number, compare);
-        let (relation, violation) = match (&outcome.violation, compared) {
-            (Some(violation), _) => (Relation::Alone, Some(violation.clone())),
-            (None, Relation::Alone) => (compared, again(bench, number, &outcome)),
-            (None, _) => {
-                let other = relations::other(bench, compared, &outcome);
-                tally.compared += u64::from(other.is_some());
-                let differs = |(first, second)| relations::differ(compared, &first, &second);
-                (compared, other.and_then(differs))
-            }
-        };
-        if let Some(violation) = violation {
-            let (trace, violation) = shrink::shrink(bench, relation, &outcome.trace, &violation);
-            tally.failures.push(Failure {
-                seed: number,
-                relation,
-                trace,
-                violation,
-            });
+        if let Some(failure) = judge(bench, number, &outcome, compare, &mut tally) {
+            tally.failures.push(failure);
         }
         if until(&tally) {
             break;
         }
     }
+    tally.work = begin.since().saturating_sub(tally.disk_work);
     tally
 }
 
-/// The same trace gives the same run.
-fn again(bench: &mut Bench, number: u64, outcome: &Outcome) -> Option<Violation> {
-    if !number.is_multiple_of(100) {
-        return None;
+/// Judges a run: in itself, against itself once more, and against another one.
+fn judge(
+    bench: &mut Bench,
+    number: u64,
+    outcome: &Outcome,
+    compare: bool,
+    tally: &mut Tally,
+) -> Option<Failure> {
+    if let Some(violation) = &outcome.violation {
+        let relation = Relation::Alone;
+        return Some(made_short(bench, number, relation, outcome, violation));
     }
+    let relation = Relation::of(number, compare);
+    if relation == Relation::Disk
+        && let Some(violation) = again(bench, outcome)
+    {
+        let relation = Relation::Alone;
+        return Some(made_short(bench, number, relation, outcome, &violation));
+    }
+    let begin = Spent::now();
+    let other = relations::other(bench, relation, outcome);
+    let violation = other
+        .as_ref()
+        .and_then(|(first, second)| relations::differ(relation, first, second));
+    let failure =
+        violation.map(|violation| made_short(bench, number, relation, outcome, &violation));
+    tally.compared += u64::from(other.is_some());
+    if relation == Relation::Disk {
+        tally.on_disk += u64::from(other.is_some());
+        tally.disk_work += begin.since();
+    }
+    failure
+}
+
+/// The same trace gives the same run.
+fn again(bench: &mut Bench, outcome: &Outcome) -> Option<Violation> {
     let source = Source::Steps(&outcome.trace.steps);
     let second = bench.run(outcome.trace.setup, source, Ground::Memory);
     (second.hash != outcome.hash).then(|| Violation {
@@ -160,47 +208,52 @@ fn again(bench: &mut Bench, number: u64, outcome: &Outcome) -> Option<Violation>
     })
 }
 
-/// Runs a trace in memory and then on a real folder with a real database: both make the same calls, and end with
-/// the same files and articles.
-pub(crate) fn on_disk(bench: &mut Bench, number: u64) -> Option<Violation> {
-    let (first, second) = in_both(bench, number);
-    let Some(second) = second else {
-        return first.violation;
-    };
-    let apart = |message: String| Violation {
-        invariant: "L2",
-        message,
-    };
-    second.violation.or_else(|| {
-        if first.end != second.end {
-            Some(apart(format!(
-                "in memory it ended with {:#?}, on the disk with {:#?}",
-                first.end, second.end
-            )))
-        } else if first.hash != second.hash {
-            Some(apart("on the disk it took another way".to_owned()))
-        } else {
-            None
+/// Runs seeds in memory and then on a real folder.
+pub(crate) fn on_disks(
+    bench: &mut Bench,
+    seeds: impl Iterator<Item = u64>,
+    until: &mut dyn FnMut(&Tally) -> bool,
+) -> Tally {
+    let mut tally = Tally::default();
+    for number in seeds {
+        on_disk(bench, number, &mut tally);
+        if until(&tally) {
+            break;
         }
-    })
-}
-
-/// Runs a trace in memory and, where it holds and can be, on a real folder with a real database.
-pub(crate) fn in_both(bench: &mut Bench, number: u64) -> (Outcome, Option<Outcome>) {
-    let first = seed(bench, number);
-    if first.violation.is_some() || !first.trace.steps.iter().all(can_be_real) {
-        return (first, None);
     }
-    let root = tempfile::tempdir().expect("a folder");
-    let source = Source::Steps(&first.trace.steps);
-    let second = bench.run(first.trace.setup, source, Ground::Folder(root.path()));
-    (first, Some(second))
+    tally
 }
 
-/// A loss of power and a state that is set back are for memory alone.
-fn can_be_real(step: &Step) -> bool {
-    !matches!(
-        step,
-        Step::PowerLoss { .. } | Step::SaveState {} | Step::RestoreState {} | Step::LoseState {}
-    )
+/// Runs a trace in memory and then on a real folder with a real database: both make the same calls, and end with
+/// the same files and articles. What cannot be real is judged in memory alone.
+fn on_disk(bench: &mut Bench, number: u64, tally: &mut Tally) {
+    let outcome = seed(bench, number);
+    tally.runs += 1;
+    let (relation, violation) = if let Some(violation) = &outcome.violation {
+        (Relation::Alone, Some(violation.clone()))
+    } else {
+        let both = relations::other(bench, Relation::Disk, &outcome);
+        tally.on_disk += u64::from(both.is_some());
+        let differs = |(first, second)| relations::differ(Relation::Disk, &first, &second);
+        (Relation::Disk, both.and_then(differs))
+    };
+    let failure =
+        violation.map(|violation| made_short(bench, number, relation, &outcome, &violation));
+    tally.failures.extend(failure);
+}
+
+fn made_short(
+    bench: &mut Bench,
+    seed: u64,
+    relation: Relation,
+    outcome: &Outcome,
+    violation: &Violation,
+) -> Failure {
+    let (trace, violation) = shrink::shrink(bench, relation, &outcome.trace, violation);
+    Failure {
+        seed,
+        relation,
+        trace,
+        violation,
+    }
 }

@@ -20,7 +20,7 @@ pub(super) fn holds(setup: Setup, steps: &[Step]) {
 }
 
 /// Compares a trace with another one; both end with the same.
-fn compares(relation: Relation, setup: Setup, steps: &[Step]) {
+pub(super) fn compares(relation: Relation, setup: Setup, steps: &[Step]) {
     let (_, violation) = relations::judge(&mut Bench::new(), relation, setup, steps);
     assert_eq!(violation, None);
 }

@@ -581,3 +581,52 @@ fn a_copied_file_of_a_hidden_article_is_asked_for_in_its_turn() {
         ],
     );
 }
+
+#[test]
+fn an_old_copy_of_an_article_that_was_saved_once_more_before_it_went_is_known_for_one() {
+    holds(
+        Setup {
+            no_window: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveAll {},
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 1, to: 0 },
+            },
+            Step::Fault {
+                call: Call::ReadCategory,
+                nth: 0,
+                what: What::ByColleague {
+                    deed: Colleague::Touch { at: At(1, 1) },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}

@@ -1,8 +1,11 @@
-//! What has to hold between runs: of one trace in another order (I15), and of one that is killed on its way (I7).
+//! What has to hold between runs: of one trace in another order (I15), of one that is killed on its way (I7), of
+//! one in which something goes wrong with one article (I13), and of one on a real folder (L2).
 //!
-//! Both compare where the sides end: all files and all articles. A run that ends with something held or in
-//! conflict is not compared, since what is held may depend on what came first; that it is told is I12.
+//! The first two compare where the sides end: all files and all articles. A run that ends with something held or in
+//! conflict is not compared, since what is held may depend on what came first; that it is told is I12. On a real
+//! folder everything is the same, down to the calls.
 
+use super::isolation;
 use super::random::mix;
 use super::run::{Bench, Ground, Outcome, Source};
 use super::step::{At, Colleague, Command, Setup, Step, Trace, Writer};
@@ -17,16 +20,24 @@ pub(crate) enum Relation {
     Order,
     /// Against the same, killed at this boundary of its last cycle, and again at the next one.
     Killed(u16),
+    /// Against the same, with the fault of this number in its last cycle.
+    Struck(u16),
+    /// Against the same on a real folder with a real database.
+    Disk,
 }
 
 impl Relation {
-    /// How the world of a seed is judged, besides in itself: each is compared, or two in a hundred are.
+    /// How the world of a seed is judged, besides in itself: each is compared, or four in a hundred are.
     pub(crate) fn of(seed: u64, each: bool) -> Self {
-        let killed = Self::Killed(u16::try_from(mix(seed) % 70).unwrap_or_default());
+        let number = |most| u16::try_from(mix(seed) % most).unwrap_or_default();
+        let (killed, struck) = (Self::Killed(number(70)), Self::Struck(number(1000)));
         match (seed % 100, each) {
+            (0, _) => Self::Disk,
             (33, false) => Self::Order,
+            (50, false) => struck,
             (67, false) => killed,
             (_, false) => Self::Alone,
+            (number, true) if number % 5 == 3 => struck,
             (number, true) if number % 2 == 0 => Self::Order,
             (_, true) => killed,
         }
@@ -36,7 +47,9 @@ impl Relation {
     pub(crate) fn code(self) -> String {
         match self {
             Self::Alone => "holds(setup, steps)".to_owned(),
-            Self::Order | Self::Killed(_) => format!("compares(Relation::{self:?}, setup, steps)"),
+            Self::Order | Self::Killed(_) | Self::Struck(_) | Self::Disk => {
+                format!("compares(Relation::{self:?}, setup, steps)")
+            }
         }
     }
 }
@@ -51,14 +64,30 @@ pub(crate) fn judge(
     let first = run(bench, setup, steps);
     let violation = match relation {
         Relation::Alone => first.violation.clone(),
-        Relation::Order | Relation::Killed(_) => other(bench, relation, &first)
-            .and_then(|(first, second)| differ(relation, &first, &second)),
+        Relation::Order | Relation::Killed(_) | Relation::Struck(_) | Relation::Disk => {
+            other(bench, relation, &first)
+                .and_then(|(first, second)| differ(relation, &first, &second))
+        }
     };
     (first.trace, violation)
 }
 
 fn run(bench: &mut Bench, setup: Setup, steps: &[Step]) -> Outcome {
     bench.run(setup, Source::Steps(steps), Ground::Memory)
+}
+
+/// Runs a trace on a real folder with a real database.
+fn run_on_disk(bench: &mut Bench, setup: Setup, steps: &[Step]) -> Outcome {
+    let root = tempfile::tempdir().expect("a folder");
+    bench.run(setup, Source::Steps(steps), Ground::Folder(root.path()))
+}
+
+/// A loss of power and a state that is set back are for memory alone.
+fn can_be_real(step: &Step) -> bool {
+    !matches!(
+        step,
+        Step::PowerLoss { .. } | Step::SaveState {} | Step::RestoreState {} | Step::LoseState {}
+    )
 }
 
 /// The two runs that are compared: this one, or a calmer form of it, and the other one.
@@ -78,6 +107,24 @@ pub(crate) fn other(
             let calm = calmed(steps)?;
             let killed = killed(&calm, after)?;
             (calm, killed)
+        }
+        // Where the budget is short, a request that went wrong is one that another article waits for.
+        Relation::Struck(_) if setup.thrifty => return None,
+        Relation::Struck(number) => {
+            let first = run(bench, setup, &calmed(steps)?);
+            let struck = struck(&first, number)?;
+            let second = run(bench, setup, &struck);
+            let counts =
+                first.violation.is_none() && isolation::is_one_article(second.struck.as_ref());
+            return counts.then_some((first, second));
+        }
+        Relation::Disk => {
+            if !steps.iter().all(can_be_real) {
+                return None;
+            }
+            let first = run(bench, setup, steps);
+            let second = run_on_disk(bench, setup, steps);
+            return first.violation.is_none().then_some((first, second));
         }
     };
     if first == other {
@@ -101,6 +148,8 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     }
     let (invariant, how) = match relation {
         Relation::Alone => return None,
+        Relation::Struck(_) => return isolation::differ(first, second),
+        Relation::Disk => return differ_on_disk(first, second),
         Relation::Order => ("I15", "in another order"),
         Relation::Killed(_) => ("I7", "after two kills"),
     };
@@ -122,6 +171,32 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
             only(&other, &one)
         ),
     })
+}
+
+/// L2: on a real folder it makes the same calls, and ends with the same files and articles.
+fn differ_on_disk(first: &Outcome, second: &Outcome) -> Option<Violation> {
+    let message = if first.end != second.end {
+        format!(
+            "in memory it ended with {:#?}, on the disk with {:#?}",
+            first.end, second.end
+        )
+    } else if first.hash != second.hash {
+        "on the disk it took another way".to_owned()
+    } else {
+        return None;
+    };
+    Some(Violation {
+        invariant: "L2",
+        message,
+    })
+}
+
+/// The same steps with something that goes wrong in the last one.
+fn struck(first: &Outcome, number: u16) -> Option<Vec<Step>> {
+    let (last, before) = first.trace.steps.split_last()?;
+    let mut struck = before.to_vec();
+    struck.extend([isolation::fault(number, first)?, *last]);
+    Some(struck)
 }
 
 /// The same steps with a process that dies in the last one, and once more when it is run again.

@@ -154,7 +154,8 @@ impl ServiceRead for Remote {
     }
 
     async fn article(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
-        self.step(Call::Read, "GET", "", purpose, |shared, entered| {
+        let what = id.to_string();
+        self.step(Call::Read, "GET", &what, purpose, |shared, entered| {
             let mut world = shared.lock();
             world.saw([id]);
             world.told(id);

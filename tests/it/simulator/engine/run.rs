@@ -6,12 +6,13 @@
 use super::author::Author;
 use super::files::Files;
 use super::folder::Folder;
+use super::isolation::{self, Piece};
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
 use super::purse::Purse;
 use super::remote::Remote;
-use super::step::{Probing, Setup, Step, Trace};
+use super::step::{Call, Probing, Setup, Step, Trace};
 use super::time::Time;
 use super::token::Tokens;
 use super::tree::Tree;
@@ -69,6 +70,12 @@ pub(crate) struct Outcome {
     pub(crate) equal: bool,
     /// Whether a category is held at the end because its id was lost: the API lists no categories.
     pub(crate) lost_category: bool,
+    /// All files and articles after the last step, before everything comes to rest.
+    pub(crate) halfway: Vec<Piece>,
+    /// How often something was called in the last cycle before that.
+    pub(crate) calls: BTreeMap<Call, u8>,
+    /// The last call in it that went wrong.
+    pub(crate) struck: Option<(Call, String)>,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
     /// What happened, in words, if that was asked for.
@@ -135,7 +142,7 @@ impl Bench {
         let shared = Shared::new(world);
         let purse = Purse::new(&shared);
         let mut run = Run {
-            shared,
+            shared: shared.clone(),
             runtime: &self.runtime,
             purse,
             setup,
@@ -154,8 +161,18 @@ impl Bench {
             lost_category: false,
         };
         let steps = run.all(source);
+        let (halfway, calls, struck) = {
+            let world = shared.lock();
+            let pieces = isolation::pieces(&world);
+            (pieces, world.calls.clone(), world.struck.clone())
+        };
         run.finish();
-        let outcome = run.outcome(Trace { setup, steps });
+        let outcome = Outcome {
+            halfway,
+            calls,
+            struck,
+            ..run.outcome(Trace { setup, steps })
+        };
         if ground == Ground::Memory {
             self.store = run.take_store();
         }
@@ -246,17 +263,7 @@ impl Run<'_> {
             ));
         });
         for article in world.kb.articles.values() {
-            end.push(format!(
-                "{} {} {} {} {:?} {:?} {:?} {:?}",
-                article.id,
-                article.slug,
-                article.enabled,
-                article.draft,
-                article.title,
-                article.text,
-                article.introtext,
-                article.keywords
-            ));
+            end.push(article.line());
         }
         for category in world.kb.categories.values() {
             end.push(format!("{:?} {:?}", category.id, category.version));
@@ -271,6 +278,9 @@ impl Run<'_> {
             cycles: self.cycles,
             equal: self.equal,
             lost_category: self.lost_category,
+            halfway: Vec::new(),
+            calls: BTreeMap::new(),
+            struck: None,
             end,
             log: world.log.take().unwrap_or_default(),
         }

@@ -8,7 +8,7 @@ use super::step::{At, Call, Colleague, Command, Part, Step, What, Writer};
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Side, World};
-use super::{author, in_memory, on_disk, seed, zoo};
+use super::{author, in_memory, on_disks, seed, zoo};
 use kbsync::drill::defect::{self, Defect};
 use kbsync::service::ArticlePatch;
 
@@ -64,9 +64,10 @@ fn entries_told_again_by_their_bytes_end_as_if_they_were_read() {
 #[test]
 fn on_a_real_folder_it_ends_with_the_same() {
     let mut bench = Bench::new();
-    for number in 1..=20 {
-        assert_eq!(on_disk(&mut bench, number), None, "seed {number}");
-    }
+    let tally = on_disks(&mut bench, 1..=20, &mut |_| false);
+    let failures: Vec<String> = tally.failures.iter().map(ToString::to_string).collect();
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(tally.on_disk > 10, "{} are real", tally.on_disk);
 }
 
 #[test]

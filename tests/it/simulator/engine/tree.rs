@@ -4,6 +4,7 @@
 //! times. What kbsync writes is durable only once it was synced: [`Tree::lose_power`] takes back what was
 //! not, names and bytes each for themselves. What people write counts as durable at once.
 
+use super::files::in_order;
 use super::token::Tokens;
 use super::world::is_ready;
 use kbsync::mirror::disk::{
@@ -444,21 +445,24 @@ impl Tree {
     }
 
     pub(crate) fn sweep(&mut self, keep: &mut dyn FnMut(&Leftover) -> bool) -> usize {
-        let left: Vec<(String, String, Vec<u8>)> = self
+        let mut left: Vec<(Leftover, String)> = self
             .files()
             .filter(|(_, name, _)| name.starts_with(TEMPORARY))
-            .map(|(folder, name, node)| (folder.to_owned(), name.to_owned(), node.bytes.to_vec()))
+            .map(|(folder, name, node)| {
+                let leftover = Leftover {
+                    folder: (!folder.is_empty()).then(|| folder.to_owned()),
+                    name: None,
+                    bytes: node.bytes.to_vec(),
+                };
+                (leftover, name.to_owned())
+            })
             .collect();
+        left.sort_by(|(one, _), (other, _)| in_order(one).cmp(&in_order(other)));
         let mut swept = 0;
-        for (folder, name, bytes) in left {
-            let leftover = Leftover {
-                folder: (!folder.is_empty()).then(|| folder.clone()),
-                name: None,
-                bytes,
-            };
+        for (leftover, name) in left {
             if keep(&leftover) {
                 self.folders
-                    .get_mut(&folder)
+                    .get_mut(leftover.folder.as_deref().unwrap_or_default())
                     .and_then(|files| files.remove(&name));
                 swept += 1;
             }

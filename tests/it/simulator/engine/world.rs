@@ -148,7 +148,8 @@ pub(crate) struct World {
     /// When kbsync was last told of an article by itself.
     asked: BTreeMap<ArticleId, i64>,
     pub(crate) armed: Vec<Armed>,
-    calls: BTreeMap<Call, u8>,
+    /// How often something was called in this cycle.
+    pub(crate) calls: BTreeMap<Call, u8>,
     /// When requests were sent, in the last day.
     pub(crate) sent: VecDeque<i64>,
     /// Requests that are not answered any more.
@@ -157,6 +158,8 @@ pub(crate) struct World {
     pub(crate) full: bool,
     /// Whether anything went wrong in this cycle.
     pub(crate) troubled: bool,
+    /// The last call of this cycle that went wrong, and what it was about.
+    pub(crate) struck: Option<(Call, String)>,
     /// A digest of everything that happened.
     pub(crate) hash: u64,
     /// What a stash holds.
@@ -196,6 +199,7 @@ impl World {
             down: 0,
             full: false,
             troubled: false,
+            struck: None,
             hash: 0,
             stash: None,
             log: None,
@@ -455,10 +459,11 @@ impl World {
         if self.full && matches!(call, Call::Stage | Call::MakeFolder) {
             entered.what = Some(What::Full {});
         }
-        if let Some(what) = entered.what {
+        if let Some(trouble) = entered.what {
             self.troubled = true;
+            self.struck = Some((call, what.to_owned()));
             let unanswered = matches!(
-                what,
+                trouble,
                 What::LostBefore {} | What::LostAfter {} | What::TooMany {} | What::Unauthorized {}
             );
             let looking = matches!(call, Call::List | Call::Read | Call::Probe);
@@ -520,6 +525,7 @@ impl World {
     pub(crate) fn begin(&mut self) {
         self.calls.clear();
         self.troubled = false;
+        self.struck = None;
         self.down = 0;
         self.full = false;
         self.began = (self.now, self.requests());

@@ -94,6 +94,14 @@ pub(crate) fn hunt_all(limit: u64, told: &(dyn Fn(&Catch) + Sync)) -> Vec<Catch>
     catches.into_iter().map(|(_, found)| found).collect()
 }
 
+/// Hunts the one of that name.
+#[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
+pub(crate) fn hunt_named(name: &str, limit: u64) -> Option<Catch> {
+    let named = |defect: &&Defect| format!("{defect:?}") == name;
+    let defect = Defect::ALL.iter().find(named)?;
+    Some(hunt_both(&mut Bench::new(), *defect, limit))
+}
+
 /// Hunts one defect in both layers. What the planner's finds need not be hunted for long in the other.
 fn hunt_both(bench: &mut Bench, defect: Defect, limit: u64) -> Catch {
     let worlds = (limit > 0 && planner::zoo::DEFECTS.contains(&defect))

@@ -1,0 +1,136 @@
+//! I13: what goes wrong with one article delays that article alone.
+//!
+//! Two runs are compared as they are after the last cycle of a trace: one in which nothing went wrong in it, and one
+//! in which the service refused one article (403, 422), or the disk one file. What differs has to be that article,
+//! or one that has its address in either of the runs, and waits for it.
+
+use super::run::Outcome;
+use super::step::{Call, Step, What};
+use super::world::{Side, Violation, World, has_ending, id_of};
+use kbsync::model::ArticleId;
+use std::collections::BTreeSet;
+
+/// A folder or a category, and a name in it without its ending.
+type Address = (String, String);
+
+/// A file or an article, as it is at some moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Piece {
+    side: Side,
+    id: Option<ArticleId>,
+    at: Address,
+    words: String,
+}
+
+/// All files and articles.
+pub(crate) fn pieces(world: &World) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    world.mirror.each(&mut |folder, name, bytes, _| {
+        if !has_ending(name, ".html") || name.starts_with('.') {
+            return;
+        }
+        let stem = name.strip_suffix(".html").unwrap_or(name);
+        let stem = stem.strip_suffix(".conflict").unwrap_or(stem);
+        pieces.push(Piece {
+            side: Side::Mirror,
+            id: id_of(bytes),
+            at: (folder.to_owned(), stem.to_owned()),
+            words: format!("{folder}/{name}: {}", String::from_utf8_lossy(bytes)),
+        });
+    });
+    for article in world.kb.articles.values() {
+        let category = world.kb.categories.get(&article.category);
+        let category = category.map(|category| category.version.slug.clone());
+        pieces.push(Piece {
+            side: Side::Service,
+            id: Some(article.id),
+            at: (category.unwrap_or_default(), article.slug.clone()),
+            words: article.line(),
+        });
+    }
+    pieces
+}
+
+/// What may go wrong with one article.
+const FAULTS: [(Call, What); 12] = [
+    (Call::Update, What::Refused {}),
+    (Call::Create, What::Refused {}),
+    (Call::Delete, What::Refused {}),
+    (Call::Read, What::Forbidden {}),
+    (Call::Update, What::Forbidden {}),
+    (Call::Create, What::Forbidden {}),
+    (Call::Delete, What::Forbidden {}),
+    (Call::Publish, What::Denied {}),
+    (Call::ReadFile, What::Denied {}),
+    (Call::RenameFile, What::Denied {}),
+    (Call::RemoveFile, What::Denied {}),
+    (Call::Publish, What::Broken {}),
+];
+
+/// One of the faults that can strike a run in its last cycle.
+pub(crate) fn fault(number: u16, run: &Outcome) -> Option<Step> {
+    let number = usize::from(number);
+    let made = |call: Call| run.calls.get(&call).copied().unwrap_or_default();
+    let can: Vec<_> = FAULTS.iter().filter(|(call, _)| made(*call) > 0).collect();
+    let (call, what) = *can.get(number.checked_rem(can.len())?)?;
+    let nth = u8::try_from(number).unwrap_or_default() % made(*call);
+    let (call, what) = (*call, *what);
+    Some(Step::Fault { call, nth, what })
+}
+
+/// Tells whether what went wrong concerns one article, and not the rules of the mirror or a category.
+pub(crate) fn is_one_article(struck: Option<&(Call, String)>) -> bool {
+    struck.is_some_and(|(call, what)| call.is_request() || has_ending(what, ".html"))
+}
+
+/// What one of the runs did and the other did not, though it has nothing to do with what was struck.
+///
+/// Nothing is deleted in a cycle in which the disk failed (design, section 6): what the first run deleted may be there.
+/// A folder is a category by its ready files (section 3): where the only one cannot be read, its name is taken, and
+/// the service's category of that name gets another one.
+pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
+    let (call, struck) = second.struck.as_ref()?;
+    let hit = |piece: &Piece| {
+        let (folder, stem) = &piece.at;
+        let named = piece.id.is_some_and(|id| struck.contains(&id.to_string()));
+        named
+            || struck.contains(&format!("{folder}/{stem}."))
+            || (*call == Call::Create && struck == stem)
+    };
+    let waits = |piece: &Piece| {
+        let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);
+        !call.is_request() && !first.halfway.iter().any(same)
+    };
+    let renamed = |piece: &Piece| {
+        let at = struck.split_once('/').map_or("", |(folder, _)| folder);
+        let other = format!("{at}~");
+        let gets = |piece: &Piece| piece.at.0.starts_with(&other);
+        let here = piece.at.0 == at || gets(piece);
+        let gets_it = second.halfway.iter().any(gets) && !first.halfway.iter().any(gets);
+        *call == Call::ReadFile && here && gets_it
+    };
+    let both = || first.halfway.iter().chain(&second.halfway);
+    let (mut ids, mut places) = (BTreeSet::new(), BTreeSet::new());
+    loop {
+        let before = (ids.len(), places.len());
+        for piece in both() {
+            let id = piece.id.is_some_and(|id| ids.contains(&id));
+            let known = id || places.contains(&piece.at);
+            if known || hit(piece) || waits(piece) || renamed(piece) {
+                ids.extend(piece.id);
+                places.insert(piece.at.clone());
+            }
+        }
+        if before == (ids.len(), places.len()) {
+            break;
+        }
+    }
+    let apart: Vec<&Piece> = both()
+        .filter(|piece| !(first.halfway.contains(piece) && second.halfway.contains(piece)))
+        .filter(|piece| !places.contains(&piece.at))
+        .collect();
+    (!apart.is_empty()).then(|| Violation {
+        invariant: "I13",
+        message: format!("{call:?} of {struck} went wrong, and these differ: {apart:#?}"),
+    })
+}
