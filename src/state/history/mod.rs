@@ -91,7 +91,9 @@ impl Writing<'_> {
                      row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS rank, \
                      row_number() OVER (PARTITION BY subject, digest, whole ORDER BY number DESC) \
                        = 1 AS newest \
-                     FROM versions)) \
+                     FROM versions WHERE subject IN ( \
+                       SELECT subject FROM versions GROUP BY subject \
+                       HAVING count(*) > ?1 AND min(at) < ?2))) \
                  WHERE rank > ?1 AND NOT (newest AND unlike <= ?1) AND at < ?2 AND digest NOT IN ( \
                    SELECT local_digest FROM articles \
                    UNION ALL SELECT remote_digest FROM articles \
