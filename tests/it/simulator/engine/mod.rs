@@ -3,7 +3,8 @@
 //! - [`step`]: what can happen, as data. A trace is a list of it, and prints as the test that repeats it.
 //! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
 //! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
-//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real one.
+//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real disk.
+//!   [`database`]: the state, in memory or real.
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I6 in
@@ -18,6 +19,7 @@ pub(crate) mod author;
 mod command;
 mod cycle;
 mod dashboard;
+mod database;
 mod faults;
 mod files;
 mod folder;
@@ -117,6 +119,7 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Adds what another thread came to.
+    #[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
     pub(crate) fn add(&mut self, other: Self) {
         self.runs += other.runs;
         self.cycles += other.cycles;

@@ -95,6 +95,7 @@ pub(crate) fn hunt_all(limit: u64, told: &(dyn Fn(&Catch) + Sync)) -> Vec<Catch>
 }
 
 /// Hunts the one of that name.
+#[cfg_attr(test, expect(dead_code, reason = "the command calls it"))]
 pub(crate) fn hunt_named(name: &str, limit: u64) -> Option<Catch> {
     let named = |defect: &&Defect| format!("{defect:?}") == name;
     let defect = Defect::ALL.iter().find(named)?;
