@@ -229,14 +229,13 @@ pub(crate) fn on_disks(
 fn on_disk(bench: &mut Bench, number: u64, tally: &mut Tally) {
     let outcome = seed(bench, number);
     tally.runs += 1;
-    let (relation, violation) = match &outcome.violation {
-        Some(violation) => (Relation::Alone, Some(violation.clone())),
-        None => {
-            let both = relations::other(bench, Relation::Disk, &outcome);
-            tally.on_disk += u64::from(both.is_some());
-            let differs = |(first, second)| relations::differ(Relation::Disk, &first, &second);
-            (Relation::Disk, both.and_then(differs))
-        }
+    let (relation, violation) = if outcome.violation.is_some() {
+        (Relation::Alone, outcome.violation.clone())
+    } else {
+        let both = relations::other(bench, Relation::Disk, &outcome);
+        tally.on_disk += u64::from(both.is_some());
+        let differs = |(first, second)| relations::differ(Relation::Disk, &first, &second);
+        (Relation::Disk, both.and_then(differs))
     };
     let failure =
         violation.map(|violation| made_short(bench, number, relation, &outcome, &violation));
