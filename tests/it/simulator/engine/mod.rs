@@ -3,7 +3,8 @@
 //! - [`step`]: what can happen, as data. A trace is a list of it, and prints as the test that repeats it.
 //! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
 //! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
-//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real one.
+//! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real disk.
+//!   [`database`]: the state, in memory or real.
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
 //! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I6 in
@@ -18,6 +19,7 @@ pub(crate) mod author;
 mod command;
 mod cycle;
 mod dashboard;
+mod database;
 mod faults;
 mod files;
 mod folder;
@@ -41,8 +43,6 @@ mod regressions_disk;
 mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
-#[cfg(test)]
-mod regressions_rare;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
@@ -229,8 +229,8 @@ pub(crate) fn on_disks(
 fn on_disk(bench: &mut Bench, number: u64, tally: &mut Tally) {
     let outcome = seed(bench, number);
     tally.runs += 1;
-    let (relation, violation) = if let Some(violation) = &outcome.violation {
-        (Relation::Alone, Some(violation.clone()))
+    let (relation, violation) = if outcome.violation.is_some() {
+        (Relation::Alone, outcome.violation.clone())
     } else {
         let both = relations::other(bench, Relation::Disk, &outcome);
         tally.on_disk += u64::from(both.is_some());

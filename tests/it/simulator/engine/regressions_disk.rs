@@ -1,8 +1,9 @@
-//! Traces that once went another way on a real folder than in memory.
+//! Traces that once went another way on a real folder than in memory, or could not be run there.
 
 use super::regressions::{PLAIN, compares};
-use super::relations::Relation;
-use super::step::{At, Call, Colleague, Command, Part, Step, What, Writer};
+use super::relations::{self, Relation};
+use super::run::{Bench, Ground, Source};
+use super::step::{At, Call, Colleague, Command, Part, Save, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -79,4 +80,33 @@ fn leftovers_of_a_folder_are_kept_in_one_order_on_the_disk_as_in_memory() {
             SYNC,
         ],
     );
+}
+
+#[test]
+fn a_state_that_is_copied_set_back_and_lost_is_so_on_the_disk_as_in_memory() {
+    let edit = |token| Step::Mirror {
+        deed: Writer::Edit {
+            at: At(0, 0),
+            part: Part::First,
+            token,
+            save: Save::RenameOver,
+        },
+    };
+    let steps = [
+        post(At(0, 0), 1),
+        post(At(0, 1), 2),
+        SYNC,
+        Step::SaveState {},
+        edit(3),
+        SYNC,
+        Step::RestoreState {},
+        edit(4),
+        SYNC,
+        Step::LoseState {},
+        SYNC,
+    ];
+    compares(Relation::Disk, PLAIN, &steps);
+    let mut bench = Bench::new();
+    let first = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    assert!(relations::other(&mut bench, Relation::Disk, &first).is_some());
 }

@@ -82,12 +82,9 @@ fn run_on_disk(bench: &mut Bench, setup: Setup, steps: &[Step]) -> Outcome {
     bench.run(setup, Source::Steps(steps), Ground::Folder(root.path()))
 }
 
-/// A loss of power and a state that is set back are for memory alone.
+/// A loss of power is for memory alone.
 fn can_be_real(step: &Step) -> bool {
-    !matches!(
-        step,
-        Step::PowerLoss { .. } | Step::SaveState {} | Step::RestoreState {} | Step::LoseState {}
-    )
+    !matches!(step, Step::PowerLoss { .. })
 }
 
 /// The two runs that are compared: this one, or a calmer form of it, and the other one.

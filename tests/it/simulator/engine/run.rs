@@ -4,6 +4,7 @@
 //! of everything that happened.
 
 use super::author::Author;
+use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
 use super::isolation::{self, Piece};
@@ -22,11 +23,11 @@ use kbsync::engine::Engine;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::{Request, Settings};
 use kbsync::mirror::RealDisk;
-use kbsync::model::{ArticleId, Digest, Timestamp};
+use kbsync::model::{ArticleId, Digest};
 use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::state::{Binding, Store};
+use kbsync::state::Store;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,13 +91,6 @@ pub(crate) struct Bench {
     pub(crate) talk: bool,
     /// Whether every entry of every listing is read, though its bytes are familiar.
     pub(crate) reads_all: bool,
-}
-
-fn binding() -> Binding {
-    Binding {
-        service: "https://kb.example.com".to_owned(),
-        workspace: workspace(),
-    }
 }
 
 impl Bench {
@@ -180,15 +174,6 @@ impl Bench {
     }
 }
 
-fn open(root: &Path, now: i64) -> Store {
-    Store::open(
-        &root.join(".kbsync"),
-        &binding(),
-        Timestamp(now / 1_000_000),
-    )
-    .expect("a state")
-}
-
 /// How the process is going to die.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Fatal {
@@ -207,7 +192,7 @@ pub(super) struct Run<'a> {
     pub(super) engine: Option<Machine>,
     pub(super) store: Option<Store>,
     pub(super) root: Option<PathBuf>,
-    pub(super) saved: Option<Store>,
+    pub(super) saved: Option<Saved>,
     /// Held actions that a person was shown and released, by their marks.
     pub(super) shown: BTreeMap<Digest, ArticleId>,
     pub(super) fatal: Option<Fatal>,
@@ -382,24 +367,23 @@ impl Run<'_> {
             }
             Step::SaveState {} => {
                 self.end();
-                self.saved = self
-                    .store
-                    .as_ref()
-                    .filter(|_| self.root.is_none())
-                    .map(|store| store.copy().expect("copied"));
+                let now = self.shared.lock().now;
+                let kept = self.store.take().map(|store| database::save(store, now));
+                (self.store, self.saved) = kept.unzip();
             }
             Step::RestoreState {} => {
                 if let Some(saved) = self.saved.take() {
                     self.end();
-                    self.store = Some(saved);
+                    let now = self.shared.lock().now;
+                    let store = self.store.take();
+                    self.store = store.map(|store| database::restore(store, saved, now));
                     self.forgot();
                 }
             }
             Step::LoseState {} => {
                 self.end();
-                if let Some(store) = self.store.as_mut() {
-                    store.clear().expect("cleared");
-                }
+                let now = self.shared.lock().now;
+                self.store = self.store.take().map(|store| database::lose(store, now));
                 self.forgot();
             }
         }
