@@ -1,8 +1,9 @@
 //! What wakes the loop when nothing else does: tokio-cron-scheduler, as a trigger only.
 //!
-//! The loop knows when a poll is due, and wakes by itself; but its clock stands still while the machine sleeps, and
-//! knows nothing of a time of day that was set. A tick finds that out. Whether a poll is due is decided by [`super::schedule`]: the scheduler runs jobs side by side when they are
-//! slow, forgets summer time, and knows no budget. A tick that finds the last one waiting is not needed.
+//! The loop knows when a poll is due, and wakes by itself; but its clock stands still while the machine sleeps,
+//! and knows nothing of a time of day that was set. A tick finds that out. Whether a poll is due is decided by
+//! [`super::schedule`]: the scheduler runs jobs side by side when they are slow, forgets summer time, and knows
+//! no budget. A tick that finds the last one waiting is not needed.
 
 use super::Event;
 use tokio::sync::mpsc::{Sender, channel};

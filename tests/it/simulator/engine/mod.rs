@@ -43,6 +43,8 @@ mod regressions_disk;
 mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
+#[cfg(test)]
+mod regressions_rare;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
