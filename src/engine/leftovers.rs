@@ -5,6 +5,7 @@
 
 use super::Engine;
 use super::apply::needs_whole;
+use super::recover::writes_files;
 use crate::mirror::disk::{Disk, Leftover};
 use crate::mirror::document::Document;
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
@@ -32,6 +33,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(0) => {}
             Ok(count) => tracing::info!(count, "cleared up what an earlier run left behind"),
             Err(error) => tracing::warn!(%error, "cannot clear up what an earlier run left behind"),
+        }
+        // A file that was made may hold words that nothing else has any more: before anything takes time, it is
+        // made durable.
+        let intents = self.store.intents()?;
+        if intents.iter().any(|(_, intent)| writes_files(intent))
+            && let Err(error) = self.disk.flush()
+        {
+            tracing::warn!(%error, "cannot make durable yet what an earlier run wrote");
         }
         Ok(())
     }

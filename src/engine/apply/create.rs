@@ -5,11 +5,12 @@
 //! that the first one arrived.
 
 use super::birth::{Birth, Birthright, Newborn};
+use super::guard_read::count_as_seen;
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::remote::{ListError, Listing};
+use crate::engine::observe::remote::ListError;
 use crate::engine::recover::is_posted;
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::Document;
@@ -312,15 +313,4 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Tells whether a word is what was sent: the service may trim it or write it in lower case.
 pub(in crate::engine) fn same(sent: &str, found: &str) -> bool {
     sent.trim().to_lowercase() == found.trim().to_lowercase()
-}
-
-/// What a second listing shows of other articles that wait to be sent counts for them, too.
-fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
-    for (other, entry) in &listing.articles {
-        if let Remote::Present(seen) = entry {
-            let version = (seen.version.clone(), seen.revision.clone());
-            run.latest.insert(*other, version);
-            run.reseen.insert(*other, at);
-        }
-    }
 }

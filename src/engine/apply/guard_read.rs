@@ -12,7 +12,7 @@ use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, CategoryId, Side, Version};
+use crate::model::{ArticleId, CategoryId, Revision, Side, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::{Seen as SeenVersion, Subject};
@@ -165,18 +165,42 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match self.list_again(categories, run).await {
             Ok(listing) => {
                 run.served = Some(1);
-                for (id, entry) in listing.articles {
-                    if let Remote::Present(seen) = entry {
-                        run.latest.insert(id, (seen.version, seen.revision));
-                        run.reseen.insert(id, at);
-                    }
-                }
+                count_as_seen(&listing, at, run);
                 Ok(None)
             }
             Err(ListError::Service(error)) => Ok(Some(failed(error))),
             Err(ListError::State(error)) => Err(error.into()),
         }
     }
+}
+
+/// What a second listing shows counts for all that still waits to be sent. Where it has a revision that nobody has
+/// read the words of, these are read before they are replaced.
+pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
+    for (id, entry) in &listing.articles {
+        if let Remote::Present(seen) = entry {
+            let version = (seen.version.clone(), seen.revision.clone());
+            run.latest.insert(*id, version);
+            run.reseen.insert(*id, at);
+        }
+    }
+    for article in &listing.bodiless {
+        if !has_read(article.id, &article.revision, run) {
+            run.reseen.remove(&article.id);
+            run.sight.recalled.insert(article.id);
+        }
+    }
+}
+
+/// Tells whether this is the revision under which an article was read or written in this cycle.
+fn has_read(id: ArticleId, revision: &Revision, run: &Run<'_>) -> bool {
+    let known = run.own.get(&id).or_else(|| run.latest.get(&id));
+    let known = known.map(|(_, revision)| revision);
+    let listed = || match run.sight.remote.articles.get(&id) {
+        Some(Remote::Present(seen)) => Some(&seen.revision),
+        Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
+    };
+    known.or_else(listed) == Some(revision)
 }
 
 /// What was seen again, compared with what was decided on.

@@ -140,8 +140,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             circles: keep::circles(&plan.actions),
             done: 0,
         };
-        if to_send > 0 {
+        // What comes from this listing must not be vouched for by an older one's tag: should this run not live to
+        // see its end, and the service come back to what it was, the tag would say that nothing changed.
+        let changes = !plan.actions.is_empty()
+            || !plan.records.is_empty()
+            || !plan.category_records.is_empty();
+        if to_send > 0 || (changes && !run.sight.not_modified) {
             self.forget_validator()?;
+        }
+        if to_send > 0 {
             self.tell("sending", Some(to_send as u64), 1);
         }
         let mut actions = plan.actions.into_iter().peekable();

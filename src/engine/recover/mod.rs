@@ -180,7 +180,7 @@ pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
 }
 
 /// Tells whether a step changes the mirror.
-fn writes_files(intent: &Intent) -> bool {
+pub(super) fn writes_files(intent: &Intent) -> bool {
     match intent {
         Intent::WriteFile { .. }
         | Intent::WriteCategory { .. }

@@ -241,7 +241,8 @@ impl World {
 
     /// An article is created, perhaps a second time. One whose answer was lost is found again by its address, or
     /// in a listing: one that a colleague gave another address, and that is hidden, cannot be found at all, since
-    /// only its slug could tell (design, section 5, "POST without doubles").
+    /// only its slug could tell (design, section 5, "POST without doubles"). Nor can one that was given another address
+    /// after the last request before this one: the POST is repeated by then.
     pub(crate) fn judge_birth(&mut self, id: ArticleId) {
         let Some(born) = self.kb.articles.get(&id) else {
             return;
@@ -251,7 +252,10 @@ impl World {
             let article = self.kb.articles.get(other).filter(|_| *other != id);
             let lost = article.filter(|article| {
                 let moved = (article.category, &article.slug) != (*category, slug);
-                moved && !self.kb.is_readable(article)
+                let edited = self.ledger.edited.get(other);
+                let before = self.sent.iter().rev().nth(1);
+                let just_now = before.is_some_and(|before| edited > Some(before));
+                moved && (just_now || !self.kb.is_readable(article))
             });
             if let Some(article) = lost {
                 twice.add(&born.tokens.and(&article.tokens));

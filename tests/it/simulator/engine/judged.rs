@@ -137,6 +137,32 @@ fn an_article_is_there_twice_only_where_nothing_could_find_the_first() {
     assert_eq!(posted_twice(true, true, true), Some("I8"));
 }
 
+/// A POST is repeated whose article a colleague gave another address; kbsync has looked since, or has not.
+fn posted_again(looked: bool) -> Option<&'static str> {
+    let mut world = world();
+    let first = born(&mut world, "a", "zq001z", true);
+    let category = world.kb.articles[&first].category;
+    let address = (category, "a".to_owned());
+    world.ledger.unrecorded_births.insert(first, address);
+    world.sent.push_back(world.now);
+    world.now += 1_000_000_000;
+    world.colleague(Colleague::Readdress { from: A, to: B });
+    for _ in 0..1 + u8::from(looked) {
+        world.now += 1_000_000_000;
+        world.sent.push_back(world.now);
+    }
+    let second = born(&mut world, "a", "zq001z", true);
+    world.judge_birth(second);
+    world.judge_births();
+    found(world)
+}
+
+#[test]
+fn an_article_is_there_twice_where_the_first_was_moved_between_two_tries() {
+    assert_eq!(posted_again(false), None);
+    assert_eq!(posted_again(true), Some("I8"));
+}
+
 /// kbsync writes a new article's id into its file, and then the file's words over the article.
 fn swapped(before_the_id: bool) -> Option<&'static str> {
     let mut world = world();
@@ -333,19 +359,54 @@ fn what_a_colleague_wrote_just_now_gives_way_to_the_files_once_it_was_seen() {
     assert_eq!(sent_over(false, true), Some("I4"));
 }
 
+/// An article's file, with such words; kbsync's doing.
+fn pulled(world: &mut World, id: ArticleId, words: &str) {
+    let text = format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
+    let file = A.file();
+    world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+}
+
+/// A writer swaps an article's file with its copy, or with another file, and then kbsync creates an article with the
+/// words that the article's file had.
+fn swapped_with(its_copy: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    pulled(&mut world, id, "zq001z");
+    world.writer(if its_copy {
+        Writer::Copy { from: A, to: B }
+    } else {
+        Writer::Write {
+            at: B,
+            token: 3,
+            enabled: true,
+        }
+    });
+    pulled(&mut world, id, "zq002z");
+    world.writer(Writer::Swap { one: A, other: B });
+    let patch = ArticlePatch {
+        text: Some("zq002z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world.kb.update(id, &patch, By::Us).expect("updated");
+    born(&mut world, "b", "zq002z", true);
+    world.judge_births();
+    found(world)
+}
+
+#[test]
+fn an_articles_own_file_is_a_copy_once_it_and_its_copy_changed_places() {
+    assert_eq!(swapped_with(true), None);
+    assert_eq!(swapped_with(false), Some("I8"));
+}
+
 /// A writer checks a file out beside its article's file, which was moved, or over it; kbsync then creates an article
 /// with the words of that one.
 fn checked_out(moved: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
-    let save = |world: &mut World, words: &str| {
-        let text = format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
-        let file = A.file();
-        world.mirror.save(A.folder(), &file, text, Save::RenameOver);
-    };
-    save(&mut world, "zq001z");
+    pulled(&mut world, id, "zq001z");
     world.writer(Writer::Stash {});
-    save(&mut world, "zq002z");
+    pulled(&mut world, id, "zq002z");
     if moved {
         world.writer(Writer::Move { from: A, to: B });
     }

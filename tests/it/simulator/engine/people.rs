@@ -51,14 +51,26 @@ impl World {
 
     /// A file comes to a place while its article's file lies at another: from now on that one is a copy, which
     /// is an article of its own (design, section 3, "Identity").
-    fn copied_elsewhere(&mut self, folder: &str, name: &str, bytes: &[u8]) {
+    fn copied_elsewhere(&mut self, folder: &str, name: &str, bytes: &[u8]) -> bool {
         let Some(id) = id_of(bytes) else {
-            return;
+            return false;
         };
+        let mut found = false;
         for (other, file, bytes) in self.articles() {
             if (other.as_str(), file.as_str()) != (folder, name) && id_of(&bytes) == Some(id) {
                 self.copied(&bytes);
+                found = true;
             }
+        }
+        found
+    }
+
+    /// A file has come to another place. If another one has its id, their places say anew which of them is the copy.
+    fn parted(&mut self, at: At) {
+        let file = at.file();
+        let bytes = self.mirror.bytes(at.folder(), &file).unwrap_or_default();
+        if self.copied_elsewhere(at.folder(), &file, &bytes) {
+            self.copied(&bytes);
         }
     }
 
@@ -77,6 +89,7 @@ impl World {
                 if self.exists(from) && from != to {
                     self.mirror
                         .rename((from.folder(), &from.file()), (to.folder(), &to.file()));
+                    self.parted(to);
                 }
             }
             Writer::Swap { one, other } => {
@@ -86,6 +99,8 @@ impl World {
                     self.mirror.rename((one.folder(), &a), aside);
                     self.mirror.rename((other.folder(), &b), (one.folder(), &a));
                     self.mirror.rename(aside, (other.folder(), &b));
+                    self.parted(one);
+                    self.parted(other);
                 }
             }
             Writer::Copy { from, to } => {

@@ -630,3 +630,254 @@ fn an_old_copy_of_an_article_that_was_saved_once_more_before_it_went_is_known_fo
         ],
     );
 }
+
+#[test]
+fn a_file_that_changed_places_with_its_copy_is_the_copy() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(0, 0),
+                    to: At(2, 6),
+                },
+            },
+            Step::Kill { after: 38 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 0),
+                    part: Part::First,
+                    token: 8,
+                },
+            },
+            Step::Kill { after: 37 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(2, 6),
+                    other: At(0, 0),
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn words_that_only_a_file_of_a_run_that_was_killed_has_outlive_the_power() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 0),
+                    part: Part::First,
+                    token: 2,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Kill { after: 23 },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Skip { entry: 1 },
+            },
+            Step::Fault {
+                call: Call::Read,
+                nth: 0,
+                what: What::Unauthorized {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 8,
+                },
+            },
+            Step::PowerLoss {
+                after: 11,
+                keep: 50,
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_listing_without_bodies_shows_that_an_article_is_not_what_was_read() {
+    holds(
+        Setup {
+            bodies: false,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 2),
+                    token: 7,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 2),
+                    part: Part::First,
+                    token: 18,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 19,
+                    enabled: false,
+                },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 0,
+                what: What::ByColleague {
+                    deed: Colleague::Change {
+                        at: At(0, 2),
+                        part: Part::More,
+                        token: 21,
+                    },
+                },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 0,
+                what: What::LostAfter {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_that_was_moved_between_two_tries_of_its_post_is_there_twice() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 2),
+                    token: 8,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 1,
+                what: What::ByColleague {
+                    deed: Colleague::Readdress {
+                        from: At(0, 2),
+                        to: At(0, 1),
+                    },
+                },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 0,
+                what: What::LostAfter {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_tag_from_before_two_kills_does_not_vouch_for_what_they_left() {
+    holds(
+        Setup {
+            etag: true,
+            ..PLAIN
+        },
+        &[
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 6,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 7,
+                },
+            },
+            Step::Kill { after: 37 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(0, 1) },
+            },
+            Step::Kill { after: 30 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(0, 1) },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 4),
+                    token: 11,
+                    enabled: true,
+                },
+            },
+        ],
+    );
+}
