@@ -11,11 +11,11 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
+    daemon::git::Trees,
     engine::{
         report::{Ending, Report},
         settings::Request,
     },
-    mirror::checkout::{self, Head},
     reconcile::{
         plan::Problem,
         snapshot::{Direction, OnConflict},
@@ -161,15 +161,9 @@ pub(super) async fn work(
 /// Why nothing is synced while another branch is checked out (settings, `git: {branch: …}`).
 pub(super) fn wrong_branch(config: &Config) -> Option<Failure> {
     let wanted = config.options.git_branch.as_ref()?;
-    let found = match checkout::head(&config.mirror) {
-        Ok(None) => return None,
-        Ok(Some(Head::Branch(branch))) if branch == *wanted => return None,
-        Ok(Some(Head::Branch(branch))) => format!("the branch `{branch}` is checked out"),
-        Ok(Some(Head::Detached)) => "no branch is checked out".to_owned(),
-        Err(error) => format!("git's HEAD cannot be read ({error})"),
-    };
-    let message =
-        format!("nothing is synced: {found}, and `git:` in the settings wants `{wanted}`");
+    let roots = config.roots().into_iter();
+    let trees = Trees::of(roots.map(|root| (String::new(), root.path)));
+    let message = format!("nothing is synced: {}", trees.on_another_branch(wanted)?);
     let help = format!("`git switch {wanted}`, or change `git: {{branch: …}}` in kbsync.yaml");
     Some(Failure {
         code: ExitCode::Attention,

@@ -104,6 +104,9 @@ pub(super) async fn to_daemon(
         let pace = Pace {
             per_minute: config.options.budget.per_minute,
             minute_left: 0,
+            per_day: config.options.budget.per_day,
+            // It knows what is left of the day, and tells when that is not enough.
+            day_left: config.options.budget.per_day,
             per_unit,
         };
         progress.step(step, pace);

@@ -6,7 +6,7 @@
 use super::{scope::Part, session::Worked};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Git, HOLD, Head, SPARSE, Sight},
+    daemon::git::{self, Git, HOLD, Head, SPARSE, Trees},
     engine::{
         GitSense,
         report::{Ending, Status},
@@ -15,7 +15,7 @@ use crate::{
     reconcile::plan::Kind,
     state::Store,
 };
-use std::{path::PathBuf, sync::Arc};
+use std::path::{Path, PathBuf};
 
 /// The HEADs of the repositories that the workspaces' folders are in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -51,20 +51,11 @@ impl Heads {
     /// Looks once more when the mirror was scanned: a checkout may have come in between. What was moved since
     /// this look is git's in any case.
     pub(super) fn sense(&self, config: &Config) -> GitSense {
-        let found = self.0.clone();
-        let branch_counts = config.options.git_branch.is_some();
-        Arc::new(move || {
-            found.iter().find_map(|kept| {
-                let sight = kept.git.sight();
-                if sight.sparse {
-                    return Some(SPARSE.to_owned());
-                }
-                if branch_counts {
-                    return None;
-                }
-                since(&kept.git, kept.now.as_ref()?, sight)
-            })
-        })
+        let roots = config.roots().into_iter();
+        let trees = Trees::of(roots.map(|root| (key(&root.path), root.path)));
+        let heads = self.0.iter();
+        let before = heads.filter_map(|kept| Some((key(&kept.folder), kept.now.clone()?)));
+        trees.sense(before.collect(), config.options.git_branch.clone())
     }
 
     /// The request, with removals held if a HEAD moved.
@@ -137,43 +128,7 @@ impl Kept {
     }
 }
 
-/// Why removals are held because of what git did since HEAD was there, or does now.
-fn since(git: &Git, before: &Head, sight: Sight) -> Option<String> {
-    // A checkout moves HEAD last: until then its lock tells.
-    if let Some(busy) = sight.busy {
-        return Some(format!("{busy}, and removals wait until it is done"));
-    }
-    git.moved(before, &sight.head?).then(|| HOLD.to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::fs;
-
-    #[test]
-    fn f084_what_git_does_after_the_first_look_holds_removals_too() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let write = |path: &str, text: &str| {
-            let path = dir.path().join(".git").join(path);
-            fs::create_dir_all(path.parent().expect("a parent")).expect("made");
-            fs::write(path, text).expect("written");
-        };
-        let moved = "0 1 t <t@example.com> 1 +0000\tcheckout: moving from main to other\n";
-        write("HEAD", "ref: refs/heads/main\n");
-        write("refs/heads/main", "1111\n");
-        write("refs/heads/other", "2222\n");
-        write("logs/HEAD", moved);
-        let git = Git::find(dir.path()).expect("a git folder");
-        let before = git.sight().head.expect("a head");
-        assert_eq!(since(&git, &before, git.sight()), None);
-        // The files are changed before HEAD is.
-        write("index.lock", "");
-        let told = since(&git, &before, git.sight()).expect("held");
-        assert!(told.starts_with("git is changing files"), "{told}");
-        write("HEAD", "ref: refs/heads/other\n");
-        write("logs/HEAD", &moved.repeat(2));
-        fs::remove_file(dir.path().join(".git/index.lock")).expect("done");
-        assert_eq!(since(&git, &before, git.sight()).as_deref(), Some(HOLD));
-    }
+/// What stands for a workspace among the repositories.
+fn key(folder: &Path) -> String {
+    folder.to_string_lossy().into_owned()
 }

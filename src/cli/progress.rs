@@ -37,6 +37,10 @@ pub struct Pace {
     pub per_minute: u32,
     /// Requests that may be made at once, now.
     pub minute_left: u32,
+    /// Requests in any day.
+    pub per_day: u32,
+    /// Requests that are left in this one.
+    pub day_left: u32,
     /// Requests that one unit costs; zero for work without requests.
     pub per_unit: u32,
 }
@@ -114,9 +118,15 @@ impl Progress {
     }
 }
 
-/// How long the budget makes so many units take: nothing while they fit into this minute.
+/// How long the budget makes so many units take: nothing while they fit into this minute; days, where they do
+/// not fit into this one (failures row 113).
 pub fn estimate(units: u64, pace: Pace) -> Duration {
     let requests = units.saturating_mul(u64::from(pace.per_unit));
+    let tomorrow = requests.saturating_sub(u64::from(pace.day_left));
+    if tomorrow > 0 {
+        let days = tomorrow.div_ceil(u64::from(pace.per_day.max(1)));
+        return Duration::from_hours(24).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
+    }
     let over = requests.saturating_sub(u64::from(pace.minute_left));
     let seconds = over.saturating_mul(60) / u64::from(pace.per_minute.max(1));
     // Nobody waits to the second for what takes minutes.
@@ -150,6 +160,8 @@ mod tests {
         let pace = |per_unit, minute_left| Pace {
             per_minute: 60,
             minute_left,
+            per_day: 1440,
+            day_left: 1400,
             per_unit,
         };
         for (units, pace, seconds) in [
@@ -158,6 +170,8 @@ mod tests {
             (100, pace(2, 20), 180),
             (1000, pace(1, 0), 17 * 60),
             (1000, pace(0, 0), 0),
+            (1401, pace(1, 60), 24 * 3600),
+            (1000, pace(3, 60), 2 * 24 * 3600),
         ] {
             assert_eq!(estimate(units, pace).as_secs(), seconds, "{units} {pace:?}");
         }
@@ -168,6 +182,8 @@ mod tests {
         let pace = Pace {
             per_minute: 60,
             minute_left: 0,
+            per_day: 1440,
+            day_left: 1440,
             per_unit: 1,
         };
         let mut progress = Progress::new(false);

@@ -214,7 +214,7 @@ async fn here(
 ) -> Result<Worked, Failure> {
     let mut session = Session::writing(context, config, "restore")?;
     let mut engine = session.engine(&part, false)?;
-    let restored = engine.restore(wish);
+    let restored = engine.restore(wish).await;
     session.give_back(engine);
     let (prepared, line) = restored.map_err(Failure::of)?.map_err(refused)?;
     let part = Part {

@@ -8,6 +8,7 @@ use crate::{
     daemon::{
         control::{self, Ear},
         engines::{Engines, Reload, Seat},
+        git::Trees,
         settings::Settings,
         signals::Signals,
         start::{self, Daemon},
@@ -52,6 +53,11 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let gate = Gate::new(stop.clone());
     // The workspaces share it: they have one service and one token.
     let mut budget = None;
+    let folders = config.roots().into_iter();
+    let trees = Trees::of(folders.map(|root| {
+        let prefix = with_slash(open::prefix(&config, &root));
+        (prefix, root.path)
+    }));
     let seats = config
         .roots()
         .iter()
@@ -82,7 +88,12 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let daemon = Daemon {
-        cycle: Engines::new(seats, gate, reload(context, &config)),
+        cycle: Engines::new(
+            seats,
+            (trees, config.options.git_branch.clone()),
+            gate,
+            reload(context, &config),
+        ),
         watch: watched(&config, &private, &settings),
         settings,
         signals,

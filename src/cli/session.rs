@@ -10,7 +10,7 @@ use super::{
     scope::Part,
 };
 use crate::{
-    config::Config,
+    config::{BudgetLimits, Config},
     daemon::git,
     engine::{
         self, Engine, Teller, open,
@@ -56,7 +56,7 @@ impl<'c> Session<'c> {
         let bar = Arc::new(Mutex::new(Bar {
             progress: Progress::new(context.out.shows_progress()),
             budget: None,
-            per_minute: config.options.budget.per_minute,
+            limits: config.options.budget,
             per_unit: 0,
         }));
         let mut session = Self {
@@ -243,7 +243,7 @@ impl Worked {
 struct Bar {
     progress: Progress,
     budget: Option<Budget>,
-    per_minute: u32,
+    limits: BudgetLimits,
     per_unit: u32,
 }
 
@@ -276,13 +276,15 @@ impl Bar {
     }
 
     fn pace(&self) -> Pace {
-        let minute_left = match &self.budget {
-            Some(budget) if self.per_unit > 0 => budget.left().0,
-            Some(_) | None => 0,
+        let (minute_left, day_left) = match &self.budget {
+            Some(budget) if self.per_unit > 0 => budget.left(),
+            Some(_) | None => (0, self.limits.per_day),
         };
         Pace {
-            per_minute: self.per_minute,
+            per_minute: self.limits.per_minute,
             minute_left,
+            per_day: self.limits.per_day,
+            day_left,
             per_unit: self.per_unit,
         }
     }

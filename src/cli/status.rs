@@ -11,6 +11,7 @@ use super::{
     handed,
     past::local_time,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
+    progress::{Pace, estimate},
     report::{self, grouped, problem_line},
     scope,
     session::Session,
@@ -74,6 +75,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         for line in shown(&found, now, busy.as_deref()) {
             context.out.line(line)?;
         }
+        if let Some(line) = time_to_send(&found, &config) {
+            context.out.line(line)?;
+        }
         for line in daemon.iter().flat_map(daemon_lines) {
             context.out.line(line)?;
         }
@@ -103,6 +107,32 @@ fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
         }
     }
     Ok(all.unwrap_or_else(Status::empty))
+}
+
+/// Requests that a change costs: one to read what the service has, one to write.
+const PER_CHANGE: u32 = 2;
+
+/// How long the budget makes it take to send what changed here, where that is more than a moment.
+fn time_to_send(status: &Status, config: &Config) -> Option<String> {
+    let budget = status.budget?;
+    let here = |change: &&Change| change.side != Some(Side::Remote);
+    let changes = u32::try_from(status.changes.iter().filter(here).count()).ok()?;
+    let limits = config.options.budget;
+    let pace = Pace {
+        per_minute: limits.per_minute,
+        minute_left: budget.minute_left,
+        per_day: limits.per_day,
+        day_left: budget.day_left,
+        per_unit: PER_CHANGE,
+    };
+    let time = estimate(u64::from(changes), pace);
+    (!time.is_zero()).then(|| {
+        let time = humantime::format_duration(time);
+        format!(
+            "{DIM}sending {} changes takes about {time} at this rate limit{DIM:#}",
+            grouped(changes)
+        )
+    })
 }
 
 /// What the daemon says of itself.

@@ -10,10 +10,10 @@
 
 use super::{
     control::Wished,
-    git::{HOLD, Head, SPARSE, Sight},
-    job::{CycleWish, Done, Job, Left, Look, Trigger},
+    git::{HOLD, Head, SPARSE, Sight, in_no_work_tree, on_another_branch},
+    job::{Done, Job, Left, Look, Trigger},
     quiet::{Quiet, Taken, Touch},
-    reach::{Reach, Turn},
+    reach::{Reach, Turn, Wall},
     schedule::{Moment, Schedule, Spending},
     settings::Settings,
     watch::Cause,
@@ -37,6 +37,9 @@ const TURN: Duration = Duration::from_mins(1);
 /// How often it is asked what is left of the budget.
 const BUDGET_LOOK: Duration = Duration::from_secs(30);
 
+/// How often it is looked whether git is done.
+const GIT_LOOK: Duration = Duration::from_secs(1);
+
 /// What to do next.
 #[derive(Debug)]
 pub struct Next {
@@ -56,6 +59,9 @@ pub struct Desk {
     schedule: Schedule,
     reach: Reach,
     taken: Taken,
+    /// What a cycle could not deal with, for a reason that stands in nobody else's way: it is tried again when
+    /// that is due.
+    put_off: PutOff,
     /// Since when the oldest of that has waited.
     taken_since: Option<Instant>,
     /// What the look at everything that runs now deals with, too.
@@ -86,6 +92,7 @@ impl Desk {
             reach,
             settings,
             taken: Taken::default(),
+            put_off: PutOff::default(),
             taken_since: None,
             covered: Taken::default(),
             covered_doubts: BTreeSet::new(),
@@ -164,11 +171,13 @@ impl Desk {
             return Some(format!("paused: {busy}"));
         }
         let wanted = self.settings.git_branch.as_deref()?;
-        if self.git.is_empty() {
-            return on_another_branch(&Sight::default(), wanted);
-        }
-        let mut sights = self.git.values();
-        sights.find_map(|sight| on_another_branch(sight, wanted))
+        let why = if self.git.is_empty() {
+            Some(in_no_work_tree(wanted))
+        } else {
+            let mut sights = self.git.values();
+            sights.find_map(|sight| on_another_branch(sight, wanted))
+        };
+        why.map(|why| format!("paused: {why}"))
     }
 
     /// A command that cannot be carried out now, with the reason: git works, and it would write.
@@ -183,6 +192,7 @@ impl Desk {
         if self.taken.is_empty() {
             self.taken_since = None;
         }
+        self.take_up(now.steady);
         let (_, oldest) = self.quiet.backlog(may_matter);
         let due = self.quiet.due(now.steady);
         if !due.is_empty() {
@@ -229,6 +239,20 @@ impl Desk {
             job,
             wished: None,
         })
+    }
+
+    /// What was put off comes back when its time has come.
+    fn take_up(&mut self, now: Instant) {
+        if self.put_off.is_empty() || !self.put_off.reach.is_open(now) {
+            return;
+        }
+        let older = std::mem::take(&mut self.put_off.taken);
+        let newer = std::mem::replace(&mut self.taken, older);
+        merge(&mut self.taken, newer);
+        self.taken_since.get_or_insert(now);
+        if std::mem::take(&mut self.put_off.doubt) {
+            self.doubt(Cause::Unfinished, now);
+        }
     }
 
     fn doubt_job(&mut self, unsettled: BTreeSet<String>) -> Job {
@@ -310,7 +334,16 @@ impl Desk {
                 }
             }
         }
-        if done.wall.is_some() {
+        if done.got_through() {
+            self.put_off.reach.met(None, now.steady);
+        } else if done.wall.is_none() {
+            match job.look {
+                Look::Paths(taken) => self.put_off.add(taken, false, now.steady),
+                Look::Mirror => self.put_off.add(Taken::default(), true, now.steady),
+                // The next poll looks at everything, and a person sees what came of it.
+                Look::Whole | Look::Wish(_) => {}
+            }
+        } else {
             match job.look {
                 Look::Whole => {
                     self.whole.get_or_insert(job.trigger);
@@ -349,8 +382,12 @@ impl Desk {
         };
         // A path whose time came while the cycle ran was left alone by it, too.
         let (waiting, _) = self.quiet.backlog(|_| true);
-        let settled =
-            looked && waiting == 0 && self.taken.is_empty() && !held && done.got_through();
+        let settled = looked
+            && waiting == 0
+            && self.taken.is_empty()
+            && self.put_off.is_empty()
+            && !held
+            && done.got_through();
         // Where nobody could look, there may be removals that nobody saw.
         let settled = settled && !done.report.doubt;
         if settled {
@@ -361,8 +398,20 @@ impl Desk {
     }
 
     /// When it must be looked again, without an event.
-    pub fn next_deadline(&self) -> Option<Instant> {
-        let quiet = self.quiet.next_deadline();
+    pub fn next_deadline(&self, now: Moment) -> Option<Instant> {
+        let poll = now.steady + self.schedule.wait(now, self.least);
+        // Git says nothing when it is done.
+        let git = self.git.values().any(|sight| sight.busy.is_some());
+        let git = git.then(|| now.steady + GIT_LOOK);
+        let work = self.work_deadline();
+        [Some(poll), git, work].into_iter().flatten().min()
+    }
+
+    /// When something that waits may be done.
+    fn work_deadline(&self) -> Option<Instant> {
+        let put_off = self.put_off.reach.retry_at();
+        let put_off = put_off.filter(|_| !self.put_off.is_empty());
+        let quiet = self.quiet.next_deadline().into_iter().chain(put_off).min();
         let retry = self.reach.retry_at();
         match (quiet, retry) {
             // Nothing is done before it may be tried again.
@@ -380,12 +429,10 @@ impl Desk {
             next_poll: self.schedule.next(now, self.least),
             interval: self.schedule.interval(now, self.least),
             pending: waiting
-                + self
-                    .taken
-                    .paths()
+                + [&self.taken, &self.put_off.taken]
                     .iter()
-                    .filter(|path| may_matter(path))
-                    .count(),
+                    .map(|taken| taken.paths().iter().filter(|path| may_matter(path)).count())
+                    .sum::<usize>(),
             oldest: [oldest, taken_since].into_iter().flatten().min(),
             paused: self.paused(),
             in_the_way: self.reach.wall().map(|wall| wall.to_string()),
@@ -402,28 +449,33 @@ impl Desk {
     }
 }
 
+/// What could not be dealt with, and when it is tried again.
+#[derive(Debug, Default)]
+struct PutOff {
+    taken: Taken,
+    /// Whether the whole mirror was to be looked at.
+    doubt: bool,
+    reach: Reach,
+}
+
+impl PutOff {
+    fn is_empty(&self) -> bool {
+        self.taken.is_empty() && !self.doubt
+    }
+
+    fn add(&mut self, taken: Taken, doubt: bool, now: Instant) {
+        let newer = std::mem::replace(&mut self.taken, taken);
+        merge(&mut self.taken, newer);
+        self.doubt |= doubt;
+        self.reach.met(Some(Wall::Unusable), now);
+    }
+}
+
 /// Tells whether a path may be of an article, a category or a conflict; editors' files and our own are not.
 fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
         ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
     })
-}
-
-/// Why nothing is done in a work tree where only one branch is synced, if another one is checked out.
-fn on_another_branch(sight: &Sight, wanted: &str) -> Option<String> {
-    match sight.branch.as_deref() {
-        Some(branch) if branch == wanted => None,
-        Some(branch) => Some(format!(
-            "paused: {branch} is checked out, and only {wanted} is synced"
-        )),
-        None if sight.reftable => Some(format!(
-            "paused: which branch is checked out cannot be told in a repository with reftables, and \
-             only {wanted} is synced"
-        )),
-        None => Some(format!(
-            "paused: no branch is checked out, and only {wanted} is synced"
-        )),
-    }
 }
 
 /// What is shown of the desk.
@@ -473,9 +525,4 @@ fn merge(taken: &mut Taken, newer: Taken) {
     }
     taken.changed.extend(newer.changed);
     taken.removed.extend(newer.removed);
-}
-
-/// A wish for the whole cycle that a signal asks for.
-pub fn whole_wish() -> CycleWish {
-    CycleWish::new(crate::reconcile::snapshot::Direction::Both)
 }

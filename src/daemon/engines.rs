@@ -1,7 +1,7 @@
 //! The real cycles: an engine per workspace, asked one after the other, with one report of all.
 
 use super::{
-    git::{self, Head},
+    git::{self, Head, Trees},
     job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
     reach::Wall,
@@ -38,15 +38,25 @@ pub struct Seat<S, D> {
 /// The engines of all workspaces.
 pub struct Engines<'r, S, D> {
     seats: Vec<Seat<S, D>>,
+    trees: Trees,
+    /// The only branch that is synced, if one is named.
+    branch: Option<String>,
     gate: Gate,
     reload: Reload<'r>,
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
-    /// Puts engines behind a gate.
-    pub fn new(seats: Vec<Seat<S, D>>, gate: Gate, reload: Reload<'r>) -> Self {
+    /// Puts engines behind a gate. `trees`: where git may be at work in their folders, by the same prefixes.
+    pub fn new(
+        seats: Vec<Seat<S, D>>,
+        (trees, branch): (Trees, Option<String>),
+        gate: Gate,
+        reload: Reload<'r>,
+    ) -> Self {
         Self {
             seats,
+            trees,
+            branch,
             gate,
             reload,
         }
@@ -85,14 +95,19 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
             let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
             };
-            request.since = matches!(job.look, Look::Whole | Look::Mirror).then_some(began);
+            if may_miss(&job.look) {
+                request.since = Some(began);
+            }
+            // Git may move HEAD while this workspace waits for its turn, or for a request.
+            let sense = self.trees.sense(job.heads.clone(), self.branch.clone());
+            seat.engine.set_git(sense);
             if let Look::Wish(wish) = &job.look
                 && let Err(error) = seat.release(wish)
             {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
             }
-            match seat.restore(job, &mut request) {
+            match seat.restore(job, &mut request).await {
                 Ok(line) => report.actions.extend(line),
                 Err(error) => {
                     note_failure(&mut report, &seat.prefix, &error);
@@ -108,8 +123,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                         note_failure(&mut report, &seat.prefix, &error);
                     }
                     report.add(found);
-                    wall = self.gate.take_wall();
-                    if wall.is_some() {
+                    if let Some(met) = self.gate.take_wall() {
+                        wall = Some(met);
                         break;
                     }
                 }
@@ -217,6 +232,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 
     fn reload(&mut self) -> Result<Settings, String> {
         let (settings, each) = (self.reload)()?;
+        self.branch.clone_from(&settings.git_branch);
         for (seat, settings) in self.seats.iter_mut().zip(each) {
             seat.engine.set_settings(settings);
         }
@@ -256,7 +272,7 @@ impl<S: Service, D: Disk> Seat<S, D> {
     }
 
     /// Brings a version back, and has the cycle look at its file.
-    fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
+    async fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
         let wish = match &job.look {
             Look::Wish(wish) if !wish.dry_run => wish.restore.as_ref(),
             Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => None,
@@ -264,7 +280,7 @@ impl<S: Service, D: Disk> Seat<S, D> {
         let Some(wish) = wish else {
             return Ok(None);
         };
-        let (prepared, line) = self.engine.restore(wish)??;
+        let (prepared, line) = self.engine.restore(wish).await??;
         request.scope = vec![prepared.place.to_string()];
         Ok(Some(line))
     }
@@ -294,6 +310,7 @@ fn request_for(job: &Job, prefix: &str) -> Option<Request> {
         },
         Look::Mirror => Request::new(Direction::Both),
         Look::Paths(taken) => Request {
+            gone: below(taken.removed.keys(), prefix).collect(),
             scope: scope(taken.paths().iter(), prefix)?,
             look: files(taken, prefix).map_or(engine::settings::Look::Whole, |places| {
                 engine::settings::Look::Paths(places)
@@ -317,14 +334,30 @@ fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
         Look::Whole | Look::Mirror => false,
         Look::Paths(_) | Look::Wish(_) => true,
     };
-    let below = |path: &String| path.strip_prefix(prefix).map(str::to_owned);
-    let unsettled = job.unsettled.iter().filter_map(below);
+    let unsettled = below(job.unsettled.iter(), prefix);
     Request {
         unsettled: unsettled.filter(|_| !limited).collect(),
         patient: true,
         git_hold: job.git_hold.clone(),
         ..request
     }
+}
+
+/// Tells whether files that go while such a cycle waits have their grace time before them. A person who says what
+/// is to be looked at means what is there.
+fn may_miss(look: &Look) -> bool {
+    match look {
+        Look::Whole | Look::Mirror | Look::Paths(_) => true,
+        Look::Wish(_) => false,
+    }
+}
+
+/// Those of the paths that are in a workspace's folder, as it names them.
+fn below<'p>(
+    paths: impl Iterator<Item = &'p String>,
+    prefix: &str,
+) -> impl Iterator<Item = String> {
+    paths.filter_map(move |path| path.strip_prefix(prefix).map(str::to_owned))
 }
 
 fn wished(wish: &CycleWish, prefix: &str) -> Option<Request> {

@@ -10,13 +10,16 @@
 //! there, never too seldom.
 
 use crate::{
+    engine::GitSense,
     model::{Digest, Timestamp},
     state::Store,
 };
 use std::{
+    collections::BTreeMap,
     fs,
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 /// Files and folders that are there while git works, and what it does then.
@@ -91,6 +94,52 @@ impl Trees {
             }
         }
         found
+    }
+}
+
+impl Trees {
+    /// Asks once more when a mirror was scanned: what git did since HEAD was at these places, by the folder that
+    /// is in the repository, or does now. `branch`: the only one that is synced.
+    pub fn sense(&self, before: BTreeMap<String, Head>, branch: Option<String>) -> GitSense {
+        let trees = self.clone();
+        Arc::new(move || {
+            trees
+                .find()
+                .iter()
+                .find_map(|(prefix, git)| git.hold(before.get(*prefix), branch.as_deref()))
+        })
+    }
+
+    /// Why nothing is synced: another branch than this one is checked out in a repository, or there is none.
+    pub fn on_another_branch(&self, wanted: &str) -> Option<String> {
+        let found = self.find();
+        if found.is_empty() {
+            return Some(in_no_work_tree(wanted));
+        }
+        let mut sights = found.iter().map(|(_, git)| git.sight());
+        sights.find_map(|sight| on_another_branch(&sight, wanted))
+    }
+}
+
+/// Why nothing is synced where only one branch is, and there is no git.
+pub fn in_no_work_tree(wanted: &str) -> String {
+    format!("this is no work tree of git, and only the branch {wanted} is synced")
+}
+
+/// Why nothing is synced in a work tree where only one branch is, if another one is checked out.
+pub fn on_another_branch(sight: &Sight, wanted: &str) -> Option<String> {
+    match sight.branch.as_deref() {
+        Some(branch) if branch == wanted => None,
+        Some(branch) => Some(format!(
+            "{branch} is checked out, and only {wanted} is synced"
+        )),
+        None if sight.reftable => Some(format!(
+            "which branch is checked out cannot be told in a repository with reftables, and only {wanted} \
+             is synced"
+        )),
+        None => Some(format!(
+            "no branch is checked out, and only {wanted} is synced"
+        )),
     }
 }
 
@@ -169,6 +218,23 @@ impl Git {
             reftable: false,
             sparse,
         }
+    }
+
+    /// Why removals are held because of what git did since HEAD was at a place, or does now. `branch`: the only
+    /// one that is synced; what was removed on it is not git's doing.
+    pub fn hold(&self, before: Option<&Head>, branch: Option<&str>) -> Option<String> {
+        let sight = self.sight();
+        if sight.sparse {
+            return Some(SPARSE.to_owned());
+        }
+        // A checkout moves HEAD last: until then its lock tells.
+        if let Some(busy) = sight.busy {
+            return Some(format!("{busy}, and removals wait until it is done"));
+        }
+        if let Some(wanted) = branch {
+            return on_another_branch(&sight, wanted);
+        }
+        self.moved(before?, &sight.head?).then(|| HOLD.to_owned())
     }
 
     /// Tells whether `git sparse-checkout` is on: it removes files, and HEAD stays where it is. Git writes it to

@@ -24,6 +24,8 @@ pub enum Wall {
     },
     /// The mirror or the state cannot be used.
     Broken,
+    /// An answer of the service's ended one cycle, and may not end another one.
+    Unusable,
     /// The daemon stops: it was not tried to the end.
     Stopping,
 }
@@ -41,6 +43,7 @@ impl fmt::Display for Wall {
             Self::SignedOut => "the service does not accept the token",
             Self::Spent { .. } => "the budget of requests is spent",
             Self::Broken => "the mirror or the state cannot be used",
+            Self::Unusable => "the service's answer cannot be used",
             Self::Stopping => "the daemon stops",
         })
     }
@@ -93,7 +96,11 @@ impl Reach {
             Wall::Spent { wait: Some(wait) } => wait.max(Duration::from_secs(1)),
             // Nobody knows how it would have gone.
             Wall::Stopping => return None,
-            Wall::Unreachable | Wall::SignedOut | Wall::Broken | Wall::Spent { wait: None } => {
+            Wall::Unreachable
+            | Wall::SignedOut
+            | Wall::Broken
+            | Wall::Unusable
+            | Wall::Spent { wait: None } => {
                 let doubled = FIRST.saturating_mul(2_u32.saturating_pow(tries.min(10)));
                 let wait = doubled.min(LONGEST);
                 wait + wait * self.spread / 100

@@ -40,6 +40,11 @@ impl Supervisor {
         }
     }
 
+    /// When it wants the next sign of life, if it wants any.
+    pub fn next_sign(&self) -> Option<tokio::time::Instant> {
+        Some(tokio::time::Instant::from_std(self.last? + self.watchdog?))
+    }
+
     /// The loop ticks.
     pub fn alive(&mut self, now: Instant) {
         let Some(every) = self.watchdog else {

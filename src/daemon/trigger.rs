@@ -1,6 +1,7 @@
-//! What wakes the loop once a second: tokio-cron-scheduler, as a trigger only.
+//! What wakes the loop when nothing else does: tokio-cron-scheduler, as a trigger only.
 //!
-//! Whether a poll is due is decided by [`super::schedule`]: the scheduler runs jobs side by side when they are
+//! The loop knows when a poll is due, and wakes by itself; but its clock stands still while the machine sleeps, and
+//! knows nothing of a time of day that was set. A tick finds that out. Whether a poll is due is decided by [`super::schedule`]: the scheduler runs jobs side by side when they are
 //! slow, forgets summer time, and knows no budget. A tick that finds the last one waiting is not needed.
 
 use super::Event;
@@ -8,8 +9,8 @@ use tokio::sync::mpsc::{Sender, channel};
 use tokio_cron_scheduler::{Job, JobScheduler, JobSchedulerError};
 use tokio_util::sync::CancellationToken;
 
-/// Every second: git is looked at as often, and a supervisor may want a sign of life that often.
-const EACH_SECOND: &str = "* * * * * *";
+/// How long a jump of the clock may go unnoticed; each tick costs an idle machine a little.
+const EACH_FIVE_SECONDS: &str = "*/5 * * * * *";
 
 /// Ticks until it is stopped.
 ///
@@ -19,7 +20,7 @@ const EACH_SECOND: &str = "* * * * * *";
 pub async fn run(to: Sender<Event>, stop: CancellationToken) -> Result<(), JobSchedulerError> {
     let (tick, mut ticks) = channel::<()>(1);
     let mut scheduler = JobScheduler::new().await?;
-    let job = Job::new(EACH_SECOND, move |_, _| {
+    let job = Job::new(EACH_FIVE_SECONDS, move |_, _| {
         // Full: the loop was told already, and has not come round to it.
         let _told_already = tick.try_send(());
     })?;

@@ -162,12 +162,10 @@ impl<C: Cycle> Loop<C> {
                 pages::give_back();
             }
             self.front.show();
-            let deadline = self
-                .front
-                .desk
-                .next_deadline()
-                .filter(|at| *at > now.steady);
-            let deadline = deadline.into_iter().chain(rest).min();
+            let work = self.front.desk.next_deadline(now);
+            let alive = self.front.supervisor.next_sign();
+            let deadlines = [work, alive, rest].into_iter().flatten();
+            let deadline = deadlines.filter(|at| *at > now.steady).min();
             let event = tokio::select! {
                 event = events.recv() => event,
                 () = until(deadline) => continue,
@@ -210,6 +208,7 @@ impl<C: Cycle> Loop<C> {
         let outcome = {
             let mut cycle = pin!(self.cycle.cycle(&job));
             loop {
+                let sign = front.supervisor.next_sign();
                 tokio::select! {
                     biased;
                     done = &mut cycle => break Ok(done),
@@ -218,6 +217,7 @@ impl<C: Cycle> Loop<C> {
                         Some(event) => front.take(event),
                         None => break Err(Ended::Alone),
                     },
+                    () = until(sign) => front.supervisor.alive(Instant::now().into_std()),
                 }
                 if front.stops > 1 {
                     break Err(Ended::AtOnce);

@@ -1,6 +1,7 @@
-//! A service that can be shut: after a stop no further request begins, and those that read end at once.
+//! A service that can be shut: after a stop nothing more is asked for, and what reads ends at once.
 //!
-//! A request that changes the service is let finish, so that its outcome is recorded. On the way what stops a
+//! What changes the service is let finish, so that its outcome is recorded; a POST that waits for room in the
+//! budget by then may still go out. On the way what stops a
 //! cycle as a whole is kept for the loop.
 
 use super::reach::Wall;

@@ -2,8 +2,8 @@
 //!
 //! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) when it passes its N-th
 //! point, counted from 1. With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point it passes to
-//! that file, so that a sweep knows how many there are. With `KBSYNC_DRILL_PANIC_AT=NAME` it panics there. With `KBSYNC_DRILL_HURRY` nothing waits before it is
-//! tried again. Without the feature `drill` nothing is read and
+//! that file, so that a sweep knows how many there are. With `KBSYNC_DRILL_PANIC_AT=NAME` it panics there. With
+//! `KBSYNC_DRILL_HURRY` nothing waits before it is tried again. Without the feature `drill` nothing is read and
 //! nothing happens.
 
 use std::time::Duration;

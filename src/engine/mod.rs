@@ -197,6 +197,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
+    /// The same, before one cycle.
+    pub fn set_git(&mut self, git: GitSense) {
+        self.git = git;
+    }
+
     /// The state, for reading.
     pub fn store(&self) -> &Store {
         &self.store
@@ -323,8 +328,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let rests = settled && sift::is_enough(&plan);
-        let stop = self.apply(plan, &mut sight, request, report).await?;
+        let applied = self.apply(plan, &mut sight, request, report).await;
+        // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);
+        let stop = applied?;
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
         self.note_gone_back(&sight.older, request, report)?;

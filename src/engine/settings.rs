@@ -81,6 +81,8 @@ pub struct Request {
     pub unsettled: BTreeSet<String>,
     /// When it was said what is in motion, if it was: a file that went later is in motion, too.
     pub since: Option<Timestamp>,
+    /// Paths of files and folders that went long enough before that: they are waited for no more.
+    pub gone: BTreeSet<String>,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -106,6 +108,7 @@ impl Request {
             look: Look::Whole,
             unsettled: BTreeSet::new(),
             since: None,
+            gone: BTreeSet::new(),
             dry_run: false,
             allow_deletes: false,
             prefer: None,

@@ -39,6 +39,11 @@ impl Spool {
         }
     }
 
+    /// Tells whether nothing is written.
+    pub(super) const fn is_dry(&self) -> bool {
+        self.dry
+    }
+
     /// Takes a body; `may_merge` says that both sides may have changed it.
     pub(super) fn take(
         &mut self,

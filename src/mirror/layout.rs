@@ -88,7 +88,7 @@ impl Layout {
         }
     }
 
-    /// Tells whether the same text of `.kbsyncignore` would give these rules, without a word about any line.
+    /// Tells whether the same text of `.kbsyncignore` would give these rules.
     pub fn is_of(&self, ignore_file: &str) -> bool {
         self.text == ignore_file
     }

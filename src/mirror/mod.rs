@@ -5,7 +5,6 @@
 //! per mirror). No symbolic link is followed, nothing unexpected is replaced, and what cannot be read is
 //! never absent. What to write is decided elsewhere.
 
-pub mod checkout;
 pub mod disk;
 pub mod document;
 pub mod layout;

@@ -74,7 +74,7 @@ impl Action {
                 parts.push(settle.seen.version.digest().as_bytes().to_vec());
                 parts.push(settle.seen.revision.0.clone().into_bytes());
             }
-            Step::ParkSlug { id, slug, .. } => parts.push(format!("{id} {slug}").into_bytes()),
+            Step::ParkSlug { makes_way_for, .. } => return makes_way_for.1,
             Step::DeleteArticle { id, seen, .. } => {
                 parts.push(id.to_string().into_bytes());
                 parts.push(seen.version.digest().as_bytes().to_vec());
@@ -98,6 +98,9 @@ impl Action {
 
     /// Names what waits, in the table of what was refused or held.
     pub fn key(&self) -> String {
+        if let Step::ParkSlug { makes_way_for, .. } = &self.step {
+            return makes_way_for.0.clone();
+        }
         self.id.map_or_else(
             || format!("{} {}", self.kind.word(), self.path),
             |id| format!("{} {id}", self.kind.word()),

@@ -29,7 +29,7 @@ impl Planner<'_> {
                 && self.policy.direction.pulls()
                 && self.policy.scope.is_empty()
                 && self.policy.wanted_categories.contains(&id);
-            if wanted {
+            if wanted && self.unreadable_home(id, &version.slug).is_none() {
                 self.names.give_folder(id, &version.slug);
             }
             let to = self.names.folder(id).map(str::to_owned);
@@ -64,10 +64,18 @@ impl Planner<'_> {
                 .map(|category| category.id)
                 .all(|claim| claim != Some(id))
             && row.folder.as_ref().is_some_and(|folder| {
+                let there = self.local.top.contains(&path::fold(folder));
                 !self.local.unreadable.contains(folder)
-                    && !self.local.top.contains(&path::fold(folder))
+                    && (!there || self.is_of_another(id, folder))
                     && self.policy.covers_folder(folder)
             })
+    }
+
+    /// Tells whether another category's folder lies where this one's was: two rows with one folder would give
+    /// the files in it to the wrong category.
+    fn is_of_another(&self, id: CategoryId, folder: &str) -> bool {
+        let mut paired = self.paired.categories.iter();
+        paired.any(|(other, category)| *other != id && category.folder == folder)
     }
 
     fn create_folder(

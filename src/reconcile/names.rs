@@ -212,7 +212,21 @@ impl Planner<'_> {
                     .get(&id)
                     .map(|row| row.remote.slug.clone())
             })?;
+        if let Some(folder) = self.unreadable_home(id, &slug) {
+            return Some(folder);
+        }
         Some(self.names.give_folder(id, &slug))
+    }
+
+    /// A folder that cannot be read and that nobody knows, under the name that a category's folder would get: it
+    /// may be that one, from before the state was lost.
+    pub(super) fn unreadable_home(&self, id: CategoryId, slug: &str) -> Option<String> {
+        let rows = || self.base.categories.values();
+        let known = |folder: &String| rows().any(|row| row.folder.as_ref() == Some(folder));
+        let mut unreadable = self.local.unreadable.iter();
+        unreadable
+            .find(|folder| !known(folder) && derived(folder, slug, id.uuid()))
+            .cloned()
     }
 }
 

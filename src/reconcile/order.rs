@@ -165,6 +165,7 @@ fn by_address(mut actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> 
 fn step_aside(action: &mut Action) -> Option<Action> {
     let note = Some("for a moment, so that two addresses can be swapped".to_owned());
     let fields = vec![Field::Slug];
+    let makes_way_for = (action.key(), action.fingerprint());
     match &mut action.step {
         Step::Settle(settle) => {
             // The slug that steps aside comes back with the rest, also where only the category changes.
@@ -176,6 +177,7 @@ fn step_aside(action: &mut Action) -> Option<Action> {
                 id: settle.id,
                 slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
                 seen: Box::new(settle.seen.clone()),
+                makes_way_for,
             };
             Some(Action {
                 kind: Kind::Move,

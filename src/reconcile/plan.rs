@@ -4,7 +4,7 @@
 
 use super::snapshot::{Bodies, Seen};
 use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Field, Flags, Place, Revision, Side, Version,
+    ArticleId, CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Version,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -153,6 +153,9 @@ pub enum Step {
         slug: String,
         /// The service's version that this was decided on.
         seen: Box<Seen>,
+        /// The key and the fingerprint of the action that it makes way for: if it is refused, that one is not
+        /// tried again.
+        makes_way_for: (String, Digest),
     },
     /// `DELETE /api/article/{id}`.
     DeleteArticle {

@@ -190,7 +190,8 @@ impl Client {
             status,
             "answered"
         );
-        if status != 429 {
+        // What is read between two tries says nothing of whether writes are welcome again.
+        if call.guarded && response.status().is_success() {
             self.throttled.store(0, Ordering::Relaxed);
         }
         if response.status().is_success() || (status == 304 && call.validator.is_some()) {

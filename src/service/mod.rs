@@ -270,7 +270,8 @@ pub trait ServiceRead: Send + Sync {
 /// The writing half of the service.
 ///
 /// A write whose answer was lost is never sent again from here: the caller looks first
-/// ([`ServiceError::answer_lost`]). Only refusals for want of budget (429) are waited out.
+/// ([`ServiceError::answer_lost`]). A POST waits out a refusal for want of budget (429);
+/// PUT and DELETE give it back, since a wait would make the look before them an old one.
 pub trait ServiceWrite: Send + Sync {
     /// `POST /api/article` (section 4.6).
     fn create_article(

@@ -4,7 +4,7 @@ use super::board::Seen;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The loop comes round at least once a second; this is long for it.
+/// The loop comes round every five seconds at least; this is long for it.
 const TICK: Duration = Duration::from_secs(30);
 
 /// With very short intervals a single slow answer is no illness.

@@ -246,4 +246,19 @@ fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
     kb.remove("de/start/zwei.html");
     kb.run(&["sync"]).exits(0);
     assert!(service.sandbox.article(two).is_none());
+    // Neither folder is synced on another branch than the one in the settings, nor one without git.
+    let settings = kb.read("kbsync.yaml") + "git: {branch: main}\n";
+    kb.write("kbsync.yaml", &settings);
+    let ran = kb.run(&["sync"]).exits(0);
+    assert!(ran.stderr.is_empty(), "{ran:#?}");
+    de(&["checkout", "-q", "other"]);
+    for command in [&["sync"][..], &["push"], &["approve", "--yes"]] {
+        let ran = kb.run(command).exits(3);
+        assert!(ran.stderr.contains("other is checked out"), "{ran:#?}");
+    }
+    assert!(service.sandbox.article(one).is_some());
+    std::fs::rename(kb.mirror().join("de/.git"), kb.mirror().join("away")).expect("moved");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stderr.contains("no work tree of git"), "{ran:#?}");
+    assert!(service.sandbox.article(one).is_some());
 }

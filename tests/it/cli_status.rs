@@ -233,3 +233,29 @@ fn without_a_token_it_works_all_the_same() {
     assert!(!ran.stdout.contains("left this minute"), "{ran:#?}");
     kb.run(&["diff"]).exits(0);
 }
+
+#[test]
+fn f113_what_takes_longer_than_a_moment_to_send_is_told_with_how_long() {
+    let (_service, kb, _) = synced();
+    let settings = kb.read("kbsync.yaml");
+    let edit = || {
+        for slug in ["one", "two", "three", "four", "five"] {
+            let path = format!("start/{slug}.html");
+            kb.write(&path, &kb.read(&path).replace("<p>", "<p>More. "));
+        }
+    };
+    assert!(!kb.run(&["status"]).exits(0).stdout.contains("sending"));
+    edit();
+    // Ten requests, of which the minute has room for a few, and the day for less than all.
+    for (budget, time) in [
+        ("budget: {per_minute: 4, per_day: 1000}\n", "about 2m"),
+        ("budget: {per_minute: 4, per_day: 5}\n", "about 2days"),
+    ] {
+        kb.write("kbsync.yaml", &format!("{settings}{budget}"));
+        let words = kb.run(&["status"]).exits(0).stdout;
+        let line = words.lines().find(|line| line.starts_with("sending"));
+        let line = line.unwrap_or_else(|| panic!("no estimate: {words}"));
+        assert!(line.starts_with("sending 5 changes takes"), "{line}");
+        assert!(line.contains(time), "{line}");
+    }
+}

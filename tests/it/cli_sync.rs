@@ -281,9 +281,10 @@ fn another_branch_than_the_settings_want_is_not_synced() {
     kb.write("kbsync.yaml", &format!("{settings}git: {{branch: main}}\n"));
     kb.edit("start/one.html", "One.", "Mine.");
     kb.write(".git/HEAD", "ref: refs/heads/draft\n");
-    kb.run(&["sync"])
-        .exits(3)
-        .complains("the branch `draft` is checked out", "git switch main");
+    kb.run(&["sync"]).exits(3).complains(
+        "draft is checked out, and only main is synced",
+        "git switch main",
+    );
     let json = kb.run(&["push", "--json"]).exits(3).json();
     schema::check("report", &json);
     assert_eq!(json["outcome"], "attention");

@@ -4,7 +4,10 @@
 //! Needs `bwrap` (bubblewrap), root for the memory limit, and a release build; what is missing is said, and the
 //! test left out. Run it by `cargo build --release && cargo test --test it container -- --ignored --nocapture`.
 
-use crate::kb::{self, TOKEN};
+use crate::{
+    canary,
+    kb::{self, TOKEN},
+};
 use kbsync::sandbox::{Fault, FaultKind, Matcher, Options, Running, Sandbox};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
@@ -87,6 +90,8 @@ impl Drop for Limited {
 
 /// A service, two volumes and a secret, for one container after the other.
 struct Yard {
+    // Before the folder: what is dropped first can still look into it.
+    _canary: canary::Watch,
     dir: tempfile::TempDir,
     binary: PathBuf,
     limited: Limited,
@@ -123,6 +128,8 @@ impl Yard {
         for name in ["mirror", "state", "secrets"] {
             fs::create_dir(dir.path().join(name)).expect("made");
         }
+        let mut canary = canary::Watch::over(dir.path());
+        canary.except("token");
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let sandbox = Sandbox::new(Options {
             token: TOKEN.into(),
@@ -138,6 +145,7 @@ impl Yard {
         fs::write(dir.path().join("mirror/kbsync.yaml"), settings).expect("written");
         fs::write(dir.path().join("secrets/token"), TOKEN).expect("written");
         Some(Self {
+            _canary: canary,
             dir,
             binary,
             limited,
@@ -204,7 +212,11 @@ impl Yard {
             .stdout(Stdio::null())
             .spawn()
             .expect("it starts");
-        let mut container = Container { child, pid: None };
+        let mut container = Container {
+            child,
+            pid: None,
+            log: log.clone(),
+        };
         until("the first cycle", || {
             let said = fs::read_to_string(&log).expect("the log");
             let ended = container.child.try_wait().expect("asked");
@@ -272,6 +284,7 @@ struct Container {
     child: Child,
     /// Its process, as seen from outside.
     pid: Option<Pid>,
+    log: PathBuf,
 }
 
 impl Drop for Container {
@@ -282,6 +295,9 @@ impl Drop for Container {
         }
         self.child.kill().ok();
         self.child.wait().ok();
+        if !std::thread::panicking() {
+            canary::silent(&fs::read_to_string(&self.log).expect("the log"));
+        }
     }
 }
 

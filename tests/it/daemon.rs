@@ -1,12 +1,16 @@
 //! A real `kbsync run` for tests: started, listened to, signalled and ended.
 
-use crate::kb::{self, Kb, Service, TOKEN};
+use crate::{
+    canary,
+    kb::{self, Kb, Service, TOKEN},
+};
 use rustix::process::{Pid, Signal, kill_process};
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::TcpStream,
     process::{Child, Command, ExitStatus, Stdio},
     sync::{Arc, Mutex},
+    thread::JoinHandle,
     time::Duration,
 };
 
@@ -18,10 +22,11 @@ pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     kb::until(BOUND, what, is_so);
 }
 
-/// A daemon that is killed when the test ends.
+/// A daemon that is killed when the test ends. All that it said is searched for tokens then.
 pub(crate) struct Daemon {
     pub(crate) child: Child,
     log: Arc<Mutex<String>>,
+    reader: Option<JoinHandle<()>>,
 }
 
 impl Drop for Daemon {
@@ -29,6 +34,11 @@ impl Drop for Daemon {
         // It may have ended by itself.
         self.child.kill().ok();
         self.child.wait().ok();
+        // Its last words may still be in the pipe.
+        self.reader.take().map(JoinHandle::join);
+        if !std::thread::panicking() {
+            canary::silent(&self.log());
+        }
     }
 }
 
@@ -40,11 +50,17 @@ impl Daemon {
 
     /// The same, with more in its environment.
     pub(crate) fn spawn_with(kb: &Kb, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
+        command.arg("run").args(arguments);
+        Self::spawn_by(command, kb, variables)
+    }
+
+    /// The same by another command, which becomes the daemon.
+    pub(crate) fn spawn_by(mut command: Command, kb: &Kb, variables: &[(&str, &str)]) -> Self {
         let above = kb.mirror();
         let above = above.parent().expect("a folder above");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kbsync"))
-            .arg("run")
-            .args(arguments)
+        let (said, says) = std::io::pipe().expect("a pipe");
+        command
             .current_dir(kb.mirror())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -53,19 +69,23 @@ impl Daemon {
             .env("KBSYNC_TOKEN", TOKEN)
             .envs(variables.iter().copied())
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("it starts");
+            .stdout(says.try_clone().expect("another end"))
+            .stderr(says);
+        let child = command.spawn().expect("it starts");
+        // It holds the ends that are written to.
+        drop(command);
         let log = Arc::<Mutex<String>>::default();
-        let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
         let kept = Arc::clone(&log);
-        std::thread::spawn(move || {
-            for line in lines.map_while(Result::ok) {
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(said).lines().map_while(Result::ok) {
                 *kept.lock().expect("the log") += &(line + "\n");
             }
         });
-        Self { child, log }
+        Self {
+            child,
+            log,
+            reader: Some(reader),
+        }
     }
 
     /// Starts it, and waits for its first full cycle.
@@ -140,6 +160,18 @@ pub(crate) fn mirror(service: &Service) -> Kb {
         + "quiet_period: 20ms\npush_interval: 0s\npoll: 1h\ndelete_grace: 50ms\n";
     kb.write("kbsync.yaml", &settings);
     kb.set("KBSYNC_TOKEN", TOKEN);
+    kb
+}
+
+/// The same where neither side counts requests.
+pub(crate) fn unlimited(service: &Service) -> Kb {
+    service.sandbox.set_options(|options| {
+        options.per_minute = 0;
+        options.per_day = 0;
+    });
+    let kb = mirror(service);
+    let settings = kb.read("kbsync.yaml") + "budget: {per_minute: 100000, per_day: 1000000}\n";
+    kb.write("kbsync.yaml", &settings);
     kb
 }
 

@@ -4,15 +4,15 @@
 //! not sent, and each file that is another one in the end is sent once.
 
 use crate::{
-    daemon::{Daemon, mirror, until},
+    daemon::{Daemon, mirror, unlimited, until},
     kb::{Kb, Service},
 };
-use kbsync::sandbox::RequestRecord;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RequestRecord};
 use rustix::process::Signal;
 use std::process::Command;
 
 /// Runs git in the mirror, and gives whether it was content.
-fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
+pub(crate) fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
         .args(arguments)
@@ -26,39 +26,35 @@ fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
 }
 
 #[track_caller]
-fn git(kb: &Kb, arguments: &[&str]) {
+pub(crate) fn git(kb: &Kb, arguments: &[&str]) {
     assert!(try_git(kb, arguments), "git {arguments:?}");
 }
 
-fn commit(kb: &Kb) {
+pub(crate) fn commit(kb: &Kb) {
     git(kb, &["add", "-A"]);
     git(kb, &["commit", "-q", "-m", "a commit"]);
 }
 
 /// A mirror in a repository, and a daemon that keeps it.
-struct Deeds {
-    service: Service,
-    kb: Kb,
-    daemon: Daemon,
+pub(crate) struct Deeds {
+    pub(crate) service: Service,
+    pub(crate) kb: Kb,
+    pub(crate) daemon: Daemon,
 }
 
 impl Deeds {
-    /// Three articles, and the branches that the deeds need; `main` is checked out.
-    fn new() -> Self {
+    /// Three articles, and the branches that the deeds need; `main` is checked out. With these settings besides.
+    pub(crate) fn new(settings: &str) -> Self {
         let service = Service::empty();
         let start = service.category("start");
         for slug in ["one", "two", "three"] {
             service.article(start, slug, "<p>Old.</p>");
         }
-        service.sandbox.set_options(|options| {
-            options.per_minute = 0;
-            options.per_day = 0;
-        });
-        let kb = mirror(&service);
+        let kb = unlimited(&service);
         let settings = kb
             .read("kbsync.yaml")
             .replace("quiet_period: 20ms", "quiet_period: 200ms")
-            + "budget: {per_minute: 10000, per_day: 100000}\n";
+            + settings;
         kb.write("kbsync.yaml", &settings);
         git(&kb, &["init", "-q", "-b", "main"]);
         kb.run(&["sync"]).exits(0);
@@ -94,13 +90,13 @@ impl Deeds {
     }
 
     /// What the service has of an article.
-    fn text(&self, slug: &str) -> Option<String> {
+    pub(crate) fn text(&self, slug: &str) -> Option<String> {
         let articles = self.service.sandbox.articles();
         let found = articles.into_iter().find(|article| article.slug == slug);
         found.map(|article| article.text)
     }
 
-    fn live(&self, slug: &str, words: &str) {
+    pub(crate) fn live(&self, slug: &str, words: &str) {
         until(words, || {
             self.text(slug).is_some_and(|text| text.contains(words))
         });
@@ -120,6 +116,7 @@ impl Deeds {
                         return true;
                     };
                     let file = std::fs::read_to_string(&path).expect("read");
+                    let file = file.replace("\r\n", "\n");
                     let is_live = |text: String| file.ends_with(&format!("---\n{text}\n"));
                     file.contains("<<<<<<<") || self.text(slug).is_some_and(is_live)
                 })
@@ -127,7 +124,7 @@ impl Deeds {
     }
 
     /// The requests that changed the service, with the article's name where it has one.
-    fn writes(&self) -> Vec<String> {
+    pub(crate) fn writes(&self) -> Vec<String> {
         let articles = self.service.sandbox.articles();
         let told = |request: &RequestRecord| {
             let id = request.path.rsplit('/').next().unwrap_or_default();
@@ -145,8 +142,14 @@ impl Deeds {
 
 /// Does a deed, waits until all of it is dealt with, and checks the requests.
 #[track_caller]
-fn check(name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
-    let deeds = Deeds::new();
+pub(crate) fn check(name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
+    check_with("", name, play, expected);
+}
+
+/// The same with more settings.
+#[track_caller]
+pub(crate) fn check_with(settings: &str, name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
+    let deeds = Deeds::new(settings);
     play(&deeds);
     deeds.live_all();
     // A look at everything finds whatever was missed, and deletes what may be deleted.
@@ -268,6 +271,59 @@ fn f087_what_git_clean_removes_was_removed_by_the_writer() {
     );
 }
 
+#[test]
+fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
+    let service = Service::start();
+    let other = service.sandbox.add_workspace("Hilfe");
+    let start = service.sandbox.add_category(other, "start", "start");
+    let ids = ["eins", "zwei"].map(|slug| service.article(start, slug, "<p>Alt.</p>"));
+    let kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml").replace(
+        &format!("workspace: {}", service.workspace),
+        &format!(
+            "workspaces: [{{id: {}, folder: en}}, {{id: {other}, folder: de}}]",
+            service.workspace
+        ),
+    );
+    kb.write("kbsync.yaml", &settings);
+    git(&kb, &["init", "-q", "-b", "main"]);
+    kb.run(&["sync"]).exits(0);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "-b", "other"]);
+    git(&kb, &["rm", "-q", "de/start/eins.html"]);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    let daemon = Daemon::start(&kb, &[]);
+    // While the first one's listing is on its way.
+    let folder = kb.mirror().clone();
+    service.sandbox.inject(Fault::once(
+        Matcher::new("GET", "/api/base/*/articles"),
+        FaultKind::Hook(Hook::new(move |_| {
+            let output = Command::new("git")
+                .args(["checkout", "-q", "other"])
+                .current_dir(&folder)
+                .output()
+                .expect("git runs");
+            assert!(output.status.success(), "{output:?}");
+        })),
+    ));
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(!kb.exists("de/start/eins.html"), "git was there first");
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert!(service.sandbox.article(ids[0]).is_some());
+    git(&kb, &["checkout", "-q", "main"]);
+    until("nothing is held any more", || {
+        kb.run(&["sync"]);
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].as_array().is_some_and(Vec::is_empty)
+    });
+    assert_eq!(
+        service.sandbox.article(ids[1]).expect("there").text,
+        "<p>Alt.</p>"
+    );
+    daemon.stop();
+}
+
 /// How many articles are among the files of the large checkout.
 const ARTICLES: usize = 50;
 
@@ -279,15 +335,10 @@ fn f075_a_checkout_of_5000_files_that_nobody_could_tell_of_is_one_rescan() {
     for number in 0..ARTICLES {
         service.article(start, &slug(number), "<p>Old.</p>");
     }
-    service.sandbox.set_options(|options| {
-        options.per_minute = 0;
-        options.per_day = 0;
-    });
-    let kb = mirror(&service);
+    let kb = unlimited(&service);
     let settings = kb
         .read("kbsync.yaml")
-        .replace("quiet_period: 20ms", "quiet_period: 300ms")
-        + "budget: {per_minute: 10000, per_day: 100000}\n";
+        .replace("quiet_period: 20ms", "quiet_period: 300ms");
     kb.write("kbsync.yaml", &settings);
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);

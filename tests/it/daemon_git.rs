@@ -1,6 +1,6 @@
 //! What git does in a mirror, with the real git.
 
-use kbsync::daemon::git::{Git, Head, Sight};
+use kbsync::daemon::git::{Git, HOLD, Head, Sight};
 use std::{fs, path::Path, process::Command};
 use tempfile::TempDir;
 
@@ -151,7 +151,7 @@ fn f084_commits_are_the_writers_and_other_moves_are_gits() {
 }
 
 #[test]
-fn f085_a_repository_without_a_log_of_moves_is_doubted() {
+fn f084_a_repository_without_a_log_of_moves_is_doubted() {
     let repository = branches();
     let before = repository.head();
     repository.git(&["checkout", "-q", "other"]);
@@ -234,4 +234,50 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     let before = linked.sight().head.expect("a head");
     repository.git(&["-C", "linked", "checkout", "-q", "--detach"]);
     assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
+}
+
+#[test]
+fn f084_what_git_does_after_the_first_look_holds_removals_too() {
+    let repository = branches();
+    let git = repository.found();
+    let before = repository.head();
+    assert_eq!(git.hold(Some(&before), None), None);
+    // A writer's own commit holds nothing; the files are changed before HEAD is.
+    let lock = repository.path().join(".git/index.lock");
+    fs::write(&lock, "").expect("written");
+    let told = git.hold(Some(&before), None).expect("held");
+    assert!(told.starts_with("git is changing files"), "{told}");
+    fs::remove_file(&lock).expect("done");
+    repository.git(&["checkout", "-q", "other"]);
+    assert_eq!(git.hold(Some(&before), None).as_deref(), Some(HOLD));
+    // On the one branch that counts nothing is git's doing, on any other everything is.
+    assert_eq!(git.hold(Some(&before), Some("other")), None);
+    let told = git.hold(Some(&before), Some("main")).expect("held");
+    assert!(told.starts_with("other is checked out"), "{told}");
+}
+
+#[test]
+fn f091_a_submodule_has_its_own_head() {
+    let (repository, other) = (branches(), branches());
+    let source = other.path().to_str().expect("text");
+    let allowed = "protocol.file.allow=always";
+    repository.git(&["-c", allowed, "submodule", "add", "-q", source, "sub"]);
+    let sub = repository.path().join("sub");
+    let pointer = fs::read_to_string(sub.join(".git")).expect("a file");
+    assert!(pointer.starts_with("gitdir: ../"), "{pointer}");
+    let git = Git::find(&sub.join("a")).expect("through the .git file");
+    assert_eq!(git.sight().branch.as_deref(), Some("main"));
+    let before = git.sight().head.expect("a head");
+    assert_eq!(before.commit.len(), 40);
+    // What is done around it is none of its business.
+    repository.commit("with a submodule");
+    assert_eq!(git.sight().head.as_ref(), Some(&before));
+    repository.git(&["-C", "sub", "checkout", "-q", "other"]);
+    assert!(git.moved(&before, &git.sight().head.expect("a head")));
+    assert_eq!(git.sight().branch.as_deref(), Some("other"));
+    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+    let own = repository.path().join(".git/modules/sub");
+    fs::write(own.join("index.lock"), "").expect("written");
+    assert_eq!(git.sight().busy, Some("git is changing files"));
+    assert_eq!(repository.sight().busy, None);
 }

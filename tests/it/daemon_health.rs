@@ -1,10 +1,12 @@
 //! What `kbsync run` says of itself: its figures, its health and its log, while all sorts of things go wrong.
 
 use crate::{
+    canary,
     daemon::{self, BOUND, Daemon, get, mirror, until},
     kb::Service,
 };
 use kbsync::{
+    daemon::turn::GRACE,
     engine::report::BudgetLeft,
     sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter},
     web::{self, Purse, board::Board},
@@ -13,6 +15,7 @@ use rustix::process::Signal;
 use std::{
     io::ErrorKind,
     os::unix::{net::UnixDatagram, process::ExitStatusExt as _},
+    process::Stdio,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -76,15 +79,52 @@ fn f009_being_stopped_in_an_outage_is_not_its_end() {
         .inject(listings(FaultKind::Latency(Duration::from_mins(1))));
     service.sandbox.clear_requests();
     let before = daemon.log();
-    let mut command = kb.process(&["sync"]).spawn().expect("it starts");
+    let mut command = kb.process(&["sync"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let command = command.spawn().expect("it starts");
     until("it is asked", || service.sandbox.counts().get > 0);
+    let asked = Instant::now();
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.ended().code(), Some(0));
-    let status = command.wait().expect("it ends");
-    assert_eq!(status.code(), Some(5));
+    // What a container has.
+    assert!(asked.elapsed() < Duration::from_secs(10));
+    let output = command.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(5));
+    canary::silent(&String::from_utf8_lossy(&output.stderr));
+    canary::silent(&String::from_utf8_lossy(&output.stdout));
     until("the last word", || daemon.log().contains("stopped"));
     let told = daemon.log_since(&before);
     assert_eq!(told.lines().count(), 1, "{told}");
+}
+
+#[test]
+fn f009_a_second_signal_ends_it_at_once() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let mut daemon = Daemon::start(&kb, &[]);
+    service.sandbox.inject(Fault::once(
+        Matcher::new("PUT", "/api/article/"),
+        FaultKind::Latency(Duration::from_mins(1)),
+    ));
+    let path = daemon::article(&kb);
+    let before = kb.read(&path);
+    kb.write(&path, &(before + "<p>in flight</p>\n"));
+    until("it is on its way", || service.sandbox.counts().put > 0);
+    let asked = Instant::now();
+    // Two of one kind may be one.
+    daemon.signal(Signal::TERM);
+    daemon.signal(Signal::INT);
+    assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
+    assert!(asked.elapsed() < GRACE / 2, "{:?}", asked.elapsed());
+    // What was in flight is looked into at the next start.
+    service.sandbox.clear_faults();
+    let daemon = Daemon::start(&kb, &[]);
+    let live = |text: &str| text.contains("in flight");
+    until("it is live", || {
+        let articles = service.sandbox.articles();
+        articles.iter().any(|article| live(&article.text))
+    });
+    daemon.stop();
 }
 
 #[test]
@@ -173,28 +213,34 @@ fn what_is_left_of_the_budget_is_what_is_left_now() {
 }
 
 #[test]
-fn a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
-    let service = Service::start();
-    let kb = mirror(&service);
-    let point = [("KBSYNC_DRILL_PANIC_AT", "watch: an event")];
-    // Its own first files are events.
-    let mut daemon = Daemon::spawn_with(&kb, &["--log-format", "json"], &point);
-    let status = daemon.ended();
-    assert_eq!(status.signal(), Some(Signal::ABORT.as_raw()), "{status}");
-    until("it is told", || daemon.log().contains("a drill at watch"));
-    for line in daemon.log().lines() {
-        let line: serde_json::Value = serde_json::from_str(line).expect(line);
-        if line["level"] == "ERROR" {
-            assert_eq!(line["thread"], "watch", "{line}");
+fn f012_a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
+    // Its own first files are events, and its first cycle writes down what it found.
+    for (point, thread) in [
+        ("watch: an event", "watch"),
+        ("state: before commit", "main"),
+    ] {
+        let service = Service::start();
+        let kb = mirror(&service);
+        let variables = [("KBSYNC_DRILL_PANIC_AT", point)];
+        let mut daemon = Daemon::spawn_with(&kb, &["--log-format", "json"], &variables);
+        let status = daemon.ended();
+        assert_eq!(status.signal(), Some(Signal::ABORT.as_raw()), "{status}");
+        let told = format!("a drill at {point}");
+        until("it is told", || daemon.log().contains(&told));
+        for line in daemon.log().lines() {
+            let line: serde_json::Value = serde_json::from_str(line).expect(line);
+            if line["level"] == "ERROR" {
+                assert_eq!(line["thread"], thread, "{line}");
+            }
         }
+        // The next start goes on where it was.
+        let daemon = Daemon::start(&kb, &[]);
+        assert_eq!(
+            daemon::articles(&kb).len(),
+            service.sandbox.articles().len()
+        );
+        daemon.stop();
     }
-    // The next start goes on where it was.
-    let daemon = Daemon::start(&kb, &[]);
-    assert_eq!(
-        daemon::articles(&kb).len(),
-        service.sandbox.articles().len()
-    );
-    daemon.stop();
 }
 
 #[test]

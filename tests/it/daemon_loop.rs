@@ -26,12 +26,16 @@ use kbsync::{
         ErrorKind, Purpose,
         budget::{Budget, Limits, Refusal as NoBudget},
     },
-    web::board::Board,
+    web::{board::Board, health::illness},
 };
 use std::{
     collections::{BTreeMap, VecDeque},
     future::Future,
-    sync::{Arc, Mutex},
+    slice,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicI64, Ordering},
+    },
     time::Duration,
 };
 use tokio::{
@@ -197,6 +201,7 @@ impl Cycle for Fake {
             let kind = match wall {
                 Wall::Spent { wait } => ErrorKind::RateLimited { retry_after: wait },
                 Wall::Unreachable | Wall::Broken => ErrorKind::Unavailable,
+                Wall::Unusable => ErrorKind::Unreadable,
                 Wall::SignedOut => ErrorKind::Unauthorized,
                 Wall::Stopping => ErrorKind::Closed,
             };
@@ -222,8 +227,11 @@ impl Cycle for Fake {
         let polls = job.look == Look::Whole && job.trigger == Trigger::Poll;
         Done {
             report,
-            // As with the engines: what a poll may not spend closes nothing.
-            wall: wall.filter(|wall| !(polls && matches!(wall, Wall::Spent { .. }))),
+            // As with the engines: what a poll may not spend closes nothing, and an answer that cannot be read
+            // is no wall.
+            wall: wall
+                .filter(|wall| !(polls && matches!(wall, Wall::Spent { .. })))
+                .filter(|wall| *wall != Wall::Unusable),
             standing: Standing {
                 held_deletions: self.script.lock().expect("script").held_deletions,
                 ..Standing::default()
@@ -302,9 +310,26 @@ struct Bench {
     board: Arc<Board>,
     start: Instant,
     rescan: Rescan,
+    ahead: Arc<AtomicI64>,
 }
 
+/// In seconds.
+const HOUR: i64 = 3_600;
+
 impl Bench {
+    /// Sets the time of day by so many seconds.
+    fn jump(&self, seconds: i64) {
+        self.ahead.fetch_add(seconds, Ordering::Relaxed);
+    }
+
+    /// Forgets all but the polls.
+    fn clear_watch(&self) {
+        let mut script = self.script.lock().expect("script");
+        script
+            .jobs
+            .retain(|(_, trigger, _)| *trigger == Trigger::Poll);
+    }
+
     async fn touch(&self, path: &str) {
         self.event(Event::Touched {
             path: path.to_owned(),
@@ -387,6 +412,8 @@ impl Stage {
         let schedule = Schedule::new(&self.settings.poll, "UTC", now).expect("a schedule");
         let board = Arc::new(Board::new(epoch));
         let rescan = Rescan::new(self.settings.rescan);
+        let ahead = Arc::<AtomicI64>::default();
+        let leaps = Arc::clone(&ahead);
         let turn = Loop::new(Parts {
             cycle: fake,
             desk: Desk::new(self.settings.clone(), schedule, Reach::new(0)),
@@ -395,7 +422,10 @@ impl Stage {
             ear,
             trees: self.trees,
             rescan: rescan.clone(),
-            wall: Box::new(move || epoch + start.elapsed()),
+            wall: Box::new(move || {
+                let ahead = chrono::Duration::seconds(leaps.load(Ordering::Relaxed));
+                epoch + start.elapsed() + ahead
+            }),
             stop,
         });
         let bench = Arc::new(Bench {
@@ -404,6 +434,7 @@ impl Stage {
             board,
             start,
             rescan,
+            ahead,
         });
         let tick = {
             let to = to.clone();
@@ -522,6 +553,45 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
             assert_eq!(polls.len(), 2, "{polls:?}");
             assert!((360..370).contains(&polls[0]), "{polls:?}");
             assert!(when(Trigger::Watch).len() > 200, "and pushes go on");
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait_for_the_next_poll()
+{
+    let stage = Stage {
+        settings: Settings {
+            poll: Poll::Every(Duration::from_hours(12)),
+            ..settings()
+        },
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let until = Instant::now() + Duration::from_mins(30);
+            bench.script.lock().expect("script").down_until = Some((until, Wall::Unusable));
+            bench.touch("a/b.html").await;
+            seconds(10).await;
+            let save = (Trigger::Watch, strings(&["a/b.html"]));
+            assert_eq!(bench.jobs(), slice::from_ref(&save));
+            seconds(30 * 60).await;
+            let tries = bench.jobs();
+            // It is tried ever more rarely: after 15 s, 30 s, a minute and so on.
+            assert!((6..=8).contains(&tries.len()), "{tries:?}");
+            assert!(tries.iter().all(|job| *job == save), "{tries:?}");
+            // Another one is not in its way.
+            bench.clear();
+            bench.touch("a/c.html").await;
+            seconds(5).await;
+            assert_eq!(bench.jobs()[0].1, ["a/c.html"], "{:?}", bench.jobs());
+            seconds(20 * 60).await;
+            assert!(bench.jobs().contains(&save), "{:?}", bench.jobs());
+            let done = bench.jobs().len();
+            seconds(3600).await;
+            assert_eq!(bench.jobs().len(), done, "and that is all");
         })
         .await;
 }
@@ -742,18 +812,70 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
 
 #[tokio::test(start_paused = true)]
 async fn f105_a_night_of_sleep_is_one_poll_of_the_loop() {
-    // The wall clock is the steady one plus the epoch here; a loop that is not run for nine hours is the same.
     Stage {
-        tick: Duration::from_hours(9),
+        tick: Duration::from_secs(5),
         ..Stage::new()
     }
     .play(|bench| async move {
         seconds(1).await;
         bench.clear();
-        seconds(9 * 3_600 + 1).await;
+        // The steady clock stood still meanwhile.
+        bench.jump(9 * HOUR);
+        seconds(10).await;
         assert_eq!(bench.jobs(), [(Trigger::Poll, strings(&["whole"]))]);
+        seconds(200).await;
+        assert_eq!(bench.jobs().len(), 1, "{:?}", bench.jobs());
     })
     .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor_makes_a_burst() {
+    let stage = Stage {
+        tick: Duration::from_secs(5),
+        ..Stage::new()
+    };
+    stage
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            let mut dice = Dice(20_261_122);
+            let mut forward = 0;
+            for round in 0..24 {
+                let far = i64::try_from(dice.below(30 * 24 * 3_600)).expect("small");
+                let back = round % 2 == 0;
+                bench.jump(if back { -far } else { far });
+                forward += usize::from(!back);
+                // A save and a removal go by the steady clock, whatever the time of day is.
+                bench.clear_watch();
+                bench.touch(&format!("a/{round}.html")).await;
+                bench.remove("a/gone.html").await;
+                seconds(2).await;
+                let save = (Trigger::Watch, vec![format!("a/{round}.html")]);
+                assert!(bench.jobs().contains(&save), "{round}: {:?}", bench.jobs());
+                seconds(50).await;
+                let gone = |bench: &Bench| {
+                    let of = |(_, paths): &(Trigger, Vec<String>)| {
+                        paths.contains(&"-a/gone.html".to_owned())
+                    };
+                    bench.jobs().iter().filter(|job| of(job)).count()
+                };
+                assert_eq!(gone(&bench), 0, "{round}: its grace is not over");
+                seconds(30).await;
+                assert_eq!(gone(&bench), 1, "{round}: {:?}", bench.jobs());
+                seconds(3_600 - 82).await;
+                assert_eq!(illness(&bench.board.seen(), Instant::now()), None);
+            }
+            let jobs = bench.jobs();
+            let polls = jobs.iter().filter(|job| job.0 == Trigger::Poll).count();
+            // Twelve an hour, and one more for each leap forward.
+            let steady = 24 * 12;
+            assert!(
+                (steady - 24..=steady + forward + 1).contains(&polls),
+                "{polls} polls, {forward} leaps"
+            );
+        })
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

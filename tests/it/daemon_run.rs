@@ -379,7 +379,7 @@ fn a_version_is_brought_back_by_the_daemon() {
 }
 
 #[test]
-fn f046_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
+fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
     let service = Service::start();
     let kb = mirror(&service);
     git(&kb, &["init", "-q", "-b", "main"]);

@@ -494,7 +494,7 @@ async fn f088_a_mirror_that_went_away_is_watched_again_when_it_is_back() {
 }
 
 #[tokio::test]
-async fn f090_new_rules_for_what_is_ignored_are_a_doubt() {
+async fn f048_new_rules_for_what_is_ignored_are_a_doubt() {
     let mut scene = Scene::new().await;
     scene.write(".kbsyncignore", "a/");
     scene.settle().await;

@@ -784,6 +784,64 @@ async fn f055_files_that_cannot_all_take_each_others_names_keep_their_own() {
 }
 
 #[tokio::test]
+async fn f055_names_that_could_not_be_given_back_are_no_wish_of_a_writers() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    let slugs = ["x", "y", "z"];
+    let ids = slugs.map(|slug| world.article(a, slug, &format!("<p>{slug}</p>")));
+    hostile::sync(&world).await;
+    let rotated = ["y", "z", "x"];
+    for (id, slug) in ids.iter().zip(rotated) {
+        world
+            .sandbox()
+            .edit(*id, |article| slug.clone_into(&mut article.slug));
+    }
+    // The second exchange fails, and so does taking the first one back.
+    let exchanges = AtomicUsize::new(0);
+    let meddle = failing(DiskErrorKind::Other, move |doing, _| {
+        doing == "exchange" && exchanges.fetch_add(1, Ordering::SeqCst) > 0
+    });
+    let report = sync_with(&world, &meddle).await;
+    assert_eq!(undone(&report).len(), 3, "{report:#?}");
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.requests.put, 0, "{report:#?}");
+    hostile::sync(&world).await;
+    for (id, slug) in ids.iter().zip(rotated) {
+        let found = world.sandbox().article(*id).expect("there").slug;
+        assert_eq!(found, slug);
+    }
+    assert!(world.read("a/y.html").contains("<p>x</p>"));
+    assert!(world.read("a/x.html").contains("<p>z</p>"));
+    assert_quiet(&world, 1).await;
+}
+
+#[tokio::test]
+async fn f115_a_temporary_address_that_is_refused_is_not_sent_in_every_cycle() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    for slug in ["one", "two"] {
+        world.article(a, slug, "<p>old</p>");
+    }
+    hostile::sync(&world).await;
+    world.rename("a/one.html", "a/aside");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/aside", "a/two.html");
+    let message = r#"{"success":false,"message":"no such address"}"#;
+    world.sandbox().inject(Fault::always(
+        Matcher::new("PUT", "/api/article/"),
+        FaultKind::Status(422, message.into()),
+    ));
+    let report = hostile::sync(&world).await;
+    assert_ne!(report.outcome, Ending::Done, "{report:#?}");
+    let first = report.requests.put;
+    assert!((1..=2).contains(&first), "{report:#?}");
+    for _ in 0..3 {
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.requests.put, 0, "{report:#?}");
+    }
+}
+
+#[tokio::test]
 async fn f019_categories_that_cannot_be_read_or_sent_leave_their_articles_for_the_next_cycle() {
     let endpoints = [
         ("GET", "/api/category/"),

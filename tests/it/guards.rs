@@ -322,7 +322,7 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
 }
 
 #[tokio::test]
-async fn f046_files_that_go_at_once_and_are_seen_one_after_the_other_are_held() {
+async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_held() {
     let (world, _) = world_of(48).await;
     let daemons = Request {
         patient: true,

@@ -5,17 +5,18 @@
 //! the step is going to end, and asks a reader of its own whether the state has it.
 
 use crate::hostile::{Meddler, Moment, Stage, calm, engine, store, sync, sync_with, world};
-use crate::world::lines;
-use kbsync::engine::Clock as _;
+use crate::world::{Hand, lines};
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::Wish;
 use kbsync::engine::settings::Request;
+use kbsync::engine::{Clock, Pause};
 use kbsync::mirror::document::Document;
 use kbsync::model::path::CATEGORY_FILE;
-use kbsync::model::{ArticleId, CategoryId, Place, TextDigest};
+use kbsync::model::{ArticleId, CategoryId, Place, TextDigest, Timestamp};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::Sandbox;
 use kbsync::state::{Kept, Store, Subject};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -202,7 +203,7 @@ async fn both_sides_are_kept_before_a_merge() {
 }
 
 #[tokio::test]
-async fn f065_the_loser_of_a_conflict_is_kept_whoever_wins() {
+async fn f062_the_loser_of_a_conflict_is_kept_whoever_wins() {
     for side in [OnConflict::Local, OnConflict::Remote] {
         let (stage, one, _) = synced().await;
         stage.edit("start/one.html", "One.", "Mine.");
@@ -393,7 +394,8 @@ async fn what_a_restore_replaces_is_kept_and_the_next_scan_adds_nothing() {
         number: Some(1),
         to: None,
     };
-    let (prepared, line) = restoring.restore(&wish).expect("done").expect("possible");
+    let restored = restoring.restore(&wish).await;
+    let (prepared, line) = restored.expect("done").expect("possible");
     assert_eq!(
         (prepared.place.to_string(), line.path),
         ("start/one.html".into(), "start/one.html".into())
@@ -428,12 +430,86 @@ async fn a_save_in_the_very_moment_of_a_restore_is_not_replaced() {
         number: Some(1),
         to: None,
     };
-    let error = engine(&stage, &meddle).restore(&wish).expect_err("refused");
+    let error = engine(&stage, &meddle).restore(&wish).await;
+    let error = error.expect_err("refused");
     assert!(format!("{error:#}").contains("start/one.html"), "{error:#}");
     assert!(stage.read("start/one.html").contains("In that moment."));
+}
+
+/// The world's clock; during the first wait the writer saves a file once more.
+struct Saving {
+    hand: Arc<Hand>,
+    path: PathBuf,
+}
+
+impl Clock for Saving {
+    fn now(&self) -> Timestamp {
+        self.hand.now()
+    }
+
+    fn pause(&self, _wait: Duration) -> Pause {
+        save(&self.path, "Before.", "Within the grain.");
+        self.hand.advance(Duration::from_mins(1));
+        Box::pin(tokio::task::yield_now())
+    }
+}
+
+#[tokio::test]
+async fn f083_a_file_saved_just_before_a_restore_is_read_a_little_later() {
+    let (stage, one, _) = synced().await;
+    stage.edit("start/one.html", "One.", "Before.");
+    let path = stage.path("start/one.html");
+    let young = std::time::SystemTime::now() + Duration::from_secs(10);
+    let file = std::fs::File::options().write(true).open(&path);
+    file.expect("opened").set_modified(young).expect("set");
+    let subject = Subject::Article(ArticleId::new(one));
+    let wish = Wish {
+        subject: subject.clone(),
+        number: Some(1),
+        to: None,
+    };
+    let hand = stage.clock.clone();
+    let mut restoring = engine(&stage, &calm()).with_clock(Arc::new(Saving { hand, path }));
+    let restored = restoring.restore(&wish).await;
+    restored.expect("done").expect("possible");
+    let texts = restoring.store().versions(&subject).expect("read");
+    let texts = texts.iter().map(|kept| kept.seen.version.text);
+    let kept: Vec<_> = texts
+        .filter_map(|text| restoring.store().body(text).expect("read"))
+        .collect();
+    assert!(
+        kept.iter().any(|text| text.contains("Within the grain.")),
+        "{kept:?}"
+    );
+    assert!(!stage.read("start/one.html").contains("Before."));
 }
 
 fn save(path: &Path, from: &str, to: &str) {
     let text = std::fs::read_to_string(path).expect("text");
     std::fs::write(path, text.replace(from, to)).expect("written");
+}
+
+#[tokio::test]
+async fn what_the_settings_say_of_the_history_is_kept_and_no_more() {
+    let (mut stage, _, two) = synced().await;
+    stage.settings.keep_days = 1;
+    stage.settings.keep_versions = 3;
+    let words = |number: usize| format!("<p>Words {number}.</p>");
+    for number in 1..=5 {
+        colleague(&stage, two, &words(number));
+        sync(&stage).await;
+    }
+    let subject = Subject::Article(ArticleId::new(two));
+    let kept = || {
+        let reader = store(&stage);
+        let versions = reader.versions(&subject).expect("read");
+        let text = |kept: &Kept| reader.body(kept.seen.version.text).expect("read");
+        versions.iter().map(text).collect::<BTreeSet<_>>()
+    };
+    // All of it is younger than a day.
+    assert_eq!(kept().len(), 6);
+    stage.clock.advance(Duration::from_hours(48));
+    sync(&stage).await;
+    let newest = [3, 4, 5].map(|number| Some(words(number)));
+    assert_eq!(kept(), newest.into());
 }

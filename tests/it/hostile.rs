@@ -312,11 +312,12 @@ impl Stage {
     pub(crate) fn renew(&mut self) {
         self.world.workspace = self.world.sandbox().add_workspace("Help");
         self.world.settings.workspace = WorkspaceId::new(self.world.workspace);
-        self.world.folder = folder_in_memory().unwrap_or_else(|| {
+        let folder = folder_in_memory().unwrap_or_else(|| {
             let folder = tempfile::tempdir().expect("a temporary folder");
             std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
             folder
         });
+        self.world.move_to(folder);
     }
 }
 
@@ -349,7 +350,7 @@ pub(crate) async fn world() -> Stage {
 pub(crate) async fn world_with(options: Options) -> Stage {
     let mut world = World::with(options).await;
     if let Some(folder) = folder_in_memory() {
-        world.folder = folder;
+        world.move_to(folder);
     }
     let limits = Limits {
         per_minute: 100_000,

@@ -556,7 +556,11 @@ fn peak_of(kb: &crate::kb::Kb, arguments: &[&str]) -> (u64, std::process::Output
         // The high-water mark only grows: the last look counts.
         std::thread::sleep(Duration::from_millis(2));
     }
-    (peak, child.wait_with_output().expect("its output"))
+    let output = child.wait_with_output().expect("its output");
+    for said in [&output.stdout, &output.stderr] {
+        crate::canary::silent(&String::from_utf8_lossy(said));
+    }
+    (peak, output)
 }
 
 /// What a sync may have in memory, in bytes; a quiet one has a fifth of it.

@@ -7,6 +7,7 @@ use crate::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock as _, SystemClock};
+use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
 use uuid::Uuid;
 
@@ -205,35 +206,45 @@ async fn a_file_that_was_moved_is_not_waited_for_at_its_old_name() {
     );
 }
 
+/// What was in motion was said an hour before anything here happened.
+fn said_before_all_this() -> Request {
+    said_at(SystemClock.now().before(HOUR))
+}
+
+/// The same, as if everything here had happened an hour before it was said.
+fn said_after_all_this() -> Request {
+    said_at(SystemClock.now().before(-HOUR))
+}
+
+fn said_at(moment: Timestamp) -> Request {
+    Request {
+        since: Some(moment),
+        ..both()
+    }
+}
+
+/// In milliseconds.
+const HOUR: i64 = 3_600_000;
+
 #[tokio::test]
 async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     let (world, ..) = world().await;
-    let pause = std::time::Duration::from_millis(60);
-    let since = Request {
-        since: Some(SystemClock.now()),
-        ..both()
-    };
     // The workspace before this one had its turn meanwhile.
-    tokio::time::sleep(pause).await;
+    let since = said_before_all_this();
     world.remove("a/one.html");
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&since).await.expect("a cycle");
     assert_eq!(lines(&report), [""; 0]);
     assert_eq!(world.sandbox().articles().len(), 3);
-    tokio::time::sleep(pause).await;
-    let since = Request {
-        since: Some(SystemClock.now()),
-        ..both()
-    };
     // What was held before waits for a person, whatever else goes on in its folder.
     let held = Request {
         git_hold: Some("git".to_owned()),
-        ..since.clone()
+        ..said_after_all_this()
     };
     let report = engine.cycle(&held).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote a/one.html held"]);
     let held = Request {
-        since: Some(SystemClock.now()),
+        since: since.since,
         ..held
     };
     world.edit("a/two.html", "Two.", "Mine.");
@@ -244,28 +255,24 @@ async fn what_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
         "{:?}",
         lines(&report)
     );
-    let report = engine.cycle(&since).await.expect("a cycle");
-    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
+    let report = engine.cycle(&said_after_all_this()).await;
+    assert_eq!(
+        lines(&report.expect("a cycle")),
+        ["delete remote a/one.html done"]
+    );
 }
 
 #[tokio::test]
 async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_for_as_well() {
     let (world, ..) = world().await;
-    let pause = std::time::Duration::from_millis(60);
-    let said = || Request {
-        since: Some(SystemClock.now()),
-        ..both()
-    };
-    let before = said();
-    tokio::time::sleep(pause).await;
+    let before = said_before_all_this();
     // Out of sight, as a checkout of a branch without it does.
     std::fs::remove_dir_all(world.path("b")).expect("removed");
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&before).await.expect("a cycle");
     assert_eq!(lines(&report), [""; 0], "{report:#?}");
     assert_eq!(world.sandbox().articles().len(), 3);
-    tokio::time::sleep(pause).await;
-    let report = engine.cycle(&said()).await.expect("a cycle");
+    let report = engine.cycle(&said_after_all_this()).await.expect("a cycle");
     assert_eq!(
         lines(&report),
         ["forget local b done", "delete remote b/three.html done"]

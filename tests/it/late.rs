@@ -88,6 +88,26 @@ async fn f081_a_command_looks_once_more_at_its_end() {
 }
 
 #[tokio::test]
+async fn f081_late_words_outlive_a_state_that_is_lost_in_the_same_cycle() {
+    let (world, id, open) = opened().await;
+    theirs(&world, id);
+    let open = Mutex::new(open);
+    let state = world.path(".kbsync/state.db");
+    let meddle: Meddler = Arc::new(move |moment| {
+        if moment.doing == "publish" && moment.after && moment.what == "a/n.html" {
+            let mut open = open.lock().expect("free");
+            open.write_all(b"<p>late words</p>\n").expect("written");
+            std::fs::remove_file(&state).expect("removed");
+        }
+        Ok(())
+    });
+    let mut engine = hostile::engine(&world, &meddle);
+    engine.cycle(&both()).await.expect_err("no state");
+    drop(engine);
+    assert!(world.read(BESIDE).contains("<p>late words</p>"));
+}
+
+#[tokio::test]
 async fn f081_what_is_written_into_a_removed_file_is_kept_beside_its_place() {
     let (world, id, mut open) = opened().await;
     let category = world.sandbox().article(id).expect("there").category_id;

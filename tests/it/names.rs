@@ -250,7 +250,7 @@ async fn f040_f097_a_folder_that_became_a_link_or_a_file_voids_deletions() {
 }
 
 #[tokio::test]
-async fn files_that_are_not_ready_are_never_pushed_and_never_deleted() {
+async fn f090_f122_files_that_are_not_ready_are_never_pushed_and_never_deleted() {
     let (world, ..) = World::start(&[("one", TEXT), ("two", TEXT)]).await;
     let ready = world.read("start/one.html");
     let id_line = ready

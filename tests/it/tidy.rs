@@ -279,3 +279,32 @@ fn the_readers_of_this_test_can_read() {
     let text = "use a;\n// std::fs\n#[cfg(test)]\nmod tests {\n    use std::fs;\n}\n";
     assert_eq!(code_of("x.rs", text), "use a;\n");
 }
+
+#[test]
+fn the_reference_model_is_short_and_knows_nothing_of_the_planner() {
+    // Words for what is asked and what is answered, and no thought of the planner's.
+    const SHARED: [&str; 3] = [
+        "plan::Kind",
+        "snapshot::OnConflict",
+        "snapshot::{Direction, OnConflict}",
+    ];
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/simulator/planner");
+    let text = |name: &str| std::fs::read_to_string(folder.join(name)).expect("the model");
+    let lines = text("reference.rs").lines().count();
+    assert!(lines <= 300, "the reference model has {lines} lines");
+    for name in ["reference.rs", "words.rs", "answers.rs"] {
+        let text = text(name);
+        for (_, rest) in text
+            .match_indices("kbsync::")
+            .map(|(at, _)| text.split_at(at + 8))
+        {
+            let shared = SHARED.iter().any(|word| {
+                rest.strip_prefix("reconcile::")
+                    .and_then(|rest| rest.strip_prefix(word))
+                    .is_some_and(|rest| rest.starts_with([';', ':']))
+            });
+            let import = rest.lines().next().unwrap_or_default();
+            assert!(shared, "{name} knows kbsync::{import}");
+        }
+    }
+}

@@ -157,7 +157,7 @@ async fn a_known_draft_that_was_deleted_or_edited_is_found_within_the_day() {
 }
 
 #[tokio::test]
-async fn f003_a_draft_of_ours_that_a_colleague_publishes_loses_its_line() {
+async fn a_draft_of_ours_that_a_colleague_publishes_loses_its_line() {
     let (world, _) = with_articles(1, Options::unlimited()).await;
     world.write(
         "a/new.html",

@@ -46,7 +46,7 @@ impl Clock for Hand {
 
 pub(crate) struct World {
     // Before the folder: what is dropped first can still look into it.
-    _canary: canary::Watch,
+    canary: canary::Watch,
     pub(crate) running: Running,
     pub(crate) workspace: Uuid,
     pub(crate) folder: TempDir,
@@ -68,13 +68,19 @@ impl World {
         std::fs::create_dir(folder.path().join(".kbsync")).expect("made");
         let settings = Settings::new(WorkspaceId::new(workspace));
         Self {
-            _canary: canary::Watch::over(folder.path()),
+            canary: canary::Watch::over(folder.path()),
             running,
             workspace,
             folder,
             settings,
             clock: Arc::new(Hand::default()),
         }
+    }
+
+    /// Goes on with another mirror. The one that is left is searched for tokens.
+    pub(crate) fn move_to(&mut self, folder: TempDir) {
+        self.canary = canary::Watch::over(folder.path());
+        self.folder = folder;
     }
 
     pub(crate) fn sandbox(&self) -> &Sandbox {

@@ -176,26 +176,6 @@ impl Quiet {
         taken
     }
 
-    /// Puts back what was taken and could not be dealt with; what came in since is newer and stays.
-    pub fn put_back(&mut self, taken: Taken, now: Instant) {
-        for path in taken.changed {
-            self.waiting.entry(path).or_insert(Waiting {
-                touch: Touch::Changed,
-                first: now,
-                last: now,
-                gone: now,
-            });
-        }
-        for (path, gone) in taken.removed {
-            self.waiting.entry(path).or_insert(Waiting {
-                touch: Touch::Removed,
-                first: gone,
-                last: gone,
-                gone,
-            });
-        }
-    }
-
     /// When the next path is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = self.deadlines();

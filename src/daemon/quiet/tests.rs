@@ -234,26 +234,6 @@ fn f076_a_new_folder_waits_for_what_happens_in_it() {
     );
 }
 
-#[test]
-fn what_could_not_be_dealt_with_waits_again() {
-    let start = Instant::now();
-    let at = |millis| start + Duration::from_millis(millis);
-    let mut quiet = Quiet::new(PACE);
-    quiet.note("a", Touch::Changed, at(0));
-    quiet.note("b", Touch::Removed, at(0));
-    let taken = quiet.due(at(60_000));
-    assert_eq!(taken.paths().len(), 2);
-    quiet.note("b", Touch::Changed, at(60_100));
-    quiet.put_back(taken, at(61_000));
-    assert_eq!(quiet.next_deadline(), Some(at(60_300)));
-    let again = quiet.due(at(61_200));
-    assert_eq!(
-        again.changed.iter().collect::<Vec<_>>(),
-        ["a", "b"],
-        "the return of b is newer than its removal"
-    );
-}
-
 #[derive(Clone, Debug)]
 struct Step {
     after: u64,

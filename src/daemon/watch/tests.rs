@@ -1,10 +1,13 @@
-//! Watchers that say little or nothing: what is made of the file that shows whether events come.
+//! Watchers that say little or nothing: what is made of the file that shows whether events come. And watchers
+//! that fail: what cannot be watched is looked at.
 
-use super::{Mode, Options, Rescan, Root, thread::start_by};
+use super::{Cause, Mode, Options, Rescan, Root, thread::start_by};
 use crate::daemon::Event;
 use notify::{
-    Config, EventHandler, EventKind, NullWatcher, RecursiveMode, Result, Watcher, WatcherKind,
+    Config, Error, ErrorKind, EventHandler, EventKind, NullWatcher, RecursiveMode, Result, Watcher,
+    WatcherKind,
 };
+use rustix::io::Errno;
 use std::{
     path::Path,
     sync::{Mutex, PoisonError},
@@ -101,4 +104,136 @@ async fn f078_where_its_own_file_is_missed_among_others_events_are_trusted() {
     }
     assert!(events.try_recv().is_err(), "it goes on by events");
     assert_eq!(cookies(mirror.path()), 0, "the file is gone");
+}
+
+/// What the system says with this number; zero stands for something that no system says.
+fn error(number: i32) -> Error {
+    match number {
+        0 => Error::generic("something strange"),
+        // Notify has a word of its own for it.
+        NOSPC => Error::new(ErrorKind::MaxFilesWatch),
+        number => Error::io(std::io::Error::from_raw_os_error(number)),
+    }
+}
+
+/// Tells of an error as soon as the private folder is watched, and of an article after it.
+struct Ailing<const NUMBER: i32>(Box<dyn EventHandler>);
+
+impl<const NUMBER: i32> Watcher for Ailing<NUMBER> {
+    fn new<F: EventHandler>(handler: F, _: Config) -> Result<Self> {
+        Ok(Self(Box::new(handler)))
+    }
+
+    fn watch(&mut self, path: &Path, _: RecursiveMode) -> Result<()> {
+        if path.ends_with(".kbsync") {
+            let article = path.with_file_name("a").join("b.html");
+            let event = notify::Event::new(EventKind::Any).add_path(article);
+            self.0.handle_event(Err(error(NUMBER)));
+            self.0.handle_event(Ok(event));
+        }
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> WatcherKind {
+        WatcherKind::NullWatcher
+    }
+}
+
+/// Watches so many folders and no more; cannot even be made with none.
+struct Full<const NUMBER: i32, const ROOM: usize>(usize);
+
+impl<const NUMBER: i32, const ROOM: usize> Watcher for Full<NUMBER, ROOM> {
+    fn new<F: EventHandler>(_: F, _: Config) -> Result<Self> {
+        if ROOM == 0 {
+            return Err(error(NUMBER));
+        }
+        Ok(Self(ROOM))
+    }
+
+    fn watch(&mut self, _: &Path, _: RecursiveMode) -> Result<()> {
+        self.0 = self.0.checked_sub(1).ok_or_else(|| error(NUMBER))?;
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> WatcherKind {
+        WatcherKind::NullWatcher
+    }
+}
+
+/// The first events of a watcher, as words: it must go on afterwards, one way or the other.
+async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
+    let mirror = tempfile::tempdir().expect("a folder");
+    let (to, mut events) = channel(16);
+    let mut options = options(mirror.path());
+    // Nothing hangs on the file that shows whether events come.
+    options.patience = Duration::from_secs(20);
+    let _watch = start_by::<W>(options, to).expect("a thread");
+    let mut told = [const { String::new() }; COUNT];
+    for word in &mut told {
+        *word = match next(&mut events).await {
+            Event::Watching(mode) => mode.to_string(),
+            Event::Doubt(cause) => cause.to_string(),
+            Event::Touched { path, .. } => path,
+            event @ (Event::Tick
+            | Event::Wish(_)
+            | Event::SyncNow
+            | Event::Reload
+            | Event::Stop) => {
+                panic!("{event:?}")
+            }
+        };
+    }
+    told
+}
+
+const WATCHES: &str =
+    "looking every 1h: the system's limit on watches is reached (fs.inotify.max_user_watches)";
+const INSTANCES: &str =
+    "looking every 1h: the system's limit on watchers is reached (fs.inotify.max_user_instances)";
+const FALLBACK: &str = Cause::Fallback.word();
+
+const NOSPC: i32 = Errno::NOSPC.raw_os_error();
+const MFILE: i32 = Errno::MFILE.raw_os_error();
+const NFILE: i32 = Errno::NFILE.raw_os_error();
+const IO: i32 = Errno::IO.raw_os_error();
+
+#[tokio::test]
+async fn an_error_of_the_watcher_is_a_doubt_and_the_watch_goes_on() {
+    let goes_on = ["events", Cause::Error.word(), "a/b.html"];
+    assert_eq!(first::<Ailing<0>, 3>().await, goes_on);
+    assert_eq!(first::<Ailing<IO>, 3>().await, goes_on);
+}
+
+#[tokio::test]
+async fn f077_a_limit_that_the_watcher_tells_of_later_ends_events() {
+    assert_eq!(
+        first::<Ailing<NOSPC>, 3>().await,
+        ["events", WATCHES, FALLBACK]
+    );
+    assert_eq!(
+        first::<Ailing<MFILE>, 3>().await,
+        ["events", INSTANCES, FALLBACK]
+    );
+    assert_eq!(
+        first::<Ailing<NFILE>, 3>().await,
+        ["events", INSTANCES, FALLBACK]
+    );
+}
+
+#[tokio::test]
+async fn f077_a_limit_that_the_first_folders_meet_is_told_and_files_are_looked_through() {
+    // The mirror, the category and the private folder are watched, in this order.
+    assert_eq!(first::<Full<NOSPC, 2>, 2>().await, [WATCHES, FALLBACK]);
+    assert_eq!(first::<Full<NOSPC, 1>, 2>().await, [WATCHES, FALLBACK]);
+    assert_eq!(first::<Full<MFILE, 0>, 2>().await, [INSTANCES, FALLBACK]);
+    let strange = first::<Full<0, 2>, 2>().await;
+    assert_eq!(strange, ["looking every 1h: something strange", FALLBACK]);
 }

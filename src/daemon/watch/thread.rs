@@ -11,6 +11,7 @@ use crate::{
     drill::failpoint,
 };
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
+use rustix::io::Errno;
 use std::{
     collections::HashSet,
     io,
@@ -183,7 +184,7 @@ impl Thread {
                     event
                 }
                 Raw::Event(Err(error)) => {
-                    if is_limit(&error) {
+                    if Limit::of(&error).is_some() {
                         return Err(given_up(&error));
                     }
                     tracing::warn!(%error, "the watch failed; everything is looked at");
@@ -350,21 +351,17 @@ fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), GivenUp>
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
         Ok(()) => Ok(()),
         // It came and went; its removal is an event, too.
-        Err(error) if !is_folder(folder) && !is_limit(&error) => Ok(()),
+        Err(error) if !is_folder(folder) && Limit::of(&error).is_none() => Ok(()),
         Err(error) => Err(given_up(&error)),
     }
 }
 
 fn given_up(error: &notify::Error) -> GivenUp {
-    let why = match error.kind {
-        ErrorKind::MaxFilesWatch => {
-            "the system's limit on watches is reached (fs.inotify.max_user_watches)".to_owned()
-        }
-        ErrorKind::Generic(_)
-        | ErrorKind::Io(_)
-        | ErrorKind::PathNotFound
-        | ErrorKind::WatchNotFound
-        | ErrorKind::InvalidConfig(_) => error.to_string(),
+    let limit = |what: &str| format!("the system's limit on {what} is reached");
+    let why = match Limit::of(error) {
+        Some(Limit::Watches) => limit("watches") + " (fs.inotify.max_user_watches)",
+        Some(Limit::Watchers) => limit("watchers") + " (fs.inotify.max_user_instances)",
+        None => error.to_string(),
     };
     GivenUp {
         why,
@@ -379,19 +376,28 @@ fn silent() -> GivenUp {
     }
 }
 
-fn is_limit(error: &notify::Error) -> bool {
-    match &error.kind {
-        ErrorKind::MaxFilesWatch => true,
-        ErrorKind::Io(error) => matches!(
-            error
-                .raw_os_error()
-                .map(rustix::io::Errno::from_raw_os_error),
-            Some(rustix::io::Errno::MFILE | rustix::io::Errno::NFILE | rustix::io::Errno::NOSPC)
-        ),
-        ErrorKind::Generic(_)
-        | ErrorKind::PathNotFound
-        | ErrorKind::WatchNotFound
-        | ErrorKind::InvalidConfig(_) => false,
+/// What the system gives out only so much of.
+enum Limit {
+    /// Folders that are watched.
+    Watches,
+    /// Watchers, or open files: the system does not say which.
+    Watchers,
+}
+
+impl Limit {
+    fn of(error: &notify::Error) -> Option<Self> {
+        match &error.kind {
+            ErrorKind::MaxFilesWatch => Some(Self::Watches),
+            ErrorKind::Io(error) => match Errno::from_io_error(error)? {
+                Errno::NOSPC => Some(Self::Watches),
+                Errno::MFILE | Errno::NFILE => Some(Self::Watchers),
+                _ => None,
+            },
+            ErrorKind::Generic(_)
+            | ErrorKind::PathNotFound
+            | ErrorKind::WatchNotFound
+            | ErrorKind::InvalidConfig(_) => None,
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The record comes first: an article without an id in its file is known by its place, and never sent twice.
 
-use super::files::GRAIN;
+use super::grain::GRAIN;
 use super::record::{agreed, deed};
 use super::render::{digest_of, needs_whole, says};
 use super::{Done, Run, not_written};

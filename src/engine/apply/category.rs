@@ -2,6 +2,7 @@
 
 use super::along::rows_along;
 use super::category_past::words_of;
+use super::grain::ScannedYaml;
 use super::record::deed;
 use super::send::{pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
@@ -62,20 +63,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             let now = self.clock.now();
             self.store.write(now, |tx| tx.remove_intent(intent))?;
-            return Ok(match error.kind {
-                ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error)?,
-                ErrorKind::Unauthorized
-                | ErrorKind::NotFound
-                | ErrorKind::RateLimited { .. }
-                | ErrorKind::BudgetSpent { .. }
-                | ErrorKind::Unavailable
-                | ErrorKind::Closed
-                | ErrorKind::Unreadable
-                | ErrorKind::NoEndpoint
-                | ErrorKind::TooLarge => failed(error),
-            });
+            return self.not_done(action, error);
         };
         self.category_born(folder, provisional, version, &created, intent, run)
+            .await
     }
 
     fn category_intent(
@@ -97,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok((self.store.write(now, |tx| tx.add_intent(&intent))?, false))
     }
 
-    fn category_born(
+    async fn category_born(
         &mut self,
         folder: &str,
         provisional: CategoryId,
@@ -128,8 +119,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ))
         })?;
         run.created.insert(provisional, created.id);
-        let scanned = run.sight.category_stamps.get(folder).copied();
-        let note = match self.write_yaml(folder, created.id, version, scanned) {
+        let scanned = ScannedYaml::of(folder, run);
+        self.let_yaml_settle(&scanned).await;
+        let note = match self.write_yaml(folder, created.id, version, &scanned) {
             Ok(stamp) => {
                 run.sight.category_stamps.insert(folder.to_owned(), stamp);
                 let stamp = self.trusted(stamp);
@@ -170,7 +162,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let done = self.settle_category_here(settle, run)?;
+        let home = settle.from.as_ref().or(settle.to.as_ref());
+        let scanned = home.map(|folder| ScannedYaml::of(folder, run));
+        let scanned = scanned.unwrap_or_default();
+        if settle.write {
+            self.let_yaml_settle(&scanned).await;
+        }
+        let done = self.settle_category_here(settle, &scanned, run)?;
         let Done::Yes(note) = done else {
             run.blocked.extend(settle.from.clone());
             run.blocked.extend(settle.to.clone());
@@ -188,6 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn settle_category_here(
         &mut self,
         settle: &SettleCategory,
+        scanned: &ScannedYaml,
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let now = self.clock.now();
@@ -212,12 +211,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             None
         };
-        let scanned = settle.from.as_ref().unwrap_or(to);
-        let scanned = run.sight.category_stamps.get(scanned).copied();
         let mut paired = run.sight.paired.categories.iter();
         let others = paired.any(|(id, category)| *id != settle.id && category.folder == *to);
-        let folder = self.change_folder(settle, to, (moves, others), scanned);
-        let renamed = moves && folder.is_ok();
+        let mut renamed = false;
+        let folder = self.change_folder(settle, to, (moves, others), scanned, &mut renamed);
         let below = match &settle.from {
             Some(from) if renamed => rows_below(run, from, to),
             Some(_) | None => Vec::new(),
@@ -236,6 +233,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         if let Some(stamp) = stamp {
             run.sight.category_stamps.insert(to.clone(), stamp);
+            // It may be saved once more within the clock's grain: for this cycle it vouches for nothing.
+            let young = self.trusted(stamp).is_none();
+            run.sight.racy.extend(young.then_some(stamp));
         }
         let read = run.sight.remote.categories.contains_key(&settle.id);
         let row = self.category_row(settle, None, read.then_some(now), run);
@@ -273,7 +273,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         to: &str,
         (moves, others): (bool, bool),
-        scanned: Option<Stamp>,
+        scanned: &ScannedYaml,
+        renamed: &mut bool,
     ) -> anyhow::Result<()> {
         if settle.write
             && let Some(from) = &settle.from
@@ -284,6 +285,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match &settle.from {
             Some(from) if moves => {
                 self.rename_folder(from, to)?;
+                // It has its name, even if that cannot be made durable.
+                *renamed = true;
                 self.disk.sync_folder(At::Root)?;
             }
             None => {
@@ -304,7 +307,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         settle: &SettleCategory,
         to: &str,
-        scanned: Option<Stamp>,
+        scanned: &ScannedYaml,
     ) -> anyhow::Result<Option<Stamp>> {
         if !settle.write {
             return Ok(None);
@@ -354,14 +357,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
-    fn read_yaml(&self, folder: &str, scanned: Option<Stamp>) -> anyhow::Result<Option<Content>> {
+    fn read_yaml(&self, folder: &str, scanned: &ScannedYaml) -> anyhow::Result<Option<Content>> {
         let at = At::Folder(folder);
         let path = format!("{folder}/{CATEGORY_FILE}");
         let existing = match self.disk.look(at, CATEGORY_FILE)? {
             Some(_) => Some(self.disk.read(at, CATEGORY_FILE, MAX_YAML)?),
             None => None,
         };
-        if existing.as_ref().map(|content| content.stamp) != scanned {
+        let found = existing.as_ref();
+        if found.map(|content| content.stamp) != scanned.stamp
+            || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
+        {
             return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
         }
         anyhow::ensure!(
@@ -377,7 +383,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         folder: &str,
         id: CategoryId,
         version: &CategoryVersion,
-        scanned: Option<Stamp>,
+        scanned: &ScannedYaml,
     ) -> anyhow::Result<Stamp> {
         let at = At::Folder(folder);
         let existing = self.read_yaml(folder, scanned)?;
@@ -421,8 +427,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(stamp)
     }
 }
-
-impl<S: Service, D: Disk> Engine<S, D> {}
 
 /// What became of a category's folder or file that could not be written.
 fn unwritten(error: anyhow::Error) -> anyhow::Result<Done> {

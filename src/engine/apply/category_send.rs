@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryVersion, Field, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
-use crate::service::{Answer, CategoryPatch, ErrorKind, Purpose, RemoteCategory, Service};
+use crate::service::{Answer, CategoryPatch, Purpose, RemoteCategory, Service};
 use crate::state::Intent;
 
 /// How often a PUT without an answer is repeated.
@@ -80,18 +80,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Err(error) => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
-                match error.kind {
-                    ErrorKind::Refused | ErrorKind::Forbidden => self.refused(action, &error),
-                    ErrorKind::Unauthorized
-                    | ErrorKind::NotFound
-                    | ErrorKind::RateLimited { .. }
-                    | ErrorKind::BudgetSpent { .. }
-                    | ErrorKind::Unavailable
-                    | ErrorKind::Closed
-                    | ErrorKind::Unreadable
-                    | ErrorKind::NoEndpoint
-                    | ErrorKind::TooLarge => Ok(failed(error)),
-                }
+                self.not_done(action, error)
             }
         }
     }

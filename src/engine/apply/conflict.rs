@@ -1,5 +1,6 @@
 //! Conflicts: the service's version beside the file, until a person settles it (design, section 4).
 
+use super::grain::GRAIN;
 use super::{Done, Run, not_written, told};
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
@@ -14,7 +15,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Puts the copy beside the file, then remembers which two versions were shown. Gives what went wrong.
     ///
     /// The copy comes first: a remembered conflict without its copy would count as settled.
-    pub(super) fn show_conflict(
+    pub(super) async fn show_conflict(
         &mut self,
         conflict: &Conflict,
         run: &mut Run<'_>,
@@ -35,7 +36,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 keywords: Some(seen.version.keywords.clone()),
                 text: Some(text),
             });
-            if let Err(error) = self.write_copy(conflict, copy, &source)? {
+            if let Err(error) = self.write_copy(conflict, copy, &source).await? {
                 return Ok(Some(no_copy(&error, run)));
             }
         }
@@ -84,14 +85,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    fn write_copy(
+    async fn write_copy(
         &mut self,
         conflict: &Conflict,
         copy: &str,
         source: &str,
     ) -> anyhow::Result<Result<(), DiskError>> {
         let at = At::Folder(&conflict.place.folder);
-        let expect = match self.earlier_copy(at, copy) {
+        let mut earlier = self.earlier_copy(at, copy);
+        let young = |found: &Content| self.trusted(found.stamp).is_none();
+        if earlier
+            .as_ref()
+            .is_ok_and(|found| found.as_ref().is_some_and(young))
+        {
+            // It may be saved once more without a change of its stamp.
+            self.clock.pause(GRAIN).await;
+            earlier = self.earlier_copy(at, copy);
+        }
+        let expect = match earlier {
             Ok(None) => Expect::Absent,
             // A run that was killed may have left it behind: a copy that goes with the power would be taken for
             // one that a person removed.

@@ -5,8 +5,6 @@
 //! that the first one arrived.
 
 use super::birth::{Birth, Birthright, Newborn};
-use super::files::GRAIN;
-use super::render::MAX_FILE;
 use super::send::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
@@ -99,19 +97,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if !lost {
                 self.drop_intents(&sent)?;
             }
-            return match error.kind {
-                ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-                    self.refused(action, &error)
-                }
-                ErrorKind::Unauthorized
-                | ErrorKind::NotFound
-                | ErrorKind::RateLimited { .. }
-                | ErrorKind::BudgetSpent { .. }
-                | ErrorKind::Unavailable
-                | ErrorKind::Closed
-                | ErrorKind::Unreadable
-                | ErrorKind::NoEndpoint => Ok(failed(error)),
-            };
+            return self.not_done(action, error);
         }
     }
 
@@ -196,16 +182,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// The file of a new article, as it is now. One that was saved within the clock's grain could be saved
     /// once more without anybody noticing, and is replaced soon: it is read a little later.
     pub(super) async fn own_file(&self, birth: &Birth<'_>) -> Result<(Content, Document), Done> {
-        let read = || {
-            let Place { folder, file } = birth.place;
-            let content = self.disk.read(At::Folder(folder), file, MAX_FILE);
-            content.map_err(|error| not_written(&error))
-        };
-        let mut content = read()?;
-        if self.trusted(content.stamp).is_none() {
-            self.clock.pause(GRAIN).await;
-            content = read()?;
-        }
+        let Place { folder, file } = birth.place;
+        let content = self.read_settled(At::Folder(folder), file, None).await?;
         let document = Document::parse_with_markers(&content.bytes)
             .map_err(|_not_ready| Done::Later("the file changed during the cycle".to_owned()))?;
         Ok((content, document))

@@ -12,7 +12,7 @@ use crate::engine::past::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::Document;
 use crate::mirror::scan;
-use crate::model::{ArticleId, Flags, Place, Side, Stamp, Version};
+use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, Purpose, Service, ServiceError};
@@ -46,7 +46,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })?;
             tx.add_intent(&Intent::DeleteArticle {
                 id,
-                revision: seen.revision.clone(),
+                revision: last_seen(run, id, seen),
             })
         })?;
         match self.send_delete(id, place, seen, run).await? {
@@ -69,7 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
             tx.remove_conflict(id)?;
-            tx.tombstone(id, &seen.revision)?;
+            tx.tombstone(id, &last_seen(run, id, seen))?;
             tx.count_deletion(Side::Remote, approved, 1)?;
             tx.remove_intent(intent)?;
             tx.event(&deed(
@@ -129,7 +129,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         id: ArticleId,
         place: &Place,
         seen: &Seen,
-        run: &Run<'_>,
+        run: &mut Run<'_>,
     ) -> anyhow::Result<Deleted> {
         let (mut tries, mut lost) = (0, false);
         loop {
@@ -162,6 +162,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             match self.read_one(id, seen.visibility).await {
                 Ok(found) if version_of(&found, &seen.version) == seen.version => {
+                    let again = (seen.version.clone(), found.revision);
+                    run.latest.insert(id, again);
                     if let Some(done) = self.is_back(id, place, run) {
                         return Ok(if lost {
                             Deleted::Unclear(done)
@@ -310,6 +312,13 @@ fn hidden(run: &Run<'_>, id: ArticleId) -> String {
             draft: there.draft.or(here.draft),
         })
     })
+}
+
+/// The revision under which the words that go were seen last: a colleague may have saved them once more since the
+/// listing, and an old copy shows the later one.
+fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
+    let latest = run.latest.get(&id);
+    latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
 /// The article that goes: the one with that id, whatever address it has.

@@ -4,7 +4,7 @@
 //! made durable one by one, which is quicker for them (design, section 13).
 
 use super::record::{agreed, asked_for, deed, row_after};
-use super::render::{MAX_FILE, Rendered, digest_of, keep_whole, says};
+use super::render::{Rendered, digest_of, keep_whole, says};
 use super::{Done, Run, not_written, wall};
 use crate::drill::defect::{self, Defect};
 use crate::engine::report::Status;
@@ -67,7 +67,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle.send.clear();
         settle.send_enabled = None;
         self.let_settle(settle.from.iter(), run).await;
-        let mut jobs = vec![self.prepare(action, &settle, Durability::Now, run)?];
+        let mut jobs = vec![self.prepare(action, &settle, Durability::Now, run).await?];
         self.carry_out(&mut jobs, false, run).await?;
         self.record_batch(&mut jobs, false, run)?;
         Ok(jobs.pop().and_then(|job| job.outcome?.err()))
@@ -100,7 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.say(action, Status::Skipped, Some(wall.message.clone()));
                 continue;
             }
-            let job = self.prepare(action, settle, durability, run)?;
+            let job = self.prepare(action, settle, durability, run).await?;
             if let Some(Err(Done::Wall(stop))) = &job.outcome {
                 wall = Some(stop.clone());
             }
@@ -165,7 +165,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    fn prepare<'a>(
+    async fn prepare<'a>(
         &mut self,
         action: &'a Action,
         settle: &'a Settle,
@@ -192,7 +192,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             durability
         };
-        match self.rendered(settle, run)? {
+        match self.rendered(settle, run).await? {
             Ok(Rendered { bytes, old, lf }) => {
                 job.text_lf = lf.or(job.text_lf);
                 job.bytes = Some(digest_of(&bytes));
@@ -249,51 +249,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(())
         })?;
         Ok(())
-    }
-
-    /// Files that were saved within the clock's grain before the scan could be saved once more without
-    /// anybody noticing: a little later they cannot.
-    pub(super) async fn let_settle<'a>(
-        &self,
-        mut files: impl Iterator<Item = &'a Place>,
-        run: &Run<'_>,
-    ) {
-        let racy = files.any(|place| {
-            let stamp = run.sight.stamps.get(place);
-            stamp.is_some_and(|stamp| self.trusted(*stamp).is_none())
-        });
-        if racy {
-            self.clock.pause(GRAIN).await;
-        }
-    }
-
-    /// A stamp as young as the clock's grain cannot vouch for its file: a little later it can, unless somebody
-    /// saved the file meanwhile, which only a look at what it holds can tell.
-    async fn wait_out_racy_stamps(&self, jobs: &[Job<'_>], run: &mut Run<'_>) {
-        let young = |job: &&Job<'_>| {
-            job.settle.touches_file()
-                && matches!(&job.outcome, Some(Ok(stamp)) if self.trusted(*stamp).is_none())
-        };
-        let young: Vec<&Job<'_>> = jobs.iter().filter(young).collect();
-        if young.is_empty() {
-            return;
-        }
-        self.clock.pause(GRAIN).await;
-        for job in young {
-            if let (Some(Ok(stamp)), Some(bytes)) = (&job.outcome, job.bytes)
-                && !self.still_holds(&job.settle.to, bytes)
-            {
-                run.sight.racy.push(*stamp);
-            }
-        }
-    }
-
-    /// Tells whether a file has these bytes.
-    pub(super) fn still_holds(&self, place: &Place, bytes: Digest) -> bool {
-        let content = self
-            .disk
-            .read(At::Folder(&place.folder), &place.file, MAX_FILE);
-        content.is_ok_and(|content| content.whole && digest_of(&content.bytes) == bytes)
     }
 
     /// Writes the rows. Of the first half of an action only the row counts: it is told when it is whole.
@@ -409,9 +364,6 @@ fn only_flags(bytes: &[u8], settle: &Settle) -> Option<Flags> {
     let stays = says(&document, &settle.file) && flags != settle.file_flags;
     stays.then_some(flags)
 }
-
-/// How long a stamp may be racy (see `mirror::scan::settled`).
-pub(super) const GRAIN: std::time::Duration = std::time::Duration::from_millis(25);
 
 /// The file that an action replaces.
 fn replaced(action: &Action) -> Option<&Place> {

@@ -12,6 +12,7 @@ mod conflict;
 mod create;
 mod delete;
 mod files;
+mod grain;
 mod guard_read;
 mod keep;
 mod publish;
@@ -22,6 +23,7 @@ mod send;
 pub(super) use along::rows_along;
 pub(super) use create::same;
 pub(super) use files::met;
+pub(super) use grain::GRAIN;
 pub(super) use record::LAST_POLL;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 
@@ -173,7 +175,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Step::Conflict(conflict) = &action.step {
             let shown = match run.wall.clone() {
                 Some(wall) => Some(wall.message),
-                None => self.show_conflict(conflict, run)?,
+                None => self.show_conflict(conflict, run).await?,
             };
             run.say(&action, Status::Held, shown);
             return Ok(());
@@ -217,7 +219,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
-            Step::ParkSlug { id, slug, seen } => self.park_slug(*id, slug, seen, run).await?,
+            Step::ParkSlug { id, slug, seen, .. } => {
+                self.park_slug(&action, (*id, slug, seen), run).await?
+            }
             Step::DeleteArticle { id, place, seen } => {
                 self.delete_article(&action, *id, place, seen, run).await?
             }
@@ -288,6 +292,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.store.write(now, |tx| tx.park(&parked))?;
         Ok(Done::Failed(error.to_string()))
+    }
+
+    /// What becomes of an action that the service, or what stands before it, answered with an error: what is
+    /// refused for what it says is not sent again until it changes.
+    pub(super) fn not_done(
+        &mut self,
+        action: &Action,
+        error: ServiceError,
+    ) -> anyhow::Result<Done> {
+        match error.kind {
+            ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
+                self.refused(action, &error)
+            }
+            ErrorKind::Unauthorized
+            | ErrorKind::NotFound
+            | ErrorKind::RateLimited { .. }
+            | ErrorKind::BudgetSpent { .. }
+            | ErrorKind::Unavailable
+            | ErrorKind::Closed
+            | ErrorKind::Unreadable
+            | ErrorKind::NoEndpoint => Ok(failed(error)),
+        }
     }
 
     /// A category's words are read once a day. That one has the slug which another is to get is remembered until

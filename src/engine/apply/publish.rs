@@ -10,15 +10,16 @@ use crate::mirror::disk::{At, Disk, DiskError, Expect};
 use crate::model::{Place, Stamp};
 use crate::reconcile::plan::Settle;
 use crate::service::Service;
+use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Puts every file in its place. Names are left before they are taken; circles are swapped.
+    /// Puts every file in its place, and notes at each what came of it.
     pub(super) fn publish_all(&self, jobs: &mut [Job<'_>]) {
         let mut waiting: Vec<usize> = (0..jobs.len())
             .filter(|&index| jobs[index].outcome.is_none())
             .collect();
         while !waiting.is_empty() {
-            let taken: Vec<Place> = waiting
+            let taken: BTreeSet<Place> = waiting
                 .iter()
                 .filter_map(|&index| moves(jobs[index].settle))
                 .cloned()
@@ -52,9 +53,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             if let Err(error) = self.disk.exchange(&at[position], &to) {
-                self.close_circle(&exchanged);
+                let closed = self.close_circle(&exchanged);
                 for &index in circle {
                     self.drop_staged(&mut jobs[index]);
+                    // The intents tell the next run that no writer gave these names.
+                    jobs[index].unclear |= !closed;
                     jobs[index].outcome = Some(Err(not_written(&error)));
                 }
                 return;
@@ -70,13 +73,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Takes exchanges back, the last one first.
-    fn close_circle(&self, exchanged: &[(Place, Place)]) {
+    /// Takes exchanges back, the last one first; tells whether all were.
+    fn close_circle(&self, exchanged: &[(Place, Place)]) -> bool {
+        let mut closed = true;
         for (one, other) in exchanged.iter().rev() {
             if let Err(error) = self.disk.exchange(one, other) {
                 tracing::warn!(%one, %other, %error, "two files have each other's names");
+                closed = false;
             }
         }
+        closed
     }
 
     /// A staged file that is not needed any more.
@@ -111,7 +117,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let to = &job.settle.to;
         match (job.staged.take(), &job.old) {
             (Some(staged), Some((stamp, _))) => {
-                let now = self.disk.look(At::Folder(&to.folder), &to.file)?;
+                let now = match self.disk.look(At::Folder(&to.folder), &to.file) {
+                    Ok(now) => now,
+                    Err(error) => {
+                        job.staged = Some(staged);
+                        self.drop_staged(job);
+                        return Err(error);
+                    }
+                };
                 let blind = defect::is(Defect::SaveOverwritten);
                 let same = now.filter(|entry| blind || entry.stamp.same_content(stamp));
                 let expect = same.map_or(Expect::Stamp(*stamp), |entry| Expect::Stamp(entry.stamp));

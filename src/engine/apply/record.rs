@@ -1,7 +1,7 @@
 //! Rows: what the base says after a step, and the books at the end of a cycle.
 
 use super::along::rows_along;
-use super::files::GRAIN;
+use super::grain::GRAIN;
 use super::render::{MAX_FILE, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
@@ -141,7 +141,7 @@ const FEW_FIGURES: usize = 16;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The stamp, if it may be trusted from now on (racy stamps may not).
-    pub(super) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
+    pub(in crate::engine) fn trusted(&self, stamp: Stamp) -> Option<Stamp> {
         let now = self.clock.now().0.saturating_mul(1_000_000);
         (settled(&stamp, now) || defect::is(Defect::RacyStampTrusted)).then_some(stamp)
     }

@@ -3,7 +3,7 @@
 //! What is written is what the file holds with the settlement's changes; a file that does not hold what the plan
 //! was made from any more is left alone.
 
-use super::{Done, Run, not_written};
+use super::{Done, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::spool::text_lf;
@@ -28,7 +28,7 @@ pub(super) struct Rendered {
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// What a file is to hold, and what it holds now. It must hold what the plan was made from.
-    pub(super) fn rendered(
+    pub(super) async fn rendered(
         &self,
         settle: &Settle,
         run: &Run<'_>,
@@ -43,17 +43,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 lf,
             }));
         };
-        let content = match self
-            .disk
-            .read(At::Folder(&from.folder), &from.file, MAX_FILE)
-        {
+        let at = At::Folder(&from.folder);
+        let scanned = run.sight.stamps.get(from).copied();
+        let content = match self.read_settled(at, &from.file, scanned).await {
             Ok(content) if content.whole => content,
             Ok(_) => return Ok(Err(Done::Failed("the file is too large".to_owned()))),
-            Err(error) => return Ok(Err(not_written(&error))),
+            Err(done) => return Ok(Err(done)),
         };
         // A stamp within the clock's grain does not vouch for what was scanned.
         let racy = run.sight.racy.contains(&content.stamp);
-        let unchanged = run.sight.stamps.get(from) == Some(&content.stamp);
+        let unchanged = scanned == Some(content.stamp);
         let Ok(document) = Document::parse_with_markers(&content.bytes) else {
             return Ok(Err(Done::Later(
                 "the file changed during the cycle".to_owned(),
@@ -148,11 +147,11 @@ fn changes(settle: &Settle, text: Option<String>, document: Option<&Document>) -
     }
 }
 
+/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
 #[expect(
     clippy::option_option,
     reason = "the same three answers as in `Changes`: leave the key, remove it, write it"
 )]
-/// `slug:` stands in a file only when it differs from the file's name; a writer's own line may stay.
 pub(in crate::engine) fn slug_key(
     place: &Place,
     slug: &str,

@@ -90,19 +90,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Put::Failed { error, lost: false } => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
-                match error.kind {
-                    ErrorKind::Refused | ErrorKind::Forbidden | ErrorKind::TooLarge => {
-                        self.refused(action, &error)
-                    }
-                    ErrorKind::Unauthorized
-                    | ErrorKind::NotFound
-                    | ErrorKind::RateLimited { .. }
-                    | ErrorKind::BudgetSpent { .. }
-                    | ErrorKind::Unavailable
-                    | ErrorKind::Closed
-                    | ErrorKind::Unreadable
-                    | ErrorKind::NoEndpoint => Ok(failed(error)),
-                }
+                self.not_done(action, error)
             }
         }
     }
@@ -325,9 +313,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Frees a slug for a moment, so that two addresses can be swapped.
     pub(super) async fn park_slug(
         &mut self,
-        id: ArticleId,
-        slug: &str,
-        seen: &Seen,
+        action: &Action,
+        (id, slug, seen): (ArticleId, &str, &Seen),
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
         let Some(row) = run.row(id).cloned() else {
@@ -388,12 +375,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.sight.base.articles.insert(id, row);
                 Ok(Done::Yes(None))
             }
+            Err(error) if error.answer_lost => Ok(failed(error)),
             Err(error) => {
-                if !error.answer_lost {
-                    let now = self.clock.now();
-                    self.store.write(now, |tx| tx.remove_intent(intent))?;
-                }
-                Ok(failed(error))
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.remove_intent(intent))?;
+                self.not_done(action, error)
             }
         }
     }

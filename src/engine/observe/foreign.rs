@@ -5,8 +5,9 @@
 //! whose they are, but their category does. An article that the state does not know counts only once its
 //! category is known to be of this workspace.
 
+use super::Sight;
+use super::categories::folder_of;
 use super::remote::{Known, Listing};
-use super::{Sight, folder_of};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;

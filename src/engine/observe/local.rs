@@ -22,6 +22,7 @@ use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, 
 use crate::state::store::Store;
 use crate::state::{Seen as SeenVersion, StateError, Subject};
 use anyhow::Context as _;
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a scan came to.
@@ -106,11 +107,16 @@ fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
     rows.map(|row| (&row.place, row)).collect()
 }
 
-/// The stamps of the categories' files.
+/// The stamps of the categories' files. Where two rows have one folder, a stamp cannot tell whose file it is.
 fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
-    let rows = base.categories.values();
-    rows.filter_map(|row| Some((row.folder.as_deref()?, row.stamp)))
-        .collect()
+    let mut stamps = HashMap::new();
+    for row in base.categories.values() {
+        if let Some(folder) = row.folder.as_deref() {
+            let stamp = stamps.entry(folder).and_modify(|known| *known = None);
+            stamp.or_insert(row.stamp);
+        }
+    }
+    stamps
 }
 
 struct Reader<'a> {
@@ -120,6 +126,8 @@ struct Reader<'a> {
     spool: &'a mut Spool,
     out: Scanned,
     broken: Option<StateError>,
+    /// The articles of a file's name or a slug. Hardly ever asked for.
+    namesakes: OnceCell<HashMap<&'a str, Vec<ArticleId>>>,
 }
 
 impl<'a> Reader<'a> {
@@ -136,6 +144,7 @@ impl<'a> Reader<'a> {
             spool,
             out: Scanned::default(),
             broken: None,
+            namesakes: OnceCell::new(),
         }
     }
 
@@ -271,8 +280,15 @@ impl<'a> Reader<'a> {
         // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
         let whole = needs_whole(document.source(), &version, &place)
             || (row.is_none() && hides_a_new_article(document));
+        let namesakes = match &row {
+            None if document.id().is_none() => self.namesakes(&place, &version.slug),
+            Some(_) | None => Vec::new(),
+        };
+        let may_merge = row.is_some() || !namesakes.is_empty();
+        self.out.changed.extend(namesakes);
         if (edited || whole)
-            && let Err(error) = self.keep(&place, document, &version, row.as_ref(), whole)
+            && let Err(error) =
+                self.keep(&place, document, &version, row.as_ref(), (whole, may_merge))
         {
             self.broken = Some(error);
         }
@@ -295,7 +311,7 @@ impl<'a> Reader<'a> {
         document: &Document,
         version: &Version,
         row: Option<&ArticleRow>,
-        whole: bool,
+        (whole, may_merge): (bool, bool),
     ) -> Result<(), StateError> {
         let id = document.id().or_else(|| row.map(|row| row.id));
         let seen = SeenVersion {
@@ -309,8 +325,28 @@ impl<'a> Reader<'a> {
         let whole = whole.then(|| document.source().to_owned());
         let text = document.text().to_owned();
         let seen = Some(seen).filter(|_| !defect::is(Defect::LocalEditNotKept));
-        self.spool
-            .take(self.store, text, whole, seen, row.is_some())
+        self.spool.take(self.store, text, whole, seen, may_merge)
+    }
+
+    /// The articles that a file without an id may turn out to be, by its name or its slug: their folder may have
+    /// another name by now. Only a dry run has to know before they are paired.
+    fn namesakes(&self, place: &Place, slug: &str) -> Vec<ArticleId> {
+        if !self.spool.is_dry() {
+            return Vec::new();
+        }
+        let base = self.base;
+        let namesakes = self.namesakes.get_or_init(|| {
+            let mut namesakes: HashMap<&str, Vec<ArticleId>> = HashMap::new();
+            for row in base.articles.values() {
+                for name in [row.place.file.as_str(), &row.remote.slug] {
+                    namesakes.entry(name).or_default().push(row.id);
+                }
+            }
+            namesakes
+        });
+        let named = [place.file.as_str(), slug];
+        let named = named.iter().filter_map(|name| namesakes.get(name));
+        named.flatten().copied().collect()
     }
 }
 

@@ -61,31 +61,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             articles,
             ..RemoteSnapshot::default()
         };
-        let racy = scanned.racy(now);
         Ok(Some(Sight {
             paired: pairing::pair(&base, &scanned.snapshot, &remote),
             base,
-            local: scanned.snapshot,
             remote,
-            problems: scanned.problems,
-            stamps: scanned.stamps,
-            category_stamps: scanned.category_stamps,
-            layout: scanned.layout,
-            racy,
-            text_lf: scanned.text_lf,
             seen_at,
-            validator: None,
-            not_modified: false,
-            spool,
-            doubt: None,
-            hides: false,
-            git: None,
-            older: BTreeSet::new(),
-            stop: None,
-            recalled: BTreeSet::new(),
-            looked: Looked::Paths,
-            kept: None,
-            met: None,
+            ..Sight::of_mirror(scanned, spool, now, Looked::Paths)
         }))
     }
 

@@ -319,13 +319,10 @@ pub(in crate::engine) fn take_seen(
             version: version.clone(),
             file: None,
         });
-        spool.take(
-            store,
-            text,
-            None,
-            history,
-            known.changed.contains(&article.id),
-        )?;
+        // Where the service had rewritten the body, its next version is merged with what the file has.
+        let rewritten = row.is_some_and(|row| row.local.text != row.remote.text);
+        let may_merge = rewritten || known.changed.contains(&article.id);
+        spool.take(store, text, None, history, may_merge)?;
     }
     Ok(Seen {
         version,

@@ -20,7 +20,6 @@ use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
-use crate::mirror::layout::Layout;
 use crate::mirror::scan::{self, Known, Touched};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Place, Timestamp};
@@ -330,29 +329,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let met = std::mem::take(&mut hand.listing.met);
         Ok(Some(Sight {
             paired: pairing::pair(&base, &scanned.snapshot, &remote),
-            racy: scanned.racy(now),
             base,
-            local: scanned.snapshot,
             remote,
-            problems: scanned.problems,
-            stamps: scanned.stamps,
-            category_stamps: scanned.category_stamps,
-            text_lf: scanned.text_lf,
             seen_at: hand.seen_at,
             validator,
             not_modified,
-            spool,
-            doubt: None,
-            hides: false,
-            git: None,
-            older: BTreeSet::new(),
-            stop: None,
-            recalled: BTreeSet::new(),
-            looked: Looked::Sifted,
-            // Nothing is deleted in such a cycle.
-            layout: Layout::default(),
-            kept: None,
             met: (!not_modified).then_some(met),
+            ..Sight::of_mirror(scanned, spool, now, Looked::Sifted)
         }))
     }
 

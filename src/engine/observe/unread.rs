@@ -3,7 +3,8 @@
 //! What was said of them is remembered and reported meanwhile. Whoever runs a command asks at once, and
 //! what can be read again is forgotten here.
 
-use super::{Sight, folder_of, questions};
+use super::categories::folder_of;
+use super::{Sight, questions};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;

@@ -24,6 +24,8 @@ pub(in crate::engine) struct Unsettled {
     folded: BTreeSet<String>,
     /// When this was said, and which articles were known to have no file by then.
     since: Option<(Timestamp, BTreeSet<ArticleId>)>,
+    /// Paths that were waited for already.
+    gone: BTreeSet<String>,
 }
 
 impl Unsettled {
@@ -44,13 +46,19 @@ impl Unsettled {
         unsettled
     }
 
-    /// The same, with when it was said, and what waits since before.
-    pub(super) fn since(self, moment: Timestamp, held: &[Held]) -> Self {
+    /// The same, with when it was said, what waits since before, and what was waited for already.
+    pub(super) fn since(self, moment: Timestamp, held: &[Held], gone: &BTreeSet<String>) -> Self {
         let known = held.iter().filter_map(|held| held.id).collect();
         Self {
             since: Some((moment, known)),
+            gone: gone.clone(),
             ..self
         }
+    }
+
+    /// Tells whether a place went long enough ago, by itself or with its folder.
+    fn was_waited_for(&self, place: &Place) -> bool {
+        self.gone.contains(&place.folder) || self.gone.contains(&place.to_string())
     }
 
     /// Tells whether a place is in motion, by itself or with its folder.
@@ -97,6 +105,7 @@ impl Scanned {
             .values()
             .filter(|row| !named.contains(&row.id) && !known.contains(&row.id))
             .map(|row| &row.place)
+            .filter(|place| !unsettled.was_waited_for(place))
             .collect();
         let unknown = snapshot.unknown.iter().map(|unknown| &unknown.place);
         for place in files.map(|file| &file.place).chain(unknown) {

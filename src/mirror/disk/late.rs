@@ -32,6 +32,9 @@ const LONG: Duration = Duration::from_hours(24);
 /// Into a file that was written to within this time more may be on its way.
 const RESTING: i64 = 1_000_000_000;
 
+/// What is longer is no article: the service takes 16 MiB.
+const LONGEST: usize = 32 << 20;
+
 /// The files that were replaced or removed lately.
 #[derive(Debug, Default)]
 pub(super) struct Displaced {
@@ -121,7 +124,7 @@ impl Inner {
     /// Looks at the oldest a last time, and lets it go.
     fn let_go(&mut self) {
         if let Some(mut oldest) = self.open.pop_front() {
-            self.found.extend(oldest.look(true, usize::MAX));
+            self.found.extend(oldest.look(true, LONGEST));
         }
     }
 }
@@ -129,7 +132,7 @@ impl Inner {
 impl One {
     /// What was written into it since the last look.
     fn look(&mut self, last: bool, limit: usize) -> Option<Late> {
-        let stamp = self.stamp_now().ok()?;
+        let stamp = self.now_or_say()?;
         if stamp.same_content(&self.stamp) || (!last && is_fresh(stamp)) {
             return None;
         }
@@ -137,12 +140,18 @@ impl One {
         if size == 0 || size > limit {
             // Emptied: the words that were in it are in the history. Or nothing that could be an article.
             self.stamp = stamp;
+            if size > limit {
+                tracing::warn!(path = %self.path(), size, "what was written into it after it was replaced is too long to be kept");
+            }
             return None;
         }
         let mut bytes = vec![0; size];
-        self.file.read_exact_at(&mut bytes, 0).ok()?;
+        if let Err(error) = self.file.read_exact_at(&mut bytes, 0) {
+            tracing::warn!(path = %self.path(), %error, "what was written into it after it was replaced cannot be read");
+            return None;
+        }
         // One that is written to right now is read another time, unless there is none.
-        if !last && self.stamp_now().ok()? != stamp {
+        if !last && self.now_or_say()? != stamp {
             return None;
         }
         self.stamp = stamp;
@@ -153,8 +162,21 @@ impl One {
         })
     }
 
-    fn stamp_now(&self) -> Result<Stamp, Errno> {
-        Ok(stamp_of(&fs::fstat(&self.file)?))
+    fn now_or_say(&self) -> Option<Stamp> {
+        match fs::fstat(&self.file) {
+            Ok(stat) => Some(stamp_of(&stat)),
+            Err(errno) => {
+                tracing::warn!(path = %self.path(), %errno, "it was replaced, and cannot be looked at any more");
+                None
+            }
+        }
+    }
+
+    fn path(&self) -> String {
+        match &self.folder {
+            Some(folder) => format!("{folder}/{}", self.name),
+            None => self.name.clone(),
+        }
     }
 }
 

@@ -6,6 +6,21 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// The categories of the folders in the state. One that two rows have was left by one of them: it is neither's.
+pub(super) fn of_rows(base: &Base) -> BTreeMap<&str, CategoryId> {
+    let mut owners: BTreeMap<&str, Option<CategoryId>> = BTreeMap::new();
+    for row in base.categories.values() {
+        if let Some(folder) = row.folder.as_deref() {
+            let owner = owners.entry(folder).and_modify(|owner| *owner = None);
+            owner.or_insert(Some(row.id));
+        }
+    }
+    let owned = owners.into_iter();
+    owned
+        .filter_map(|(folder, owner)| Some((folder, owner?)))
+        .collect()
+}
+
 pub(super) fn pair_folders<'a>(
     base: &Base,
     local: &'a LocalSnapshot,

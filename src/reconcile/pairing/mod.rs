@@ -6,10 +6,11 @@
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
+mod words;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Revision, TextDigest};
+use crate::model::{ArticleId, CategoryId, Place, Revision};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
@@ -63,12 +64,13 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
-    let left = claim_by_words(base, &places, &unready, left, &mut paired);
+    let left = words::claim_by_words(base, &places, &unready, left, &mut paired);
+    let (left, doubtful) = words::hold_doubtful(base, &places, &unready, left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
-    claim_by_slug(base, local, remote, left, &mut paired);
+    claim_by_slug(base, local, remote, (left, doubtful), &mut paired);
     mark_nameless(base, local, &folders, &places, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
@@ -87,11 +89,7 @@ struct StatePlaces<'a> {
 
 impl<'a> StatePlaces<'a> {
     fn of(base: &'a Base) -> Self {
-        let categories: BTreeMap<&str, CategoryId> = base
-            .categories
-            .values()
-            .filter_map(|row| row.folder.as_deref().map(|folder| (folder, row.id)))
-            .collect();
+        let categories = folders::of_rows(base);
         let rows = base.articles.values();
         let mut by_category: HashMap<(CategoryId, &str), ArticleId> = rows
             .clone()
@@ -332,45 +330,6 @@ fn claim(id: ArticleId, file: LocalFile, base: &Base, local: &LocalSnapshot, pai
 
 const UNREAD: &str = "its file may be one that cannot be read";
 
-/// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
-/// the id in it yet, so it may never have been written, and the file was moved before. One that was edited as
-/// well has its text still, and a place where no article was, while nothing lies at the article's own.
-fn claim_by_words(
-    base: &Base,
-    places: &StatePlaces<'_>,
-    unready: &Unready,
-    mut files: Vec<LocalFile>,
-    paired: &mut Paired,
-) -> Vec<LocalFile> {
-    let rows = base.articles.values();
-    for row in rows.filter(|row| is_unread(row)) {
-        let same = |file: &LocalFile| row.local.same_words(&file.version);
-        let home = |file: &LocalFile| same(file) && places.owner_of(file) == Some(row.id);
-        if !paired.is_free(row.id) || unready.named.contains(&row.id) || files.iter().any(home) {
-            continue;
-        }
-        let lies = |file: &LocalFile| places.owner_of(file) == Some(row.id);
-        let taken = unready.at_home.contains(&row.id) || files.iter().any(lies);
-        let text = row.local.text;
-        let edited = |file: &LocalFile| {
-            let kept = text != TextDigest::of("") && file.version.text == text;
-            kept && !taken && places.owner_of(file).is_none()
-        };
-        let found = files.iter().position(same);
-        let Some(position) = found.or_else(|| files.iter().position(edited)) else {
-            continue;
-        };
-        let file = files.remove(position);
-        // What lies at its own place may be the file of the one whose place it has taken.
-        if unready.at_home.contains(&row.id) {
-            let other = places.owner_of(&file);
-            paired.mark(other, NOT_READY);
-        }
-        paired.files.insert(row.id, file);
-    }
-    files
-}
-
 /// Gives files without an id the articles that have their category and slug and that nothing else claims.
 ///
 /// An article that came to the address only since both sides last agreed is not what such a file was written
@@ -379,10 +338,10 @@ fn claim_by_slug(
     base: &Base,
     local: &LocalSnapshot,
     remote: &RemoteSnapshot,
-    files: Vec<LocalFile>,
+    (files, doubtful): (Vec<LocalFile>, Vec<LocalFile>),
     paired: &mut Paired,
 ) {
-    if files.is_empty() {
+    if files.is_empty() && doubtful.is_empty() {
         return;
     }
     let came = |id: &ArticleId, seen: &Seen| {
@@ -398,6 +357,10 @@ fn claim_by_slug(
         {
             by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
         }
+    }
+    for file in doubtful {
+        let address = (file.version.category, file.version.slug.as_str());
+        paired.mark(by_slug.get(&address).copied(), words::DOUBTFUL);
     }
     for file in files {
         let address = (file.version.category, file.version.slug.as_str());

@@ -104,7 +104,7 @@ fn f042_small_deletions_count_together_for_a_day() {
 }
 
 #[test]
-fn f046_deletions_that_went_through_a_moment_ago_count() {
+fn f041_f042_deletions_that_went_through_a_moment_ago_count() {
     for (local, remote) in [("-", ""), ("", "gone")] {
         let mut world = many(6, local, remote);
         let here = local.is_empty();

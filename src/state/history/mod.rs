@@ -1,7 +1,9 @@
 //! Pruning: which versions and bodies need not be kept any longer.
 //!
 //! - A version goes when it is older than the days to keep *and* beyond the newest ones to keep of its
-//!   subject. The newest of a subject never goes, nor does one that a base, a conflict or an intent names.
+//!   subject. Ones that are alike count once: a pulled edit is recorded as it comes, as it is replaced, and
+//!   as it is agreed on. The newest of a subject never goes, nor does one that a base, a conflict or an
+//!   intent names.
 //! - A body goes when nothing names it, a day after it was last put.
 //! - A call does a bounded amount of work in one transaction; what is left is done by the next one. When
 //!   all is done it rests for a day, and costs one look.
@@ -83,10 +85,16 @@ impl Writing<'_> {
             .prepare_cached(
                 "DELETE FROM versions WHERE (subject, number) IN ( \
                  SELECT subject, number FROM ( \
-                   SELECT subject, number, at, digest, \
-                   row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS rank \
-                   FROM versions) \
-                 WHERE rank > ?1 AND at < ?2 AND digest NOT IN ( \
+                   SELECT subject, number, at, digest, rank, newest, \
+                   sum(newest) OVER (PARTITION BY subject ORDER BY number DESC) AS unlike \
+                   FROM (SELECT subject, number, at, digest, \
+                     row_number() OVER (PARTITION BY subject ORDER BY number DESC) AS rank, \
+                     row_number() OVER (PARTITION BY subject, digest, whole ORDER BY number DESC) \
+                       = 1 AS newest \
+                     FROM versions WHERE subject IN ( \
+                       SELECT subject FROM versions GROUP BY subject \
+                       HAVING count(*) > ?1 AND min(at) < ?2))) \
+                 WHERE rank > ?1 AND NOT (newest AND unlike <= ?1) AND at < ?2 AND digest NOT IN ( \
                    SELECT local_digest FROM articles \
                    UNION ALL SELECT remote_digest FROM articles \
                    UNION ALL SELECT replaced_digest FROM articles WHERE replaced_digest IS NOT NULL \

@@ -129,6 +129,24 @@ fn a_version_goes_when_it_is_old_and_beyond_the_newest() {
 }
 
 #[test]
+fn versions_that_are_alike_count_once() {
+    let mut store = memory();
+    // Three pulled edits: each comes, replaces what was there, and is agreed on.
+    for body in [0, 1, 0, 1, 2, 1, 2, 3, 2, 3] {
+        record(&mut store, 0, 1, body, None);
+    }
+    prune(&mut store, 5, 3, day(100)).expect("pruned");
+    assert_eq!(numbers(&store, 1), [10, 9, 8, 6]);
+    assert!(!has(&store, 0) && has(&store, 1) && has(&store, 2));
+    // Whole files that differ are no more alike than their words.
+    for whole in 0..5 {
+        record(&mut store, 0, 2, 0, Some(whole));
+    }
+    prune(&mut store, 5, 3, day(200)).expect("pruned");
+    assert_eq!(numbers(&store, 2), [5, 4, 3]);
+}
+
+#[test]
 fn what_a_base_a_conflict_or_an_intent_names_stays() {
     let mut store = memory();
     for body in 0..8 {

@@ -79,13 +79,17 @@ impl Store {
         prepare(&conn)?;
         schema::migrate(&mut conn, schema::STEPS)?;
         bind(&mut conn, binding, Timestamp::default())?;
-        Ok(Self {
+        Ok(Self::in_memory_of(conn))
+    }
+
+    fn in_memory_of(conn: Connection) -> Self {
+        Self {
             conn,
             path: None,
             identity: None,
             packing: Packing::default(),
             noting: Noting::default(),
-        })
+        }
     }
 
     /// Copies everything into a store in memory, which then goes its own way.
@@ -98,13 +102,7 @@ impl Store {
         conn.pragma_update(None, "page_size", page)?;
         Backup::new(&self.conn, &mut conn)?.run_to_completion(i32::MAX, Duration::ZERO, None)?;
         prepare(&conn)?;
-        Ok(Self {
-            conn,
-            path: None,
-            identity: None,
-            packing: Packing::default(),
-            noting: Noting::default(),
-        })
+        Ok(Self::in_memory_of(conn))
     }
 
     /// Forgets everything but whose state it is.

@@ -1,5 +1,6 @@
 //! A service and a mirror that can be put back in a few milliseconds, and the real command that is killed there.
 
+use crate::{canary, kb::TOKEN};
 use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
-const TOKEN: &str = "CANARY-token";
-
 /// The service, the mirror with its state, and a folder for the user.
 pub(super) struct Stage {
     pub(super) sandbox: Sandbox,
     pub(super) url: String,
     empty: Snapshot,
+    // Before the folder: what is dropped first can still look into it.
+    canary: canary::Watch,
     dir: tempfile::TempDir,
     _running: Running,
     _runtime: tokio::runtime::Runtime,
@@ -48,11 +49,13 @@ impl Stage {
         });
         sandbox.set_clock(chrono::DateTime::from_timestamp(1_800_000_000, 0).expect("a moment"));
         let running = runtime.block_on(sandbox.run()).expect("it runs");
+        let dir = folder();
         Self {
+            canary: canary::Watch::over(dir.path()),
             empty: sandbox.snapshot(),
             url: running.url.clone(),
             sandbox,
-            dir: folder(),
+            dir,
             _running: running,
             _runtime: runtime,
         }
@@ -83,6 +86,8 @@ impl Stage {
 
     /// Puts everything back, as another process would find it long after the last write.
     pub(super) fn put_back(&self, moment: &Moment) {
+        // What a killed run left is about to be gone.
+        self.canary.search();
         self.sandbox.go_back(&moment.service);
         empty(&self.run_dir());
         copy(moment.folder.path(), &self.run_dir());
@@ -256,7 +261,11 @@ fn run(command: &mut Command) -> Ran {
     let output = command.output().expect("it runs");
     let killed = output.status.signal();
     assert!(matches!(killed, None | Some(9)), "{output:?}");
-    let text = |bytes| String::from_utf8(bytes).expect("text");
+    let text = |bytes| {
+        let text = String::from_utf8(bytes).expect("text");
+        canary::silent(&text);
+        text
+    };
     Ran {
         code: output.status.code(),
         stdout: text(output.stdout),

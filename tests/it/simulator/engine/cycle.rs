@@ -133,6 +133,7 @@ impl Run<'_> {
         }
         if whole && report.outcome == Ending::Done {
             world.ledger.touched.clear();
+            world.ledger.doubled.clear();
             world.ledger.died = false;
             // What a colleague did to a hidden article is noticed later.
             let hidden: BTreeSet<ArticleId> = world

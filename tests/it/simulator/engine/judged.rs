@@ -201,6 +201,11 @@ fn a_copy_of_what_the_service_has_is_no_word_of_the_mirror() {
 
 /// Hidden articles of which so many were asked for, more than a day after all of them were.
 fn rationed(articles: usize, asked: usize) -> bool {
+    rationed_after(articles, asked, |_| {})
+}
+
+/// The same, after the writer did something to the file of the first.
+fn rationed_after(articles: usize, asked: usize, deed: impl FnOnce(&mut World)) -> bool {
     let mut world = world();
     let names = ["a", "b", "c", "d", "e"];
     let ids: Vec<ArticleId> = names[..articles]
@@ -211,6 +216,10 @@ fn rationed(articles: usize, asked: usize) -> bool {
         world.told(*id);
     }
     world.now += 25 * 3600 * 1_000_000_000;
+    let text = format!("---\nid: {}\ntitle: A\n---\n", ids[0]).into_bytes();
+    let file = A.file();
+    world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+    deed(&mut world);
     world.begin();
     world.ledger.limit = 3;
     for id in &ids[..asked] {
@@ -225,6 +234,16 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(!rationed(4, 2));
     assert!(!rationed(4, 4));
     assert!(!rationed(3, 3));
+    let copy = |world: &mut World| world.writer(Writer::Copy { from: A, to: B });
+    let edit = |world: &mut World| world.writer(Writer::Enable { at: A, on: false });
+    let both = |world: &mut World| {
+        copy(world);
+        edit(world);
+    };
+    // What is only copied is asked for in its turn, what is edited at other times.
+    assert!(rationed_after(4, 3, copy));
+    assert!(!rationed_after(4, 3, edit));
+    assert!(!rationed_after(4, 3, both));
 }
 
 #[test]
@@ -312,6 +331,39 @@ fn what_a_colleague_wrote_just_now_gives_way_to_the_files_once_it_was_seen() {
     assert_eq!(sent_over(true, true), None);
     assert_eq!(sent_over(true, false), Some("I4"));
     assert_eq!(sent_over(false, true), Some("I4"));
+}
+
+/// A writer checks a file out beside its article's file, which was moved, or over it; kbsync then creates an article
+/// with the words of that one.
+fn checked_out(moved: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    let save = |world: &mut World, words: &str| {
+        let text = format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
+        let file = A.file();
+        world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+    };
+    save(&mut world, "zq001z");
+    world.writer(Writer::Stash {});
+    save(&mut world, "zq002z");
+    if moved {
+        world.writer(Writer::Move { from: A, to: B });
+    }
+    world.writer(Writer::Checkout {});
+    let patch = ArticlePatch {
+        text: Some("zq002z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world.kb.update(id, &patch, By::Us).expect("updated");
+    born(&mut world, "b", "zq002z", true);
+    world.judge_births();
+    found(world)
+}
+
+#[test]
+fn an_articles_own_file_is_a_copy_once_another_one_is_checked_out_beside_it() {
+    assert_eq!(checked_out(true), None);
+    assert_eq!(checked_out(false), Some("I8"));
 }
 
 /// kbsync removes a file whose id is that of an article which is there.

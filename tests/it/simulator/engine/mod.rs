@@ -43,6 +43,8 @@ mod regressions_disk;
 mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
+#[cfg(test)]
+mod regressions_rare;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
@@ -229,8 +231,8 @@ pub(crate) fn on_disks(
 fn on_disk(bench: &mut Bench, number: u64, tally: &mut Tally) {
     let outcome = seed(bench, number);
     tally.runs += 1;
-    let (relation, violation) = if outcome.violation.is_some() {
-        (Relation::Alone, outcome.violation.clone())
+    let (relation, violation) = if let Some(violation) = &outcome.violation {
+        (Relation::Alone, Some(violation.clone()))
     } else {
         let both = relations::other(bench, Relation::Disk, &outcome);
         tally.on_disk += u64::from(both.is_some());

@@ -2,7 +2,7 @@
 
 use super::step::{At, Colleague, Part, Save, Writer, folder_name};
 use super::token::{Tokens, word};
-use super::world::{Side, World, is_article, is_ready};
+use super::world::{Side, World, id_of, is_article, is_ready};
 
 /// What a broken file begins with.
 const BROKEN: &str = "broken\n";
@@ -47,6 +47,19 @@ impl World {
     fn copied(&mut self, bytes: &[u8]) {
         let tokens = Tokens::of(bytes);
         self.ledger.copied.add(&tokens);
+    }
+
+    /// A file comes to a place while its article's file lies at another: from now on that one is a copy, which
+    /// is an article of its own (design, section 3, "Identity").
+    fn copied_elsewhere(&mut self, folder: &str, name: &str, bytes: &[u8]) {
+        let Some(id) = id_of(bytes) else {
+            return;
+        };
+        for (other, file, bytes) in self.articles() {
+            if (other.as_str(), file.as_str()) != (folder, name) && id_of(&bytes) == Some(id) {
+                self.copied(&bytes);
+            }
+        }
     }
 
     fn write_deed(&mut self, deed: Writer) {
@@ -116,6 +129,7 @@ impl World {
                 for (folder, name, bytes) in self.stash.clone().unwrap_or_default() {
                     if self.mirror.bytes(&folder, &name).as_deref() != Some(&bytes) {
                         self.copied(&bytes);
+                        self.copied_elsewhere(&folder, &name, &bytes);
                         self.mirror.save(&folder, &name, bytes, Save::RenameOver);
                     }
                 }

@@ -61,6 +61,8 @@ pub(crate) struct Ledger {
     pub(crate) withdrawn: BTreeSet<ArticleId>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
+    /// Of these, the ones of which nothing happened to the file but that it was copied.
+    pub(crate) doubled: BTreeSet<ArticleId>,
     /// Articles that a colleague changed since both sides were equal, and when.
     pub(crate) edited: BTreeMap<ArticleId, i64>,
     /// Articles that a colleague deleted in this cycle.
@@ -294,7 +296,12 @@ impl World {
                     ledger.withdrawn.insert(*id);
                 }
                 if is.digest != was.digest {
-                    ledger.touched.insert(*id);
+                    let first = ledger.touched.insert(*id) || ledger.doubled.contains(id);
+                    if first && is.files == was.files + 1 {
+                        ledger.doubled.insert(*id);
+                    } else {
+                        ledger.doubled.remove(id);
+                    }
                     // What went out of an article's file went on purpose, wherever else it is.
                     ledger.removed.add(&was.tokens.without(&is.tokens));
                 }
@@ -343,7 +350,7 @@ impl World {
             let article = self.kb.articles.get(id);
             let ledger = &self.ledger;
             article.is_none_or(|article| !article.is_published())
-                && !ledger.touched.contains(id)
+                && (!ledger.touched.contains(id) || ledger.doubled.contains(id))
                 && !ledger.withdrawn.contains(id)
         };
         let asked = |wanted: &dyn Fn(i64) -> bool| {

@@ -1,0 +1,154 @@
+//! Asking for the articles that left the listing, and remembering the answers.
+
+use super::remote::Marks;
+use super::{Sight, questions};
+use crate::drill::defect::{self, Defect};
+use crate::engine::Engine;
+use crate::engine::recover;
+use crate::engine::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::ArticleId;
+use crate::model::base::Visibility;
+use crate::reconcile::pairing::Paired;
+use crate::reconcile::snapshot::{Base, Remote};
+use crate::service::Service;
+use std::collections::BTreeSet;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Asks for the articles that left the listing, for known drafts now and then, and for strangers' ids.
+    /// Gives those that it meant to ask for.
+    pub(super) async fn ask_absent(
+        &mut self,
+        base: &mut Base,
+        request: &Request,
+        marks: Marks<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<BTreeSet<ArticleId>> {
+        if !sight.remote.complete {
+            return Ok(BTreeSet::new());
+        }
+        if defect::is(Defect::AbsenceIsDeletion) {
+            for id in base.articles.keys() {
+                sight.remote.articles.entry(*id).or_insert(Remote::Gone);
+            }
+        }
+        let limit = self.settings.max_deletes.limit(base.articles.len());
+        let approvals = self.store.approvals()?;
+        let approved = approvals.into_iter().map(|approval| approval.set).collect();
+        let lately = self.lately(request)?;
+        let rules = questions::Rules {
+            limit: if request.allow_deletes {
+                usize::MAX
+            } else {
+                limit
+            },
+            approved: &approved,
+            lately: &lately,
+            sent: &self.unanswered()?,
+            now: marks.now,
+        };
+        let listed = &sight.remote.articles;
+        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
+        sight.remote.articles.append(&mut absent.known);
+        sight.recalled.append(&mut absent.recalled);
+        let listed = &mut sight.remote.articles;
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, marks.now);
+        absent
+            .ask
+            .extend(doubtful.into_iter().map(|id| questions::Question {
+                id,
+                get: false,
+                listed: true,
+            }));
+        absent
+            .ask
+            .retain(|question| self.in_scope(base, &sight.paired, request, question.id));
+        if !absent.ask.is_empty() {
+            self.tell(
+                "asking for absent articles",
+                Some(absent.ask.len() as u64),
+                2,
+            );
+        }
+        for (done, question) in absent.ask.iter().enumerate() {
+            let known = marks.with(&base.articles);
+            let asked = self
+                .ask(*question, request, &known, &mut sight.spool)
+                .await?;
+            match asked {
+                Ok(answer) => {
+                    let listed_before = question.get && base.articles.contains_key(&question.id);
+                    if listed_before && shows_a_gap(&answer) {
+                        let gap = "the listing left out an article that can be read";
+                        sight.doubt.get_or_insert_with(|| gap.to_owned());
+                    }
+                    self.remember_answer(base, question.id, &answer, request)?;
+                    sight.remote.articles.insert(question.id, answer);
+                }
+                Err(error) => {
+                    sight.stop_for(error);
+                    break;
+                }
+            }
+            self.told(done as u64 + 1);
+        }
+        for row in base.articles.values() {
+            sight.remote.articles.entry(row.id).or_insert_with(|| {
+                Remote::Unknown("it was not asked for in this cycle".to_owned())
+            });
+        }
+        Ok(absent.ask.iter().map(|question| question.id).collect())
+    }
+
+    /// Articles to which a PUT was sent that got no answer.
+    fn unanswered(&self) -> anyhow::Result<BTreeSet<ArticleId>> {
+        let intents = self.store.intents()?;
+        let sent = intents
+            .iter()
+            .filter_map(|(_, intent)| recover::put_to(intent));
+        Ok(sent.collect())
+    }
+
+    fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {
+        let policy = self.policy(request);
+        base.articles
+            .get(&id)
+            .is_some_and(|row| policy.covers(&row.place))
+            || paired
+                .files
+                .get(&id)
+                .is_some_and(|file| policy.covers(&file.place))
+    }
+
+    /// A confirmed 404 is remembered, and so is when an article was asked for.
+    pub(super) fn remember_answer(
+        &mut self,
+        base: &mut Base,
+        id: ArticleId,
+        answer: &Remote,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let Some(row) = base.articles.get_mut(&id).filter(|_| !request.dry_run) else {
+            return Ok(());
+        };
+        let now = self.clock.now();
+        // What is recorded later in this cycle is made from this row: it must not forget the question.
+        row.asked = Some(now);
+        match answer {
+            Remote::Gone => row.visibility = Visibility::Gone,
+            Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,
+            Remote::Present(_) | Remote::Unknown(_) => {}
+        }
+        let row = row.clone();
+        self.store.write(now, |tx| tx.put_article(&row))?;
+        Ok(())
+    }
+}
+
+/// Nothing hides the article, and still it was not listed: what else is missing may be there as well.
+fn shows_a_gap(answer: &Remote) -> bool {
+    match answer {
+        Remote::Present(seen) => !seen.flags.hides(),
+        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
+    }
+}

@@ -1,0 +1,137 @@
+//! Bodies: those that the listing does not carry, and those that a merge needs.
+
+use super::Sight;
+use super::remote::{Known, Listing};
+use crate::engine::Engine;
+use crate::engine::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::{CategoryId, Field, TextDigest};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, Bodies, Remote};
+use crate::service::{RemoteArticle, Service};
+use std::collections::{BTreeMap, BTreeSet};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// A category's answer carries bodies anyway: they serve the articles that the listing left without. One
+    /// that it shows under another revision changed since it was listed, or before: nobody has seen which of
+    /// the two is the present one, so whoever replaces it reads it first.
+    pub(super) fn use_bodies(
+        &mut self,
+        articles: Vec<crate::service::Listed>,
+        listing: &mut Listing,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        for entry in articles {
+            let crate::service::Listed::Article(article) = entry else {
+                continue;
+            };
+            if let Some(Remote::Present(seen)) = listing.articles.get(&article.id)
+                && seen.revision != article.revision
+            {
+                sight.recalled.insert(article.id);
+            }
+            let waiting = listing
+                .bodiless
+                .iter()
+                .position(|left| left.id == article.id && left.revision == article.revision);
+            if let (Some(position), true) = (waiting, article.text.is_some()) {
+                listing.bodiless.swap_remove(position);
+                listing.article(*article, known, &mut self.store, &mut sight.spool)?;
+            }
+        }
+        sight.spool.flush(&mut self.store)?;
+        Ok(())
+    }
+
+    /// Fetches the bodies that the listing does not carry: by category where several of one are new.
+    pub(super) async fn fetch_bodies(
+        &mut self,
+        listing: &mut Listing,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        let mut by_category: BTreeMap<CategoryId, u32> = BTreeMap::new();
+        for article in &listing.bodiless {
+            *by_category.entry(article.category).or_default() += 1;
+        }
+        let several: Vec<CategoryId> = by_category
+            .into_iter()
+            .filter(|(id, count)| *count > 1 && !sight.remote.categories.contains_key(id))
+            .map(|(id, _)| id)
+            .collect();
+        self.read_categories(&several, &Base::default(), listing, request, known, sight)
+            .await?;
+        let left: Vec<RemoteArticle> = listing.bodiless.clone();
+        if left.is_empty() || sight.stop.is_some() {
+            return Ok(());
+        }
+        self.tell("reading articles", Some(left.len() as u64), 1);
+        for (done, article) in left.into_iter().enumerate() {
+            let id = article.id;
+            match self.service.article(id, request.purpose).await {
+                Ok(article) if article.text.is_some() => {
+                    listing.bodiless.retain(|left| left.id != id);
+                    listing.article(article, known, &mut self.store, &mut sight.spool)?;
+                }
+                Ok(_) => {}
+                Err(error) if error.stops_all() => {
+                    sight.stop_for(error);
+                    break;
+                }
+                Err(error) => sight.problems.push(Problem {
+                    path: String::new(),
+                    id: Some(id),
+                    message: format!("its body cannot be read: {error}"),
+                }),
+            }
+            self.told(done as u64 + 1);
+        }
+        sight.spool.flush(&mut self.store)?;
+        Ok(())
+    }
+
+    /// Loads the bodies that a merge needs: of articles whose body changed on both sides, or on the service
+    /// after that had rewritten it.
+    pub(in crate::engine) fn bodies(
+        &self,
+        sight: &Sight,
+        request: &Request,
+    ) -> anyhow::Result<Bodies> {
+        let mut wanted: BTreeSet<TextDigest> = BTreeSet::new();
+        for (id, file) in &sight.paired.files {
+            let Some(Remote::Present(seen)) = sight.remote.articles.get(id) else {
+                continue;
+            };
+            let (ours, theirs) = (file.version.text, seen.version.text);
+            if let Some(shown) = sight
+                .base
+                .conflicts
+                .get(id)
+                .and_then(|row| row.remote.as_ref())
+            {
+                wanted.extend([shown.text, ours, theirs]);
+            }
+            let Some(row) = sight.base.articles.get(id) else {
+                if request.resolve.contains_key(id) {
+                    wanted.extend([ours, theirs]);
+                }
+                continue;
+            };
+            let rewritten = row.local.text != row.remote.text;
+            if (rewritten || !file.version.agrees(&row.local, Field::Text))
+                && !seen.version.agrees(&row.remote, Field::Text)
+            {
+                wanted.extend([row.local.text, row.remote.text, ours, theirs]);
+            }
+        }
+        let mut bodies = Bodies::new();
+        for digest in wanted {
+            if let Some(text) = sight.spool.text(&self.store, digest)? {
+                bodies.insert(digest, text);
+            }
+        }
+        Ok(bodies)
+    }
+}

@@ -1,0 +1,168 @@
+//! Which categories are read in a cycle, and reading them.
+
+use super::remote::{Known, Listing};
+use super::{Sight, foreign, questions};
+use crate::engine::Engine;
+use crate::engine::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::base::CategoryRow;
+use crate::model::{CategoryId, Timestamp};
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote};
+use crate::service::{Purpose, Service};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Categories that are read again in one cycle, once their day is over.
+const MAX_REFRESHED: usize = 5;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Categories are read when first seen, once a day, when an article moved into or out of them, when a command
+    /// names their folder, and before their words are changed.
+    pub(super) fn categories_to_read(
+        &self,
+        base: &Base,
+        listing: &Listing,
+        request: &Request,
+        sight: &mut Sight,
+    ) -> anyhow::Result<Vec<CategoryId>> {
+        let now = self.clock.now();
+        let unread = self.unread()?;
+        let mut wanted: BTreeSet<CategoryId> = listing
+            .bodiless
+            .iter()
+            .map(|article| article.category)
+            .chain(
+                sight
+                    .local
+                    .categories
+                    .iter()
+                    .filter_map(|category| category.id),
+            )
+            .chain(self.settings.categories.iter().copied())
+            .filter(|id| !base.categories.contains_key(id))
+            .collect();
+        for (id, entry) in &listing.articles {
+            let Remote::Present(seen) = entry else {
+                continue;
+            };
+            let row = base.articles.get(id);
+            let moved = row.is_some_and(|row| row.remote.category != seen.version.category);
+            if moved || !base.categories.contains_key(&seen.version.category) {
+                wanted.insert(seen.version.category);
+            }
+            if let Some(row) = row.filter(|_| moved) {
+                wanted.insert(row.remote.category);
+            }
+        }
+        // Once a day, and not all on the same poll: the oldest first.
+        let mut old: Vec<&CategoryRow> = base
+            .categories
+            .values()
+            .filter(|row| now.millis_since(row.read_at) >= questions::ASK_AGAIN)
+            .collect();
+        old.sort_by_key(|row| (unread.knows(row.id), row.read_at));
+        wanted.extend(old.iter().take(MAX_REFRESHED).map(|row| row.id));
+        // Whoever names a folder wants to see it as it is.
+        if !request.patient && !request.scope.is_empty() {
+            let policy = self.policy(request);
+            let named = |row: &&CategoryRow| {
+                let folder = row.folder.as_deref();
+                folder.is_some_and(|folder| policy.covers_folder(folder))
+            };
+            let rows = base.categories.values().filter(named);
+            wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
+        }
+        if request.purpose == Purpose::Poll {
+            unread.pass_over(&mut wanted, now, base, sight);
+        }
+        let changed = changed_categories(base, sight, request, now, self.settings.guard_window);
+        wanted.extend(changed);
+        wanted.retain(|id| !sight.remote.categories.contains_key(id));
+        Ok(wanted.into_iter().collect())
+    }
+
+    pub(super) async fn read_categories(
+        &mut self,
+        wanted: &[CategoryId],
+        base: &Base,
+        listing: &mut Listing,
+        request: &Request,
+        known: &Known<'_>,
+        sight: &mut Sight,
+    ) -> anyhow::Result<()> {
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        self.tell("reading categories", Some(wanted.len() as u64), 1);
+        let now = self.clock.now();
+        let mut unread = self.unread()?;
+        for (done, &id) in wanted.iter().enumerate() {
+            match self.service.category(id, request.purpose).await {
+                Ok((category, articles)) => {
+                    if self.is_foreign(&category, base, sight) {
+                        unread.note(id, foreign::of_another(id), true, now);
+                        continue;
+                    }
+                    unread.forget(id);
+                    sight
+                        .remote
+                        .categories
+                        .insert(id, (category.version, category.revision));
+                    self.use_bodies(articles, listing, known, sight)?;
+                }
+                Err(error) if error.stops_all() => {
+                    sight.stop_for(error);
+                    break;
+                }
+                Err(error) => {
+                    let message = format!("its category cannot be read: {error}");
+                    unread.note(id, message.clone(), false, now);
+                    sight.problems.push(Problem {
+                        path: folder_of(base, &sight.local, id),
+                        id: None,
+                        message,
+                    });
+                }
+            }
+            self.told(done as u64 + 1);
+        }
+        self.keep_unread(unread, request)
+    }
+}
+
+/// Categories whose words are about to change, and that nobody has looked at just now.
+fn changed_categories(
+    base: &Base,
+    sight: &Sight,
+    request: &Request,
+    now: Timestamp,
+    window: Duration,
+) -> Vec<CategoryId> {
+    let window = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+    let changed = |row: &&CategoryRow| {
+        request.direction.pushes()
+            && now.millis_since(row.read_at) >= window
+            && sight.local.categories.iter().any(|category| {
+                let mine = category.id == Some(row.id)
+                    || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
+                mine && (category
+                    .version
+                    .as_ref()
+                    .is_some_and(|version| *version != row.local)
+                    || row.folder.as_deref() != Some(&category.folder))
+            })
+    };
+    let rows = base.categories.values().filter(changed);
+    rows.map(|row| row.id).collect()
+}
+
+pub(super) fn folder_of(base: &Base, local: &LocalSnapshot, id: CategoryId) -> String {
+    local
+        .categories
+        .iter()
+        .find(|category| category.id == Some(id))
+        .map(|category| category.folder.clone())
+        .or_else(|| base.categories.get(&id).and_then(|row| row.folder.clone()))
+        .unwrap_or_default()
+}

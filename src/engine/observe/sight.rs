@@ -1,0 +1,172 @@
+//! What one cycle saw of both sides, and how far it looked.
+
+use super::local::Scanned;
+use crate::engine::Stop;
+use crate::engine::kept::Kept;
+use crate::engine::memory::Entries;
+use crate::engine::settings::Request;
+use crate::engine::spool::Spool;
+use crate::mirror::layout::Layout;
+use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
+use crate::reconcile::pairing::Paired;
+use crate::reconcile::plan::Problem;
+use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, RemoteSnapshot};
+use crate::service::{ServiceError, Validator};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use tokio::time::Instant;
+
+/// How far a cycle looked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::engine) enum Looked {
+    /// At everything, and everything is compared.
+    All,
+    /// At everything; only a few articles are not as they were, and the base has the rows of these.
+    Sifted,
+    /// At a few files and their articles: nothing was listed, and nothing is said of the rest.
+    Paths,
+}
+
+impl Looked {
+    /// Tells whether the workspace was listed.
+    pub(in crate::engine) const fn lists(self) -> bool {
+        match self {
+            Self::All | Self::Sifted => true,
+            Self::Paths => false,
+        }
+    }
+
+    /// Tells whether the base has the rows of a few articles only.
+    pub(in crate::engine) const fn has_few(self) -> bool {
+        match self {
+            Self::Sifted | Self::Paths => true,
+            Self::All => false,
+        }
+    }
+}
+
+/// What one cycle saw.
+pub(in crate::engine) struct Sight {
+    pub(in crate::engine) base: Base,
+    pub(in crate::engine) local: LocalSnapshot,
+    pub(in crate::engine) paired: Paired,
+    pub(in crate::engine) remote: RemoteSnapshot,
+    pub(in crate::engine) problems: Vec<Problem>,
+    /// Stamps of the files that were scanned.
+    pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
+    pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// What is out of scope in the mirror.
+    pub(in crate::engine) layout: Layout,
+    /// Scanned stamps that were too young to vouch for what was read.
+    pub(in crate::engine) racy: Vec<Stamp>,
+    /// Digests of bodies with their CRLF read as LF.
+    pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
+    /// When the service's versions were seen.
+    pub(in crate::engine) seen_at: Instant,
+    /// What to send back with the next listing, if this cycle leaves nothing open.
+    pub(in crate::engine) validator: Option<Validator>,
+    /// Whether the listing was answered with "not modified".
+    pub(in crate::engine) not_modified: bool,
+    pub(in crate::engine) spool: Spool,
+    /// Why nothing may be deleted, if a part of the looking failed.
+    pub(in crate::engine) doubt: Option<String>,
+    /// Whether removals in the mirror may have gone unseen.
+    pub(in crate::engine) hides: bool,
+    /// Why nothing may be deleted on the service because of git, as of the end of the scan.
+    pub(in crate::engine) git: Option<String>,
+    /// Articles whose file equals an older version, of those that are to be settled and were not released.
+    pub(in crate::engine) older: BTreeSet<ArticleId>,
+    /// What ended the asking before its end.
+    pub(in crate::engine) stop: Option<Stop>,
+    /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
+    /// whoever changes them on the service reads them first.
+    pub(in crate::engine) recalled: BTreeSet<ArticleId>,
+    /// How far it looked.
+    pub(in crate::engine) looked: Looked,
+    /// What was kept of the base and holds on, if this cycle leaves nothing open.
+    pub(in crate::engine) kept: Option<Kept>,
+    /// What the listing's entries stood for, to be remembered once their figures are recorded.
+    pub(in crate::engine) met: Option<Entries>,
+}
+
+impl Sight {
+    /// What a look into the mirror at `now` found, with nothing of the base and of the service yet.
+    pub(super) fn of_mirror(
+        scanned: Scanned,
+        spool: Spool,
+        now: Timestamp,
+        looked: Looked,
+    ) -> Self {
+        Self {
+            racy: scanned.racy(now),
+            base: Base::default(),
+            local: scanned.snapshot,
+            paired: Paired::default(),
+            remote: RemoteSnapshot::default(),
+            problems: scanned.problems,
+            stamps: scanned.stamps,
+            category_stamps: scanned.category_stamps,
+            layout: scanned.layout,
+            text_lf: scanned.text_lf,
+            seen_at: Instant::now(),
+            validator: None,
+            not_modified: false,
+            spool,
+            doubt: scanned.doubt,
+            hides: scanned.hides,
+            git: None,
+            older: BTreeSet::new(),
+            stop: None,
+            recalled: BTreeSet::new(),
+            looked,
+            kept: None,
+            met: None,
+        }
+    }
+
+    /// Tells whether a file with this stamp is just what the scan found at a place.
+    pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
+        let scanned = place.and_then(|place| self.stamps.get(place));
+        scanned == Some(&stamp) && !self.racy.contains(&stamp)
+    }
+
+    /// How much was seen of the service: where that stays the same and nothing was asked for, pairing once
+    /// more would come to the same. `None` where there are files of articles that the base does not know.
+    pub(super) fn extent(&self, base: &Base) -> Option<[usize; 3]> {
+        let mut files = self.paired.files.keys();
+        let remote = &self.remote;
+        files.all(|id| base.articles.contains_key(id)).then_some([
+            remote.articles.len(),
+            remote.categories.len(),
+            remote.foreign.len(),
+        ])
+    }
+
+    /// Tells whether everything on both sides was seen, and nothing that is there was left out.
+    pub(in crate::engine) fn saw_all(&self, request: &Request) -> bool {
+        let local = &self.local;
+        request.direction == Direction::Both
+            && request.scope.is_empty()
+            && request.unsettled.is_empty()
+            && self.looked == Looked::All
+            && self.doubt.is_none()
+            && !self.hides
+            && self.recalled.is_empty()
+            && self.base.conflicts.is_empty()
+            && self.remote.complete
+            && self.remote.foreign.is_empty()
+            && local.complete
+            && local.unknown.is_empty()
+            && local.unread.is_empty()
+            && local.unreadable.is_empty()
+            && local.unready_categories.is_empty()
+            && local.copies.is_empty()
+            && local.ignored.is_empty()
+    }
+
+    /// Remembers what ended the looking; nothing is deleted in such a cycle.
+    pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
+        self.doubt = Some(format!("the service could not be asked ({error})"));
+        self.stop = Some(Stop::of(error));
+        self.remote.complete = false;
+    }
+}

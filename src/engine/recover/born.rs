@@ -1,0 +1,196 @@
+//! What a POST without an answer may have made: the article is looked for among those that nobody knew.
+
+use super::Verdict;
+use crate::engine::apply::same;
+use crate::engine::observe::Sight;
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::html::{is_blank, units};
+use crate::model::{ArticleId, Flags, Place, Revision, TextDigest, Version};
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, Seen};
+use crate::state::store::Store;
+use crate::state::{Intent, IntentId};
+use std::collections::BTreeSet;
+
+/// A POST without an answer: what it made is found, may still be found, or will be sent again.
+pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, alike: &Alike) -> Verdict {
+    let Intent::CreateArticle {
+        place,
+        version,
+        flags,
+        ..
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let found = born(base, sight, version, alike);
+    let gone = base
+        .articles
+        .values()
+        .find(|row| row.place == *place && is_gone(base, row));
+    // With an id that nobody else has, a person has said which article it is.
+    let told_apart = |file: &LocalFile| file.id.is_some_and(|id| !base.articles.contains_key(&id));
+    let mut files = sight.local.files.iter();
+    let known = |file: &LocalFile| {
+        let row = file.id.and_then(|id| base.articles.get(&id));
+        row.is_some_and(|row| row.place == file.place && !is_gone(base, row))
+    };
+    let posted = (place, version);
+    let waits = files.any(|file| {
+        let mine = file.place == *place
+            || file.id.is_none() && is_posted(&sight.local, (&file.place, &file.version), posted);
+        mine && !told_apart(file) && !known(file)
+    });
+    let settled = base.articles.values().any(|row| {
+        let address = (row.remote.category, row.remote.slug.as_str());
+        address == (version.category, &version.slug) && !is_gone(base, row)
+    });
+    match found {
+        Some((id, seen)) => {
+            let row = newborn(id, place, version, *flags, seen);
+            Verdict::Born(Box::new(row), gone.map(|row| row.id))
+        }
+        // Perhaps it exists and cannot be seen: its slug tells, when it is sent again.
+        None if waits && !settled => Verdict::Open,
+        None => Verdict::Void,
+    }
+}
+
+/// The article that a POST without an answer made: the one at the address, or one that a colleague has given
+/// another address since. Nobody knew it before, and no file names it.
+fn born<'a>(
+    base: &'a Base,
+    sight: &'a Sight,
+    version: &Version,
+    alike: &Alike,
+) -> Option<(ArticleId, &'a Seen)> {
+    let named = |id: &ArticleId| sight.local.files.iter().any(|file| file.id == Some(*id));
+    let at_home = |(_, seen): &(ArticleId, &Seen)| lies_at(version, &seen.version);
+    let moved = |(id, seen): &(ArticleId, &Seen)| {
+        let said = version.same_words(&seen.version);
+        let alike_said = said || alike.texts.contains(&(version.text, *id));
+        alike_said && !named(id) && !alike.at_home.contains(id)
+    };
+    strangers(base, sight)
+        .find(at_home)
+        .or_else(|| strangers(base, sight).find(moved))
+}
+
+/// Listed articles that the base does not know.
+fn strangers<'a>(base: &'a Base, sight: &'a Sight) -> impl Iterator<Item = (ArticleId, &'a Seen)> {
+    let listed = sight.remote.articles.iter();
+    listed.filter_map(|(id, entry)| match entry {
+        Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, seen)),
+        Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
+    })
+}
+
+/// Which of the listed strangers may be what an earlier run posted.
+#[derive(Default)]
+pub(super) struct Alike {
+    /// Bodies that were sent, and articles that have most of them.
+    texts: BTreeSet<(TextDigest, ArticleId)>,
+    /// Articles that lie where something was posted to, under the title that was sent: no other file's.
+    at_home: BTreeSet<ArticleId>,
+}
+
+/// Articles that a colleague may have edited, and given another address, since an answer was lost, or that the
+/// service rewrote: they have the title that was sent, and most of the text.
+pub(super) fn alike(
+    store: &Store,
+    base: &Base,
+    sight: &Sight,
+    intents: &[(IntentId, Intent)],
+) -> anyhow::Result<Alike> {
+    let mut alike = Alike::default();
+    let sent = intents.iter().filter_map(|(_, intent)| {
+        let Intent::CreateArticle { version, .. } = intent else {
+            return None;
+        };
+        Some(version)
+    });
+    for version in sent {
+        for (id, seen) in strangers(base, sight) {
+            let words = &seen.version;
+            if lies_at(version, words) {
+                alike.at_home.insert(id);
+            }
+            if !same(&version.title, &words.title) {
+                continue;
+            }
+            let sent = sight.spool.text(store, version.text)?;
+            let found = sight.spool.text(store, words.text)?;
+            if let (Some(sent), Some(found)) = (sent, found)
+                && has_most_of(&found, &sent)
+            {
+                alike.texts.insert((version.text, id));
+            }
+        }
+    }
+    Ok(alike)
+}
+
+/// Tells whether an article has the address and the title that were sent.
+fn lies_at(sent: &Version, words: &Version) -> bool {
+    words.category == sent.category
+        && same(&sent.slug, &words.slug)
+        && same(&sent.title, &words.title)
+}
+
+/// Tells whether more than half of a text stands in another one.
+fn has_most_of(found: &str, sent: &str) -> bool {
+    let found: BTreeSet<&str> = units(found).into_iter().collect();
+    let mut sent = units(sent);
+    sent.retain(|unit| !is_blank(unit));
+    let kept = sent.iter().filter(|unit| found.contains(*unit)).count();
+    kept * 2 > sent.len()
+}
+
+/// Tells whether a new file is what was posted from this place, or from one where nothing lies any more.
+pub(in crate::engine) fn is_posted(
+    local: &LocalSnapshot,
+    (place, version): (&Place, &Version),
+    (from, sent): (&Place, &Version),
+) -> bool {
+    let text = version.text == sent.text && version.text != TextDigest::of("");
+    let there = place == from || local.files.iter().all(|file| file.place != *from);
+    there && (text || same(&version.title, &sent.title))
+}
+
+/// An article that is gone from the service: its file is created anew in its place.
+fn is_gone(base: &Base, row: &ArticleRow) -> bool {
+    row.visibility == Visibility::Gone
+        || base
+            .conflicts
+            .get(&row.id)
+            .is_some_and(|conflict| conflict.remote.is_none())
+}
+
+/// What was sent is the base: whether the service rewrote it or a colleague did is not known.
+fn newborn(
+    id: ArticleId,
+    place: &Place,
+    version: &Version,
+    flags: Flags,
+    seen: &Seen,
+) -> ArticleRow {
+    let as_sent = seen.version == *version;
+    ArticleRow {
+        id,
+        place: place.clone(),
+        local: version.clone(),
+        local_text_lf: None,
+        remote: version.clone(),
+        revision: if as_sent {
+            seen.revision.clone()
+        } else {
+            Revision::default()
+        },
+        file_flags: Flags::default(),
+        remote_flags: flags,
+        visibility: seen.visibility,
+        stamp: None,
+        replaced: None,
+        written: as_sent.then(|| seen.revision.clone()),
+        asked: None,
+    }
+}

@@ -1,0 +1,286 @@
+//! After a crash: what was half done is finished in the books, or taken back (design, section 5, "Intents").
+//!
+//! An intent says what was about to happen. The two sides, as they are found now, say whether it did. Only
+//! the base is corrected here; what is left to do follows from it as in any other cycle. Doing this twice
+//! changes nothing.
+
+mod born;
+mod written;
+
+use super::Engine;
+use super::apply::{met, rows_along};
+use super::observe::Sight;
+use super::settings::Request;
+use crate::mirror::disk::Disk;
+use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::{ArticleId, Place, Revision};
+use crate::reconcile::snapshot::{Base, Remote};
+use crate::service::Service;
+use crate::state::store::Writing;
+use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
+use anyhow::Context as _;
+pub(in crate::engine) use born::is_posted;
+use born::{Alike, alike, posted};
+use std::collections::BTreeSet;
+use written::{file_written, folder_written, names_on_the_move};
+
+/// What an intent came to.
+enum Verdict {
+    /// It did not happen, or the sides tell all there is: the intent goes.
+    Void,
+    /// It happened: the base says so. What else was at the file's place is gone from the service.
+    Born(Box<ArticleRow>, Option<ArticleId>),
+    /// The article seems to be gone: should an old copy of it be shown, it is known for one.
+    Deleted(ArticleId, Revision),
+    /// It happened: the base says so.
+    Article(Box<ArticleRow>),
+    /// The same, and it settled the article's conflict.
+    Settled(Box<ArticleRow>),
+    /// It happened: the base says so.
+    Category(Box<CategoryRow>),
+    /// It cannot be told yet; it stays.
+    Open,
+}
+
+/// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
+/// for since, and only PUTs to these are settled now.
+pub(super) fn settle_intents<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
+    sight: &Sight,
+    request: &Request,
+    asked: Option<&BTreeSet<ArticleId>>,
+) -> anyhow::Result<()> {
+    let mut intents = engine.store.intents()?;
+    if let Some(asked) = asked {
+        let answered = |intent: &Intent| put_to(intent).is_some_and(|id| asked.contains(&id));
+        intents.retain(|(_, intent)| answered(intent));
+    }
+    let now = engine.clock.now();
+    let names = names_on_the_move(&intents);
+    if !request.dry_run && intents.iter().any(|(_, intent)| writes_files(intent)) {
+        // What an earlier run wrote and did not make durable could still be gone after a loss of power, and
+        // then a base that knows it would take that for a removal.
+        engine
+            .disk
+            .flush()
+            .context("failed to make durable what an earlier run wrote")?;
+    }
+    let mut verdicts = Vec::with_capacity(intents.len());
+    let mut met = Vec::new();
+    let alike = alike(&engine.store, base, sight, &intents)?;
+    for (id, intent) in intents {
+        let verdict = judge(base, sight, &intent, &names, &alike);
+        met.extend(first_met(base, sight, &intent, &verdict));
+        let mut along = Vec::new();
+        tracing::debug!(?intent, "an earlier run left this behind");
+        match &verdict {
+            Verdict::Article(row) => {
+                base.articles.insert(row.id, (**row).clone());
+            }
+            Verdict::Settled(row) => {
+                base.conflicts.remove(&row.id);
+                base.articles.insert(row.id, (**row).clone());
+            }
+            Verdict::Born(row, instead_of) => {
+                if let Some(old) = instead_of {
+                    base.articles.remove(old);
+                    base.conflicts.remove(old);
+                }
+                base.articles.insert(row.id, (**row).clone());
+            }
+            Verdict::Category(row) => {
+                along = rows_along(base, sight, row);
+                for row in &along {
+                    base.articles.insert(row.id, row.clone());
+                }
+                base.categories.insert(row.id, (**row).clone());
+            }
+            Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
+        }
+        verdicts.push((id, verdict, along));
+    }
+    if verdicts.is_empty() || request.dry_run {
+        return Ok(());
+    }
+    // All at once: what one says of a file may rest on another that is still there.
+    engine.store.write(now, |tx| {
+        for (id, verdict, along) in &verdicts {
+            write(tx, *id, verdict)?;
+            along.iter().try_for_each(|row| tx.put_article(row))?;
+        }
+        met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
+    })?;
+    engine.clear_copies()
+}
+
+/// The service's versions of an article that no base knew: when they were listed nobody knew whose history
+/// they belong to. From now on it may count as known; or what an earlier run wrote of it is there no more.
+fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> Vec<SeenVersion> {
+    let (id, place, then) = match (intent, verdict) {
+        (Intent::WriteFile { id, to, remote, .. }, _) => (*id, to, remote),
+        (_, Verdict::Article(row) | Verdict::Settled(row) | Verdict::Born(row, _)) => {
+            (row.id, &row.place, &row.remote)
+        }
+        (_, Verdict::Void | Verdict::Deleted(..) | Verdict::Category(_) | Verdict::Open) => {
+            return Vec::new();
+        }
+    };
+    if base.articles.contains_key(&id) {
+        return Vec::new();
+    }
+    let now = match sight.remote.articles.get(&id) {
+        Some(Remote::Present(seen)) => Some(&seen.version),
+        Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
+    };
+    let versions = std::iter::once(then).chain(now);
+    versions.map(|version| met(id, place, version)).collect()
+}
+
+fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {
+    match verdict {
+        Verdict::Open => Ok(()),
+        Verdict::Void => tx.remove_intent(id),
+        Verdict::Article(row) => {
+            tx.put_article(row)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Settled(row) => {
+            tx.remove_conflict(row.id)?;
+            tx.put_article(row)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Born(row, instead_of) => {
+            if let Some(old) = *instead_of {
+                tx.remove_article(old)?;
+                tx.remove_conflict(old)?;
+                tx.rename_subject(&Subject::Article(old), &Subject::Article(row.id))?;
+            }
+            tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
+            tx.put_article(row)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Deleted(article, revision) => {
+            tx.tombstone(*article, revision)?;
+            tx.remove_intent(id)
+        }
+        Verdict::Category(row) => {
+            tx.put_category(row)?;
+            tx.remove_intent(id)
+        }
+    }
+}
+
+/// The article of a PUT.
+pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
+    let Intent::UpdateArticle { id, .. } = intent else {
+        return None;
+    };
+    Some(*id)
+}
+
+/// Tells whether a step changes the mirror.
+fn writes_files(intent: &Intent) -> bool {
+    match intent {
+        Intent::WriteFile { .. }
+        | Intent::WriteCategory { .. }
+        | Intent::RemoveFile { .. }
+        | Intent::ClearCopy { .. } => true,
+        Intent::CreateArticle { .. }
+        | Intent::UpdateArticle { .. }
+        | Intent::DeleteArticle { .. }
+        | Intent::CreateCategory { .. }
+        | Intent::UpdateCategory { .. } => false,
+    }
+}
+
+fn judge(
+    base: &Base,
+    sight: &Sight,
+    intent: &Intent,
+    names: &BTreeSet<Place>,
+    alike: &Alike,
+) -> Verdict {
+    match intent {
+        Intent::WriteFile { .. } => file_written(base, sight, intent, names),
+        Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
+        Intent::CreateArticle { .. } => posted(base, sight, intent, alike),
+        Intent::CreateCategory { folder, .. } => {
+            // It cannot be found through the API; the slug tells, when it is sent again.
+            let waits = sight
+                .local
+                .categories
+                .iter()
+                .any(|category| category.folder == *folder && category.id.is_none());
+            if waits { Verdict::Open } else { Verdict::Void }
+        }
+        Intent::WriteCategory { .. } => folder_written(base, sight, intent),
+        Intent::DeleteArticle { id, revision } => {
+            if sight.remote.complete && !sight.remote.articles.contains_key(id) {
+                Verdict::Deleted(*id, revision.clone())
+            } else {
+                Verdict::Void
+            }
+        }
+        // The copy is taken away when all else is settled.
+        Intent::ClearCopy { .. } => Verdict::Open,
+        // What became of these is seen on the two sides.
+        Intent::RemoveFile { .. } | Intent::UpdateCategory { .. } => Verdict::Void,
+    }
+}
+
+/// A PUT found as it was sent is the base for its fields.
+fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+    let Intent::UpdateArticle {
+        id,
+        version,
+        fields,
+        over,
+        over_revision,
+        enabled,
+        ..
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let Some(row) = base.articles.get(id) else {
+        return Verdict::Void;
+    };
+    let seen = match sight.remote.articles.get(id) {
+        Some(Remote::Present(seen)) => seen,
+        Some(Remote::Gone) => return Verdict::Void,
+        // An unlisted article is asked for later in this cycle.
+        Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => return Verdict::Open,
+    };
+    // An old copy from before an earlier write of ours may happen to say the same, and says nothing of this one.
+    let old = (seen.version.digest(), seen.revision.clone());
+    if row.replaced.as_ref() == Some(&old) {
+        return Verdict::Open;
+    }
+    // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
+    let shown = *enabled == Some(true);
+    let arrived = seen.revision != *over_revision
+        && (shown || !fields.is_empty())
+        && fields
+            .iter()
+            .all(|field| seen.version.agrees(version, *field));
+    // A listing shows what is published; only a probe tells `enabled` itself.
+    let listed = seen.visibility == Visibility::Published;
+    let enabled_arrived = enabled.is_none_or(|wish| seen.flags.enabled.unwrap_or(listed) == wish);
+    if !arrived || !enabled_arrived {
+        return Verdict::Void;
+    }
+    let mut row = row.clone();
+    for field in fields {
+        row.local.take(*field, version);
+        row.remote.take(*field, version);
+    }
+    if shown {
+        row.file_flags.enabled = Some(true);
+        row.remote_flags.enabled = Some(true);
+    }
+    // Seen again, the version that it replaced is an old copy.
+    row.replaced = Some((*over, over_revision.clone()));
+    row.stamp = None;
+    Verdict::Article(Box::new(row))
+}

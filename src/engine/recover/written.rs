@@ -1,0 +1,253 @@
+//! What an earlier run was about to write in the mirror: found there, half way, or not begun.
+
+use super::Verdict;
+use crate::engine::observe::Sight;
+use crate::model::base::{ArticleRow, CategoryRow, Visibility};
+use crate::model::{ArticleId, CategoryVersion, Place, Revision, Version, path};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote};
+use crate::state::{Intent, IntentId};
+use std::collections::BTreeSet;
+
+/// A file found with the values of the intent has the service's version of the intent as its base.
+pub(super) fn file_written(
+    base: &Base,
+    sight: &Sight,
+    intent: &Intent,
+    names: &BTreeSet<Place>,
+) -> Verdict {
+    let Intent::WriteFile {
+        id,
+        from,
+        to,
+        version,
+        flags,
+        only_flags,
+        remote,
+        revision,
+        remote_flags,
+        settles,
+        made,
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let old = base.articles.get(id);
+    // After a loss of power a file that was replaced may be the old one again; one that was made, or that names the
+    // article only since then, is ours.
+    let made = |file: &LocalFile| *made && old.is_none() && file.id == Some(*id);
+    // A file that was written where it was lies elsewhere only because its writer moved it.
+    let still = BTreeSet::new();
+    let moving = from.as_ref().is_some_and(|from| from != to);
+    let names = if moving { names } else { &still };
+    let Some(file) = file_of(sight, *id, to, names)
+        .filter(|file| file.version.same_words(version) || made(file))
+    else {
+        if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
+            return Verdict::Article(Box::new(ArticleRow {
+                local: remote_words(version, old, remote),
+                local_text_lf: None,
+                remote: remote.clone(),
+                revision: revision.clone(),
+                stamp: None,
+                ..row.clone()
+            }));
+        }
+        return half_way(sight, old, from.as_ref(), to, names);
+    };
+    // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
+    // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
+    let moved = from.as_ref() != Some(to) && file.place == *to;
+    if *only_flags == Some(file.flags) && !moved {
+        return Verdict::Void;
+    }
+    let visibility = if remote_flags.hides() {
+        Visibility::Unpublished
+    } else {
+        Visibility::Published
+    };
+    let row = Box::new(ArticleRow {
+        id: *id,
+        place: to.clone(),
+        local: remote_words(version, old, remote),
+        local_text_lf: None,
+        remote: remote.clone(),
+        revision: revision.clone(),
+        file_flags: *flags,
+        remote_flags: *remote_flags,
+        visibility,
+        stamp: None,
+        replaced: old.and_then(|row| row.replaced.clone()),
+        written: old.and_then(|row| row.written.clone()),
+        asked: old.and_then(|row| row.asked),
+    });
+    if *settles {
+        Verdict::Settled(row)
+    } else {
+        Verdict::Article(row)
+    }
+}
+
+/// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
+/// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
+fn is_taken_back(sight: &Sight, row: &ArticleRow, to: &Place, pulled: &Revision) -> bool {
+    let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
+        return false;
+    };
+    let edited = |file: &LocalFile| {
+        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
+    };
+    seen.version == row.remote
+        && seen.revision != row.revision
+        && seen.revision != *pulled
+        && (sight.local.files.iter().any(edited) || is_missing(sight, row, to))
+}
+
+/// Tells whether nothing in the mirror is an article's file.
+fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
+    let files = sight.local.files.iter().map(|file| (&file.place, file.id));
+    let unknown = sight.local.unknown.iter();
+    files
+        .chain(unknown.map(|unknown| (&unknown.place, unknown.id)))
+        .all(|(place, id)| id != Some(row.id) && *place != row.place && place != to)
+}
+
+/// Files that were taking each other's names in a circle lie under each other's for a moment: no writer gave
+/// such a name, so it counts as the one that the file had.
+fn half_way(
+    sight: &Sight,
+    row: Option<&ArticleRow>,
+    from: Option<&Place>,
+    to: &Place,
+    names: &BTreeSet<Place>,
+) -> Verdict {
+    let strayed = |file: &&LocalFile| {
+        row.is_some_and(|row| file.id == Some(row.id))
+            && Some(&file.place) != from
+            && file.place != *to
+            && names.contains(&file.place)
+    };
+    match (row, sight.local.files.iter().find(strayed)) {
+        (Some(row), Some(file)) => Verdict::Article(Box::new(ArticleRow {
+            place: file.place.clone(),
+            local: Version {
+                slug: file.version.slug.clone(),
+                ..row.local.clone()
+            },
+            stamp: None,
+            ..row.clone()
+        })),
+        (Some(_), None) | (None, _) => Verdict::Void,
+    }
+}
+
+/// A folder found with the values of the intent has the service's version of the intent as its base.
+pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+    let Intent::WriteCategory {
+        id,
+        from,
+        folder,
+        version,
+        remote,
+        revision,
+    } = intent
+    else {
+        return Verdict::Void;
+    };
+    let found = sight.local.categories.iter().any(|category| {
+        category.folder == *folder
+            && category.id == Some(*id)
+            && category.version.as_ref() == Some(version)
+    });
+    let old = base.categories.get(id);
+    if !found {
+        return folder_renamed(sight, old, from.as_ref(), folder);
+    }
+    let mut local = remote.clone();
+    for field in CategoryVersion::FIELDS {
+        // What was not pulled and not sent yet stays an edit of the writer.
+        let pulled = version.get(field) == remote.get(field);
+        if let Some(row) = old.filter(|row| !pulled && remote.get(field) == row.remote.get(field)) {
+            local.take(field, &row.local);
+        }
+    }
+    Verdict::Category(Box::new(CategoryRow {
+        id: *id,
+        folder: Some(folder.clone()),
+        local,
+        remote: remote.clone(),
+        revision: revision.clone(),
+        read_at: old.map_or_else(Default::default, |row| row.read_at),
+        stamp: None,
+    }))
+}
+
+/// A folder that got its new name, and whose `_category.yaml` did not follow, is the category's all the same.
+fn folder_renamed(
+    sight: &Sight,
+    old: Option<&CategoryRow>,
+    from: Option<&String>,
+    to: &str,
+) -> Verdict {
+    let lies = |name: &str| sight.local.top.contains(&path::fold(name));
+    let nameless = sight
+        .local
+        .categories
+        .iter()
+        .any(|category| category.folder == to && category.id.is_none());
+    match old.filter(|row| row.folder.as_ref() == from) {
+        Some(row) if nameless && from.is_some_and(|from| !lies(from)) => {
+            Verdict::Category(Box::new(CategoryRow {
+                folder: Some(to.to_owned()),
+                stamp: None,
+                ..row.clone()
+            }))
+        }
+        Some(_) | None => Verdict::Void,
+    }
+}
+
+/// What the file was written from: fields that were merged stay edits of the writer.
+fn remote_words(version: &Version, old: Option<&ArticleRow>, remote: &Version) -> Version {
+    let mut local = remote.clone();
+    if let Some(row) = old {
+        for field in Version::FIELDS {
+            let pulled = version.agrees(remote, field);
+            if !pulled && remote.agrees(&row.remote, field) {
+                local.take(field, &row.local);
+            }
+        }
+    }
+    local
+}
+
+/// The file of an intent: where it was to be, or where the writer has moved it since.
+fn file_of<'a>(
+    sight: &'a Sight,
+    id: ArticleId,
+    to: &Place,
+    names: &BTreeSet<Place>,
+) -> Option<&'a LocalFile> {
+    let files = &sight.local.files;
+    let there = |file: &&LocalFile| file.place == *to && file.id.is_none_or(|found| found == id);
+    let moved = |file: &&LocalFile| file.id == Some(id) && !names.contains(&file.place);
+    files
+        .iter()
+        .find(there)
+        .or_else(|| files.iter().find(moved))
+}
+
+/// Names that files were about to leave or take.
+pub(super) fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Place> {
+    let moves = intents.iter().filter_map(|(_, intent)| {
+        let Intent::WriteFile {
+            from: Some(from),
+            to,
+            ..
+        } = intent
+        else {
+            return None;
+        };
+        (from != to).then(|| [from.clone(), to.clone()])
+    });
+    moves.flatten().collect()
+}
