@@ -100,6 +100,8 @@ pub struct Engine<S, D> {
     git: GitSense,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
+    /// When articles were asked for in this cycle whose answers told something new.
+    asked: BTreeMap<ArticleId, Timestamp>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// What is kept of the base, if the last cycle left nothing open.
@@ -168,6 +170,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
+            asked: BTreeMap::new(),
             memory: Memory::new(),
             kept: None,
             sifted: 0,
@@ -373,6 +376,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         kept: Option<Kept>,
     ) -> anyhow::Result<(Plan, observe::Sight)> {
         self.figures.clear();
+        self.asked.clear();
         if let Look::Paths(places) = &request.look
             && let Some(sight) = self.observe_paths(places, request).await?
         {

@@ -193,6 +193,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// Notes when articles were asked for whose answers told something new, now that this was dealt with.
+    fn note_asked(&mut self, rows: &mut Vec<ArticleRow>) -> anyhow::Result<()> {
+        for (id, at) in std::mem::take(&mut self.asked) {
+            if let Some(row) = rows.iter_mut().find(|row| row.id == id) {
+                row.asked = row.asked.max(Some(at));
+            } else if let Some(row) = self.store.article(id)?
+                && row.asked < Some(at)
+            {
+                let asked = Some(at);
+                rows.push(ArticleRow { asked, ..row });
+            }
+        }
+        Ok(())
+    }
+
     /// A category's row after a step.
     pub(super) fn category_row(
         &self,
@@ -238,7 +253,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<()> {
         self.wait_out_racy_scan(sight).await;
         let now = self.clock.now();
-        let refreshed = self.refreshed(sight)?;
+        let mut refreshed = self.refreshed(sight)?;
+        self.note_asked(&mut refreshed)?;
         let read: Vec<CategoryRow> = self.read_categories_again(sight, now)?;
         let figures = std::mem::take(&mut self.figures);
         let known = self.known_figures(&figures)?;

@@ -120,7 +120,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .is_some_and(|file| policy.covers(&file.place))
     }
 
-    /// A confirmed 404 is remembered, and so is when an article was asked for.
+    /// A confirmed 404 is remembered, and so is when an article was asked for: with what the answer tells anew only
+    /// once that was dealt with, or a cycle that is cut off before would leave it for a day.
     pub(super) fn remember_answer(
         &mut self,
         base: &mut Base,
@@ -134,6 +135,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         // What is recorded later in this cycle is made from this row: it must not forget the question.
         row.asked = Some(now);
+        if let Remote::Present(seen) = answer
+            && (seen.version != row.remote || seen.revision != row.revision)
+        {
+            self.asked.insert(id, now);
+            return Ok(());
+        }
         match answer {
             Remote::Gone => row.visibility = Visibility::Gone,
             Remote::NotVisible(_) => row.visibility = Visibility::NotVisible,

@@ -231,8 +231,8 @@ pub(crate) fn on_disks(
 fn on_disk(bench: &mut Bench, number: u64, tally: &mut Tally) {
     let outcome = seed(bench, number);
     tally.runs += 1;
-    let (relation, violation) = if outcome.violation.is_some() {
-        (Relation::Alone, outcome.violation.clone())
+    let (relation, violation) = if let Some(violation) = &outcome.violation {
+        (Relation::Alone, Some(violation.clone()))
     } else {
         let both = relations::other(bench, Relation::Disk, &outcome);
         tally.on_disk += u64::from(both.is_some());

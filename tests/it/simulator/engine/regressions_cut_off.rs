@@ -1,6 +1,7 @@
 //! What the simulator found in longer runs: names and places that outlive a cycle that was cut off.
 
-use super::regressions::{PLAIN, holds};
+use super::regressions::{PLAIN, compares, holds};
+use super::relations::Relation;
 use super::step::{At, Call, Colleague, Command, Part, Rewriting, Save, Setup, Step, What, Writer};
 
 #[test]
@@ -556,4 +557,38 @@ fn a_folder_that_another_category_did_not_leave_is_not_taken() {
             },
         ],
     );
+}
+
+#[test]
+fn what_the_daily_question_told_is_asked_for_again_when_the_cycle_was_cut_off() {
+    let at = At(0, 1);
+    let run = Step::Run {
+        command: Command::Sync {},
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at,
+                token: 1,
+                enabled: true,
+            },
+        },
+        run,
+        Step::Service {
+            deed: Colleague::Show { at, on: false },
+        },
+        run,
+        Step::Service {
+            deed: Colleague::Change {
+                at,
+                part: Part::First,
+                token: 7,
+            },
+        },
+        Step::Wait { seconds: 90_000 },
+        run,
+    ];
+    for after in 0..40 {
+        compares(Relation::Killed(after), PLAIN, &steps);
+    }
 }
