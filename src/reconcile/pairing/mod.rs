@@ -121,6 +121,12 @@ impl<'a> StatePlaces<'a> {
             .copied()
     }
 
+    /// The article whose file this is by its folder's category, wherever that folder is now.
+    fn owner_along(&self, file: &LocalFile) -> Option<ArticleId> {
+        let place = (file.version.category, file.place.file.as_str());
+        self.by_category.get(&place).copied()
+    }
+
     fn exact(&self) -> &HashMap<&'a Place, ArticleId> {
         self.exact.get_or_init(|| {
             let rows = self.base.articles.values();
@@ -292,11 +298,17 @@ fn claim_by_place(
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
-    let mut left = Vec::new();
-    for file in files {
-        match places.owner_of(&file).filter(|id| paired.is_free(*id)) {
-            Some(id) => claim(id, file, base, local, paired),
-            None => left.push(file),
+    // A renamed folder took its files along: what lies in a new folder of the old name is none of them.
+    let along = |file: &LocalFile| places.owner_along(file);
+    let at_place = |file: &LocalFile| places.owner_of(file);
+    let owners: [&dyn Fn(&LocalFile) -> Option<ArticleId>; 2] = [&along, &at_place];
+    let mut left = files;
+    for owner in owners {
+        for file in std::mem::take(&mut left) {
+            match owner(&file).filter(|id| paired.is_free(*id)) {
+                Some(id) => claim(id, file, base, local, paired),
+                None => left.push(file),
+            }
         }
     }
     left
