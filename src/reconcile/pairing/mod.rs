@@ -299,16 +299,22 @@ fn claim_by_place(
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
     // A renamed folder took its files along: what lies in a new folder of the old name is none of them.
-    let along = |file: &LocalFile| places.owner_along(file);
-    let at_place = |file: &LocalFile| places.owner_of(file);
-    let owners: [&dyn Fn(&LocalFile) -> Option<ArticleId>; 2] = [&along, &at_place];
-    let mut left = files;
-    for owner in owners {
-        for file in std::mem::take(&mut left) {
-            match owner(&file).filter(|id| paired.is_free(*id)) {
-                Some(id) => claim(id, file, base, local, paired),
-                None => left.push(file),
-            }
+    let left = claim_each(files, base, local, paired, |file| places.owner_along(file));
+    claim_each(left, base, local, paired, |file| places.owner_of(file))
+}
+
+fn claim_each(
+    files: Vec<LocalFile>,
+    base: &Base,
+    local: &LocalSnapshot,
+    paired: &mut Paired,
+    owner: impl Fn(&LocalFile) -> Option<ArticleId>,
+) -> Vec<LocalFile> {
+    let mut left = Vec::new();
+    for file in files {
+        match owner(&file).filter(|id| paired.is_free(*id)) {
+            Some(id) => claim(id, file, base, local, paired),
+            None => left.push(file),
         }
     }
     left

@@ -147,7 +147,7 @@ fn posted_again(looked: bool) -> Option<&'static str> {
     world.sent.push_back(world.now);
     world.now += 1_000_000_000;
     world.colleague(Colleague::Readdress { from: A, to: B });
-    for _ in 0..1 + u8::from(looked) {
+    for _ in 0..=u8::from(looked) {
         world.now += 1_000_000_000;
         world.sent.push_back(world.now);
     }
