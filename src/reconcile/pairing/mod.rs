@@ -121,6 +121,12 @@ impl<'a> StatePlaces<'a> {
             .copied()
     }
 
+    /// The article whose file this is by its folder's category, wherever that folder is now.
+    fn owner_along(&self, file: &LocalFile) -> Option<ArticleId> {
+        let place = (file.version.category, file.place.file.as_str());
+        self.by_category.get(&place).copied()
+    }
+
     fn exact(&self) -> &HashMap<&'a Place, ArticleId> {
         self.exact.get_or_init(|| {
             let rows = self.base.articles.values();
@@ -292,9 +298,21 @@ fn claim_by_place(
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
+    // A renamed folder took its files along: what lies in a new folder of the old name is none of them.
+    let left = claim_each(files, base, local, paired, |file| places.owner_along(file));
+    claim_each(left, base, local, paired, |file| places.owner_of(file))
+}
+
+fn claim_each(
+    files: Vec<LocalFile>,
+    base: &Base,
+    local: &LocalSnapshot,
+    paired: &mut Paired,
+    owner: impl Fn(&LocalFile) -> Option<ArticleId>,
+) -> Vec<LocalFile> {
     let mut left = Vec::new();
     for file in files {
-        match places.owner_of(&file).filter(|id| paired.is_free(*id)) {
+        match owner(&file).filter(|id| paired.is_free(*id)) {
             Some(id) => claim(id, file, base, local, paired),
             None => left.push(file),
         }

@@ -881,3 +881,49 @@ fn a_tag_from_before_two_kills_does_not_vouch_for_what_they_left() {
         ],
     );
 }
+
+#[test]
+fn a_file_in_a_new_folder_of_the_old_name_is_not_the_renamed_folders() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 12,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 16,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::RenameFolder { from: 0, to: 2 },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 25,
+                    enabled: true,
+                },
+            },
+        ],
+    );
+}
