@@ -215,7 +215,11 @@ fn calmed(steps: &[Step]) -> Option<Vec<Step>> {
     };
     let last = steps.iter().rposition(is_cycle)?;
     let mut calm = steps.get(..=last)?.to_vec();
-    let runs = |step: &Step| matches!(step, Step::Run { .. });
+    // What is to go wrong waits for a cycle, and where nothing is to be released or settled there is none.
+    let runs = |step: &Step| {
+        let may_rest = |command| matches!(command, Command::Approve {} | Command::Resolve { .. });
+        matches!(step, Step::Run { command } if !may_rest(*command))
+    };
     let before = calm.get(..last)?.iter().rposition(runs);
     let mut index = 0;
     calm.retain(|step| {
