@@ -38,8 +38,8 @@ LABEL org.opencontainers.image.title="kbsync" \
 
 COPY --from=build /build/target/release/kbsync /kbsync
 # Volumes take over the owner and the rights of the folder that they cover; the state is for whoever the container runs as.
-COPY --from=build --chown=10001:10001 /out/mirror /mirror
-COPY --from=build --chown=10001:10001 /out/state /state
+# Copied from above, the folders keep their rights; each by itself would be given new ones.
+COPY --from=build --chown=10001:10001 /out/ /
 
 USER 10001:10001
 WORKDIR /mirror

@@ -396,6 +396,12 @@ fn the_image_is_one_program_for_a_user_without_rights() {
             .map(|one| one.split_once('=').expect("a value").0),
     );
     assert_eq!(exec(of("VOLUME")[0]), ["/mirror", "/state"]);
+    // A folder that is copied by itself is given new rights, and whoever the container runs as could not write to it.
+    let folders = of("COPY")
+        .into_iter()
+        .filter(|rest| !rest.ends_with("/kbsync"));
+    let from_above: Vec<&str> = folders.collect();
+    assert_eq!(from_above, ["--from=build --chown=10001:10001 /out/ /"]);
     let labels = of("LABEL").join(" ");
     for label in ["title", "description", "licenses", "version", "revision"] {
         let name = format!("org.opencontainers.image.{label}=");
