@@ -316,6 +316,18 @@ impl Container {
         status.expect("ended")
     }
 
+    /// Waits until something is so; one that ended meanwhile is told with its log.
+    #[track_caller]
+    fn until(&mut self, what: &str, mut is_so: impl FnMut() -> bool) {
+        let (child, log) = (&mut self.child, &self.log);
+        until(what, || {
+            let said = || fs::read_to_string(log).expect("the log");
+            let ended = child.try_wait().expect("asked");
+            assert_eq!(ended, None, "{what}: {}", said());
+            is_so()
+        });
+    }
+
     /// A line of its `/proc/PID` files.
     fn proc(&self, file: &str, line: &str) -> String {
         let pid = self.pid.expect("it runs").as_raw_nonzero();
@@ -344,7 +356,7 @@ fn f009_f117_a_container_of_64_mib_syncs_stops_in_order_and_survives_a_kill() {
 
     // An edit arrives, and the image's health check is content.
     let id = yard.edit(17, "<p>One.</p>");
-    until("the edit", || yard.has(id, "<p>One.</p>"));
+    container.until("the edit", || yard.has(id, "<p>One.</p>"));
     let health = yard.command(&["doctor", "--health"]).output();
     let health = health.expect("it runs");
     assert!(health.status.success(), "{health:?}");
@@ -355,7 +367,7 @@ fn f009_f117_a_container_of_64_mib_syncs_stops_in_order_and_survives_a_kill() {
     yard.sandbox.inject(fault.clone());
     let before = yard.puts();
     let id = yard.edit(4711, "<p>Two.</p>");
-    until("the request", || yard.puts() > before);
+    container.until("the request", || yard.puts() > before);
     let told = Instant::now();
     container.signal(Signal::TERM);
     assert_eq!(container.ended().code(), Some(0));
@@ -366,18 +378,18 @@ fn f009_f117_a_container_of_64_mib_syncs_stops_in_order_and_survives_a_kill() {
         "stopped {took:?} after the signal, with a request in flight"
     ));
     let sent = yard.puts();
-    let container = yard.start();
+    let mut container = yard.start();
     assert_eq!(yard.puts(), sent, "it was recorded");
 
     // Killed with a request in flight: nothing is lost and nothing is double.
     let before = yard.puts();
     let id = yard.edit(9000, "<p>Three.</p>");
-    until("the request", || yard.puts() > before);
+    container.until("the request", || yard.puts() > before);
     container.signal(Signal::KILL);
     drop(container);
     yard.sandbox.clear_faults();
     let mut container = yard.start();
-    until("the edit", || yard.has(id, "<p>Three.</p>"));
+    container.until("the edit", || yard.has(id, "<p>Three.</p>"));
     assert_eq!(yard.sandbox.articles().len(), ARTICLES);
     yard.article(0);
     container.signal(Signal::TERM);
