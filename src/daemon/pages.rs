@@ -3,11 +3,17 @@
 //! The allocator keeps free pages for a moment, so that the rest of a cycle, and one that follows closely, need not
 //! ask the system for the same pages again: that would be a good part of a cycle's time. But it gives them back
 //! only while it is at work, and the daemon is not, most of its life; so it is told when that begins.
+//!
+//! A cycle that changed very much needs far more than those that follow: its pages go back at once, or a container
+//! with little memory has no room for the next one.
 
 use std::time::Duration;
 
 /// How long after a cycle the daemon rests.
 pub(super) const REST: Duration = Duration::from_secs(5);
+
+/// A cycle with more actions than this changed very much.
+pub(super) const MUCH: usize = 500;
 
 /// Gives back all pages that are free.
 #[cfg(feature = "jemalloc")]

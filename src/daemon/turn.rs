@@ -253,8 +253,13 @@ impl<C: Cycle> Loop<C> {
         for (prefix, head) in &agreed {
             self.cycle.remember_head(prefix, head);
         }
-        if let Some(wished) = wished {
-            wished.answer(Word::Report(Box::new(done.report)));
+        let much = done.report.actions.len() > pages::MUCH;
+        match wished {
+            Some(wished) => wished.answer(Word::Report(Box::new(done.report))),
+            None => drop(done),
+        }
+        if much {
+            pages::give_back();
         }
     }
 

@@ -289,11 +289,13 @@ struct Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        if let Some(pid) = self.pid {
-            // It may have ended by itself.
-            kill_process(pid, Signal::KILL).ok();
+        // It may have ended by itself. What was started by bwrap is waited for by it: only then is its lock free.
+        if self
+            .pid
+            .is_none_or(|pid| kill_process(pid, Signal::KILL).is_err())
+        {
+            self.child.kill().ok();
         }
-        self.child.kill().ok();
         self.child.wait().ok();
         if !std::thread::panicking() {
             canary::silent(&fs::read_to_string(&self.log).expect("the log"));
