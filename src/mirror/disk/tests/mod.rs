@@ -9,6 +9,8 @@ use std::{
 };
 use tempfile::TempDir;
 
+mod links;
+
 const IN: At<'static> = At::Folder("start");
 
 /// A mirror with one folder, `start`, and a file beside the mirror that nothing may touch.
