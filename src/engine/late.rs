@@ -82,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             let staged = self.disk.stage(at, &late.bytes, Durability::Now)?;
+            self.disk.keep_mode(&staged, at, &late.name)?;
             match self.disk.publish(staged, &name, Expect::Absent) {
                 Ok(_) => {
                     self.disk.sync_folder(at)?;

@@ -7,7 +7,7 @@ use super::{
     faults::Fault,
     listing::Cache,
     options::{Options, Rights},
-    store::{Article, Category, NewSeed, Workspace},
+    store::{Article, Category, NewSeed, Store, Workspace},
     world::{Counts, RequestRecord, Stale, World},
 };
 use chrono::{DateTime, Utc};
@@ -19,6 +19,10 @@ use uuid::Uuid;
 pub struct Sandbox {
     world: Arc<Mutex<World>>,
 }
+
+/// What a service held at one moment.
+#[derive(Clone, Debug)]
+pub struct Past(Store);
 
 impl Sandbox {
     /// An empty service.
@@ -214,6 +218,19 @@ impl Sandbox {
         let mut world = self.lock();
         world.stale = Some(Stale {
             store: world.store.clone(),
+            reads,
+        });
+    }
+
+    /// What is there now, to be shown later by [`Sandbox::serve_past`].
+    pub fn past(&self) -> Past {
+        Past(self.lock().store.clone())
+    }
+
+    /// Lets the next `reads` API reads see what was there then.
+    pub fn serve_past(&self, past: &Past, reads: u32) {
+        self.lock().stale = Some(Stale {
+            store: past.0.clone(),
             reads,
         });
     }

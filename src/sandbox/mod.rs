@@ -45,7 +45,7 @@ mod world;
 mod writes;
 
 pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher, RawAnswer};
-pub use handle::Sandbox;
+pub use handle::{Past, Sandbox};
 pub use options::{
     Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,
     Shape, TimeGrain,

@@ -8,6 +8,7 @@ use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
+use std::os::unix::fs::PermissionsExt as _;
 use uuid::Uuid;
 
 const MINE: &str = "<p>One, mine.</p><p>Two.</p>";
@@ -50,6 +51,23 @@ fn assert_conflict(report: &Report) {
     assert_eq!(problems(report), Vec::<String>::new());
     assert_eq!(report.outcome.exit_code(), 3);
     assert_eq!(report.requests.total, 1);
+}
+
+fn mode(world: &World, path: &str) -> u32 {
+    let found = std::fs::metadata(world.path(path)).expect("a file");
+    found.permissions().mode() & 0o777
+}
+
+#[tokio::test]
+async fn the_copy_beside_a_private_file_is_private_too() {
+    let (world, one) = world().await;
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(world.path("a/one.html"), private).expect("changed");
+    world.edit("a/one.html", "<p>One.</p>", "<p>One, mine.</p>");
+    theirs(&world, one, THEIRS);
+    assert_conflict(&world.sync().await);
+    assert_eq!(mode(&world, "a/one.html"), 0o600);
+    assert_eq!(mode(&world, COPY), 0o600);
 }
 
 fn resolve(id: Uuid, keep: Keep) -> Request {

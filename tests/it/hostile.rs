@@ -110,6 +110,10 @@ impl Disk for Tampered {
         })
     }
 
+    fn keep_mode(&self, staged: &Staged, at: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.inner.keep_mode(staged, at, name)
+    }
+
     fn discard(&self, staged: Staged) -> Result<(), DiskError> {
         self.inner.discard(staged)
     }

@@ -8,6 +8,7 @@ use kbsync::engine::report::Ending;
 use kbsync::engine::settings::Request;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
@@ -36,6 +37,8 @@ fn theirs(world: &Stage, id: Uuid) {
 #[tokio::test]
 async fn f081_what_is_written_into_a_replaced_file_is_kept_beside_it() {
     let (world, id, mut open) = opened().await;
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(world.path("a/n.html"), private).expect("changed");
     theirs(&world, id);
     let mut engine = hostile::engine(&world, &hostile::calm());
     let report = engine.cycle(&both()).await.expect("a cycle");
@@ -49,6 +52,8 @@ async fn f081_what_is_written_into_a_replaced_file_is_kept_beside_it() {
     assert!(told[0].contains("a/n.html"), "{told:?}");
     assert!(told[0].contains("n.1.conflict.html"), "{told:?}");
     assert!(world.read(BESIDE).contains("<p>old</p>\n<p>late words</p>"));
+    let beside = std::fs::metadata(world.path(BESIDE)).expect("a file");
+    assert_eq!(beside.permissions().mode() & 0o777, 0o600);
     assert!(kept(&world, id, "<p>old</p>\n<p>late words</p>"));
     assert!(world.read("a/n.html").contains("<p>theirs</p>"));
 

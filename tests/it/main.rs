@@ -49,6 +49,7 @@ mod fuzz_corpus;
 mod guards;
 mod history;
 mod hostile;
+mod hostile_memory;
 mod hostile_service;
 mod identity;
 mod in_motion;

@@ -119,7 +119,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let written = self
             .disk
             .stage(at, source.as_bytes(), Durability::Now)
-            .and_then(|staged| self.disk.publish(staged, copy, expect))
+            .and_then(|staged| {
+                self.disk.keep_mode(&staged, at, &conflict.place.file)?;
+                self.disk.publish(staged, copy, expect)
+            })
             .and_then(|_| self.disk.sync_folder(at));
         Ok(written)
     }

@@ -163,6 +163,12 @@ pub trait Disk: Send + Sync + 'static {
     /// After an error the staged file is gone, and what lay at the name lies there still.
     fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError>;
 
+    /// Gives a staged file the mode of a file that it is a copy of, so that a copy of what only its owner may
+    /// read is not for everybody. Does nothing where that file is not there; a disk may have no modes.
+    fn keep_mode(&self, _staged: &Staged, _at: At<'_>, _name: &str) -> Result<(), DiskError> {
+        Ok(())
+    }
+
     /// Removes a staged file.
     fn discard(&self, staged: Staged) -> Result<(), DiskError>;
 

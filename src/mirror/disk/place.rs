@@ -60,6 +60,30 @@ impl RealDisk {
         }
     }
 
+    pub(super) fn copy_mode(
+        &self,
+        staged: &Staged,
+        like: At<'_>,
+        name: &str,
+    ) -> Result<(), DiskError> {
+        let name = single(name, "write")?;
+        let there = self.folder(like, "write")?;
+        let here = self.folder(at(staged.folder.as_deref()), "write")?;
+        let copied = || -> Result<(), Failure> {
+            match look_in(&there, name)? {
+                Some(found) if found.kind == Kind::File => {}
+                // A link has no mode worth having.
+                Some(_) | None => return Ok(()),
+            }
+            match keep_mode((&there, name), (&here, &staged.temporary)) {
+                // It went in this instant.
+                Err(Errno::NOENT) => Ok(()),
+                done => Ok(done?),
+            }
+        };
+        copied().map_err(|failure| failure.at("write", like, name))
+    }
+
     fn place_new(&self, folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Failure> {
         self.step("place");
         Ok(self.rename_free(folder, temporary, folder, name)?)
@@ -73,7 +97,7 @@ impl RealDisk {
         expected: Stamp,
     ) -> Result<(), Failure> {
         expect_file(look_in(folder, name)?.as_ref(), expected)?;
-        keep_mode(folder, &staged.temporary, name)?;
+        keep_mode((folder, name), (folder, &staged.temporary))?;
         self.step("exchange");
         match self.exchange(folder, &staged.temporary, name) {
             Ok(()) => {}
@@ -321,12 +345,15 @@ fn compare(folder: &OwnedFd, name: &str, expected: Stamp) -> Result<Found, Errno
     })
 }
 
-/// Gives a staged file the mode of the file that it is about to replace.
-fn keep_mode(folder: &OwnedFd, temporary: &str, name: &str) -> Result<(), Errno> {
+/// Gives a staged file the mode of another file, which it is to replace or is a copy of.
+fn keep_mode(
+    (there, name): (&OwnedFd, &str),
+    (here, temporary): (&OwnedFd, &str),
+) -> Result<(), Errno> {
     let old =
-        Mode::from_raw_mode(fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777);
+        Mode::from_raw_mode(fs::statat(there, name, AtFlags::SYMLINK_NOFOLLOW)?.st_mode & 0o777);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = fs::openat(folder, temporary, flags, Mode::empty())?;
+    let file = fs::openat(here, temporary, flags, Mode::empty())?;
     if Mode::from_raw_mode(fs::fstat(&file)?.st_mode & 0o777) == old {
         return Ok(());
     }

@@ -275,6 +275,10 @@ impl Disk for RealDisk {
         self.put_in_place(&staged, name, expect)
     }
 
+    fn keep_mode(&self, staged: &Staged, like: At<'_>, name: &str) -> Result<(), DiskError> {
+        self.copy_mode(staged, like, name)
+    }
+
     fn discard(&self, staged: Staged) -> Result<(), DiskError> {
         let at = at(staged.folder.as_deref());
         let folder = self.folder(at, "remove")?;

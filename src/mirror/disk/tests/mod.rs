@@ -9,6 +9,8 @@ use std::{
 };
 use tempfile::TempDir;
 
+mod links;
+
 const IN: At<'static> = At::Folder("start");
 
 /// A mirror with one folder, `start`, and a file beside the mirror that nothing may touch.
@@ -432,6 +434,34 @@ fn a_replaced_file_keeps_its_mode_and_a_new_one_is_readable() {
         .put("a.html", "y", Expect::Stamp(world.stamp("start/a.html")))
         .expect("replaced");
     assert_eq!(mode("start/a.html"), 0o640);
+}
+
+#[test]
+fn a_copy_of_a_private_file_is_private() {
+    let world = World::new();
+    world.write("start/a.html", "x");
+    let mode = |name: &str| {
+        fs::metadata(world.path(name))
+            .expect("a file")
+            .permissions()
+    };
+    let private = fs::Permissions::from_mode(0o600);
+    fs::set_permissions(world.path("start/a.html"), private).expect("changed");
+    symlink("a.html", world.path("start/link.html")).expect("a link");
+    for (like, private) in [("a.html", true), ("none.html", false), ("link.html", false)] {
+        let staged = world
+            .disk
+            .stage(IN, b"y", Durability::Later)
+            .expect("staged");
+        world.disk.keep_mode(&staged, IN, like).expect("kept");
+        let copy = format!("copy-of-{like}");
+        world
+            .disk
+            .publish(staged, &copy, Expect::Absent)
+            .expect("written");
+        let found = mode(&format!("start/{copy}")).mode() & 0o777;
+        assert_eq!(found == 0o600, private, "{like}: {found:o}");
+    }
 }
 
 #[test]
