@@ -256,15 +256,19 @@ impl Git {
         Some(Head { commit, log: 0 })
     }
 
-    /// Tells whether HEAD went from one place to another other than by commits made here.
+    /// Tells whether HEAD went from one place to another other than by commits made here. There and back is no
+    /// move, but for what was committed there: that is gone from here.
     pub fn moved(&self, before: &Head, now: &Head) -> bool {
-        if before == now || (before.commit == now.commit && !now.commit.is_empty()) {
+        if before == now {
             return false;
         }
-        match self.moves_since(before.log) {
-            Some(lines) => !lines.lines().all(|line| message(line).is_some_and(is_own)),
-            None => true,
-        }
+        let same = before.commit == now.commit && !now.commit.is_empty();
+        let Some(lines) = self.moves_since(before.log) else {
+            return !same;
+        };
+        let own = |line: &str| message(line).is_some_and(is_own);
+        let others = lines.lines().any(|line| !own(line));
+        others && (!same || lines.lines().any(own))
     }
 
     fn commit_of(&self, name: &str) -> Option<String> {

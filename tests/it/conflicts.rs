@@ -746,3 +746,21 @@ async fn keep_local_creates_a_deleted_article_anew_even_when_the_edit_was_undone
         "{again:?}"
     );
 }
+
+#[tokio::test]
+async fn a_conflict_of_which_nothing_is_left_is_over() {
+    let (world, _, _) = World::start(&[("a", "<p>A</p>"), ("b", "<p>B</p>")]).await;
+    let text = world.read("start/a.html");
+    world.remove("start/a.html");
+    world.sync().await;
+    // It comes back with the id of an article that is gone.
+    world.write("start/a.html", &text);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["conflict both start/a.html held"]);
+    world.remove("start/a.html");
+    let report = world.sync().await;
+    assert_eq!(report.outcome.exit_code(), 0, "{report:#?}");
+    let store = crate::hostile::store(&world);
+    assert_eq!(store.conflicts().expect("a state"), []);
+    world.is_quiet().await;
+}

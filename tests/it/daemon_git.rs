@@ -123,6 +123,15 @@ fn f084_commits_are_the_writers_and_other_moves_are_gits() {
         "there and back is no move"
     );
     assert!(
+        repository.moves(|r| {
+            r.git(&["checkout", "-q", "-b", "feature"]);
+            r.write("a/new.html", "saved and synced before it was committed\n");
+            r.commit("new");
+            r.git(&["checkout", "-q", "other"]);
+        }),
+        "but for what was committed there"
+    );
+    assert!(
         repository.moves(|r| r.git(&["reset", "-q", "--hard", "main"])),
         "reset"
     );

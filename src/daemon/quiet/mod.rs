@@ -125,8 +125,9 @@ impl Quiet {
                 match (waiting.touch, touch) {
                     // A removal that waited quietly is over: the ceiling counts from its return.
                     (Touch::Removed, Touch::Changed) if was_quiet => waiting.first = now,
-                    (Touch::Changed, Touch::Removed) => waiting.gone = now,
-                    (Touch::Removed | Touch::Changed, _) => {}
+                    // Nothing goes twice: it was there in between, as when we replaced it ourselves.
+                    (Touch::Changed | Touch::Removed, Touch::Removed) => waiting.gone = now,
+                    (Touch::Removed | Touch::Changed, Touch::Changed) => {}
                 }
                 waiting.touch = touch;
                 waiting.last = now;

@@ -121,11 +121,11 @@ fn f073_a_removal_waits_and_is_cancelled_by_a_return() {
         ],
     );
     check(
-        "told twice that it is gone",
+        "gone again: it was there in between",
         &[
             (0, Remove("a")),
             (30_000, Remove("a")),
-            (60_000, Due(&["-a"])),
+            (90_000, Due(&["-a"])),
         ],
     );
 }
@@ -232,6 +232,18 @@ fn f076_a_new_folder_waits_for_what_happens_in_it() {
             (500, Due(&["new", "new/b"])),
         ],
     );
+}
+
+#[test]
+fn f073_the_grace_of_a_removal_counts_from_the_last_one() {
+    let start = Instant::now();
+    let at = |millis| start + Duration::from_millis(millis);
+    let mut quiet = Quiet::new(PACE);
+    // A file that is replaced by an exchange of names looks as if it had gone.
+    quiet.note("a", Touch::Removed, at(0));
+    quiet.note("a", Touch::Removed, at(50_000));
+    assert_eq!(quiet.due(at(60_500)), Taken::default());
+    assert_eq!(quiet.due(at(110_000)).removed.len(), 1);
 }
 
 #[derive(Clone, Debug)]

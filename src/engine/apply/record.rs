@@ -6,7 +6,7 @@ use super::render::{MAX_FILE, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::{Sight, VALIDATOR};
+use crate::engine::observe::{Looked, Sight, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::HELD;
@@ -19,7 +19,7 @@ use crate::model::{
     Version,
 };
 use crate::reconcile::plan::{Kind, Settle, SettleCategory};
-use crate::reconcile::snapshot::LocalFile;
+use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{Service, Validator};
 use crate::state::{Deed, FigureRow, Seen as SeenVersion, Subject, history};
 use std::collections::BTreeMap;
@@ -271,7 +271,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
+        let over = over(sight);
         self.store.write(now, |tx| {
+            over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
             read.iter().try_for_each(|row| tx.put_category(row))?;
             for (id, row) in &figures {
@@ -472,4 +474,25 @@ mod tests {
             assert_eq!(strong(&given), kept, "{given:?}");
         }
     }
+}
+
+/// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
+fn over(sight: &Sight) -> Vec<ArticleId> {
+    let seen_all = sight.looked == Looked::All
+        && sight.remote.complete
+        && sight.local.complete
+        && sight.doubt.is_none()
+        && !sight.hides;
+    let is_left = |id: &ArticleId| {
+        let remote = sight.remote.articles.get(id);
+        sight.base.articles.contains_key(id)
+            || sight.paired.files.contains_key(id)
+            || sight.paired.unknown.contains_key(id)
+            || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))
+    };
+    let conflicts = sight.base.conflicts.values().filter(|_| seen_all);
+    conflicts
+        .filter(|row| row.copy.is_none() && !is_left(&row.id))
+        .map(|row| row.id)
+        .collect()
 }
