@@ -927,3 +927,51 @@ fn a_file_in_a_new_folder_of_the_old_name_is_not_the_renamed_folders() {
         ],
     );
 }
+
+#[test]
+fn a_key_of_the_writers_own_saved_within_the_grain_was_not_kept() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 3),
+                    part: Part::Owner,
+                    token: 10,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Edit {
+                        at: At(0, 3),
+                        part: Part::Owner,
+                        token: 12,
+                        save: Save::InPlace,
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(0, 3) },
+            },
+        ],
+    );
+}
