@@ -975,3 +975,102 @@ fn a_key_of_the_writers_own_saved_within_the_grain_was_not_kept() {
         ],
     );
 }
+
+#[test]
+fn a_put_that_a_stale_listing_does_not_show_is_known_to_have_replaced_something() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 9,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 3),
+                    part: Part::First,
+                    token: 10,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(0, 0) },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 2),
+                    part: Part::First,
+                    token: 12,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Kill { after: 62 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
