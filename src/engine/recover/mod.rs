@@ -14,7 +14,7 @@ use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, Field, Place, Revision, Version};
-use crate::reconcile::snapshot::{Base, LocalFile, Remote};
+use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::service::Service;
 use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -69,8 +69,9 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
     let alike = alike(&engine.store, base, sight, &intents)?;
+    let policy = engine.policy(request);
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, &names, &alike);
+        let verdict = judge(base, sight, &intent, &names, &alike, &policy);
         met.extend(first_met(base, sight, &intent, &verdict));
         let mut along = Vec::new();
         tracing::debug!(?intent, "an earlier run left this behind");
@@ -208,9 +209,10 @@ fn judge(
     intent: &Intent,
     names: &BTreeSet<Place>,
     alike: &Alike,
+    policy: &Policy,
 ) -> Verdict {
     match intent {
-        Intent::WriteFile { .. } => file_written(base, sight, intent, names),
+        Intent::WriteFile { .. } => file_written(base, sight, intent, names, policy),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
         Intent::CreateArticle { .. } => posted(base, sight, intent, alike),
         Intent::CreateCategory { folder, .. } => {

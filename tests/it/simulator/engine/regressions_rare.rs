@@ -1074,3 +1074,64 @@ fn a_put_that_a_stale_listing_does_not_show_is_known_to_have_replaced_something(
         ],
     );
 }
+
+#[test]
+fn what_a_colleague_took_back_is_judged_by_the_cycle_that_deals_with_it() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 0),
+                    to: At(1, 1),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(1, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 8,
+                },
+            },
+            Step::PowerLoss { after: 33, keep: 0 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(0, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(0, 1) },
+            },
+            Step::Run {
+                command: Command::One { at: At(1, 0) },
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 0, to: 3 },
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(3, 1) },
+            },
+        ],
+    );
+}
