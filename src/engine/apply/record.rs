@@ -2,7 +2,7 @@
 
 use super::along::rows_along;
 use super::grain::GRAIN;
-use super::render::{MAX_FILE, says};
+use super::render::{MAX_FILE, needs_whole, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
@@ -376,7 +376,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// A file that was saved just before the scan may have been saved once more within the clock's grain.
-    /// A little later its stamp can vouch for it, after one more look at what it holds.
+    /// A little later its stamp can vouch for it, after one more look at what it holds: not, where it has more
+    /// than its version says, since that may be other words than those that the scan kept.
     fn read_again(&self, file: &LocalFile, stamp: Stamp) -> Option<Stamp> {
         let at = At::Folder(&file.place.folder);
         let content = self.disk.read(at, &file.place.file, MAX_FILE).ok()?;
@@ -384,7 +385,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let same = content.whole
             && content.stamp == stamp
             && says(&document, &file.version)
-            && document.flags() == file.flags;
+            && document.flags() == file.flags
+            && !needs_whole(document.source(), &file.version, &file.place);
         self.trusted(stamp).filter(|_| same)
     }
 

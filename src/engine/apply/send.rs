@@ -278,8 +278,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let rewritten = row.remote != row.local;
+        let earlier = self.earlier_puts(row)?;
         self.store.write(now, |tx| {
             tx.remove_intent(intent)?;
+            earlier
+                .into_iter()
+                .try_for_each(|intent| tx.remove_intent(intent))?;
             if let Some(text) = text.filter(|_| row.remote.text != row.local.text) {
                 tx.put_body(text)?;
             }
@@ -308,6 +312,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ))
         })?;
         Ok(())
+    }
+
+    /// Intents that an earlier run left of PUTs over the version that was replaced now.
+    fn earlier_puts(&self, row: &ArticleRow) -> anyhow::Result<Vec<IntentId>> {
+        let over_the_same = |intent: &Intent| {
+            let Intent::UpdateArticle {
+                id,
+                over,
+                over_revision,
+                ..
+            } = intent
+            else {
+                return false;
+            };
+            *id == row.id && row.replaced == Some((*over, over_revision.clone()))
+        };
+        let mut intents = self.store.intents()?;
+        intents.retain(|(_, intent)| over_the_same(intent));
+        Ok(intents.into_iter().map(|(intent, _)| intent).collect())
     }
 
     /// Frees a slug for a moment, so that two addresses can be swapped.

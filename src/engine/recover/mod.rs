@@ -13,8 +13,8 @@ use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, Place, Revision};
-use crate::reconcile::snapshot::{Base, Remote};
+use crate::model::{ArticleId, Field, Place, Revision, Version};
+use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::service::Service;
 use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -69,8 +69,9 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
     let alike = alike(&engine.store, base, sight, &intents)?;
+    let policy = engine.policy(request);
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, &names, &alike);
+        let verdict = judge(base, sight, &intent, &names, &alike, &policy);
         met.extend(first_met(base, sight, &intent, &verdict));
         let mut along = Vec::new();
         tracing::debug!(?intent, "an earlier run left this behind");
@@ -208,9 +209,10 @@ fn judge(
     intent: &Intent,
     names: &BTreeSet<Place>,
     alike: &Alike,
+    policy: &Policy,
 ) -> Verdict {
     match intent {
-        Intent::WriteFile { .. } => file_written(base, sight, intent, names),
+        Intent::WriteFile { .. } => file_written(base, sight, intent, names, policy),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
         Intent::CreateArticle { .. } => posted(base, sight, intent, alike),
         Intent::CreateCategory { folder, .. } => {
@@ -265,6 +267,11 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     if row.replaced.as_ref() == Some(&old) {
         return Verdict::Open;
     }
+    // Nor may what it replaced be as it is now, while the file still wants it: the same PUT is about to be made
+    // again, and finding the article changed by then it leaves to this intent what the first one replaced.
+    if old == (*over, over_revision.clone()) && is_wanted(sight, *id, version, fields) {
+        return Verdict::Open;
+    }
     // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
     let shown = *enabled == Some(true);
     let arrived = seen.revision != *over_revision
@@ -291,4 +298,13 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
     row.replaced = Some((*over, over_revision.clone()));
     row.stamp = None;
     Verdict::Article(Box::new(row))
+}
+
+/// Tells whether the article's file still says what a PUT was about.
+fn is_wanted(sight: &Sight, id: ArticleId, version: &Version, fields: &[Field]) -> bool {
+    let says = |file: &LocalFile| {
+        let mut fields = fields.iter();
+        file.id == Some(id) && fields.all(|field| file.version.agrees(version, *field))
+    };
+    !fields.is_empty() && sight.local.files.iter().any(says)
 }

@@ -4,7 +4,7 @@ use super::Verdict;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryVersion, Place, Revision, Version, path};
-use crate::reconcile::snapshot::{Base, LocalFile, Remote};
+use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
 
@@ -14,6 +14,7 @@ pub(super) fn file_written(
     sight: &Sight,
     intent: &Intent,
     names: &BTreeSet<Place>,
+    policy: &Policy,
 ) -> Verdict {
     let Intent::WriteFile {
         id,
@@ -43,6 +44,10 @@ pub(super) fn file_written(
         .filter(|file| file.version.same_words(version) || made(file))
     else {
         if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
+            // That says something of what the service has now: it is for the cycle that deals with it.
+            if !policy.covers(&row.place) && !policy.covers(to) {
+                return Verdict::Open;
+            }
             return Verdict::Article(Box::new(ArticleRow {
                 local: remote_words(version, old, remote),
                 local_text_lf: None,

@@ -927,3 +927,211 @@ fn a_file_in_a_new_folder_of_the_old_name_is_not_the_renamed_folders() {
         ],
     );
 }
+
+#[test]
+fn a_key_of_the_writers_own_saved_within_the_grain_was_not_kept() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 3),
+                    part: Part::Owner,
+                    token: 10,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Edit {
+                        at: At(0, 3),
+                        part: Part::Owner,
+                        token: 12,
+                        save: Save::InPlace,
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(0, 3) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_put_that_a_stale_listing_does_not_show_is_known_to_have_replaced_something() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 2),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 9,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 3),
+                    part: Part::First,
+                    token: 10,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(0, 0) },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 2),
+                    part: Part::First,
+                    token: 12,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Kill { after: 62 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_a_colleague_took_back_is_judged_by_the_cycle_that_deals_with_it() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 0),
+                    to: At(1, 1),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(1, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 8,
+                },
+            },
+            Step::PowerLoss { after: 33, keep: 0 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Hide { at: At(0, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(0, 1) },
+            },
+            Step::Run {
+                command: Command::One { at: At(1, 0) },
+            },
+            Step::Service {
+                deed: Colleague::Reslug { from: 0, to: 3 },
+            },
+            Step::Service {
+                deed: Colleague::Revert { at: At(3, 1) },
+            },
+        ],
+    );
+}
