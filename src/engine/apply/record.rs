@@ -454,6 +454,27 @@ fn strong(validator: &Validator) -> Option<Validator> {
 /// When the service was last listed whole, in milliseconds since 1970.
 pub(in crate::engine) const LAST_POLL: &str = "last_poll";
 
+/// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
+fn over(sight: &Sight) -> Vec<ArticleId> {
+    let seen_all = sight.looked == Looked::All
+        && sight.remote.complete
+        && sight.local.complete
+        && sight.doubt.is_none()
+        && !sight.hides;
+    let is_left = |id: &ArticleId| {
+        let remote = sight.remote.articles.get(id);
+        sight.base.articles.contains_key(id)
+            || sight.paired.files.contains_key(id)
+            || sight.paired.unknown.contains_key(id)
+            || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))
+    };
+    let conflicts = sight.base.conflicts.values().filter(|_| seen_all);
+    conflicts
+        .filter(|row| row.copy.is_none() && !is_left(&row.id))
+        .map(|row| row.id)
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -476,25 +497,4 @@ mod tests {
             assert_eq!(strong(&given), kept, "{given:?}");
         }
     }
-}
-
-/// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
-fn over(sight: &Sight) -> Vec<ArticleId> {
-    let seen_all = sight.looked == Looked::All
-        && sight.remote.complete
-        && sight.local.complete
-        && sight.doubt.is_none()
-        && !sight.hides;
-    let is_left = |id: &ArticleId| {
-        let remote = sight.remote.articles.get(id);
-        sight.base.articles.contains_key(id)
-            || sight.paired.files.contains_key(id)
-            || sight.paired.unknown.contains_key(id)
-            || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))
-    };
-    let conflicts = sight.base.conflicts.values().filter(|_| seen_all);
-    conflicts
-        .filter(|row| row.copy.is_none() && !is_left(&row.id))
-        .map(|row| row.id)
-        .collect()
 }
