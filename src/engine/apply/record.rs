@@ -376,8 +376,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// A file that was saved just before the scan may have been saved once more within the clock's grain.
-    /// A little later its stamp can vouch for it, after one more look at what it holds: not, where it has more
-    /// than its version says, since that may be other words than those that the scan kept.
+    /// A little later its stamp can vouch for it, after one more look at what it holds. Where that is more than its
+    /// version says, the scan must have kept just this: a key of the writer's own may have been saved again.
     fn read_again(&self, file: &LocalFile, stamp: Stamp) -> Option<Stamp> {
         let at = At::Folder(&file.place.folder);
         let content = self.disk.read(at, &file.place.file, MAX_FILE).ok()?;
@@ -386,8 +386,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && content.stamp == stamp
             && says(&document, &file.version)
             && document.flags() == file.flags
-            && !needs_whole(document.source(), &file.version, &file.place);
+            && (!needs_whole(document.source(), &file.version, &file.place)
+                || self.is_kept(document.source()));
         self.trusted(stamp).filter(|_| same)
+    }
+
+    /// Tells whether the history has a whole file.
+    fn is_kept(&self, source: &str) -> bool {
+        let kept = self.store.has_body(TextDigest::of(source));
+        kept.is_ok_and(|is_there| is_there)
     }
 
     async fn wait_out_racy_scan(&self, sight: &Sight) {
