@@ -164,7 +164,11 @@ pub(super) fn wrong_branch(config: &Config) -> Option<Failure> {
     let roots = config.roots().into_iter();
     let trees = Trees::of(roots.map(|root| (String::new(), root.path)));
     let message = format!("nothing is synced: {}", trees.on_another_branch(wanted)?);
-    let help = format!("`git switch {wanted}`, or change `git: {{branch: …}}` in kbsync.yaml");
+    let help = if trees.find().is_empty() {
+        "keep the mirror in a repository of git, or take `git:` out of kbsync.yaml".to_owned()
+    } else {
+        format!("`git switch {wanted}`, or change `git: {{branch: …}}` in kbsync.yaml")
+    };
     Some(Failure {
         code: ExitCode::Attention,
         ..Failure::failed(anyhow::Error::msg(message)).help(help)

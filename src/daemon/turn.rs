@@ -70,6 +70,8 @@ struct Front {
     stops: u32,
     reload: bool,
     told: Told,
+    /// Why nothing is done because of git, as it was last told.
+    paused: Option<String>,
 }
 
 /// What the loop is given.
@@ -112,6 +114,7 @@ impl<C: Cycle> Loop<C> {
                 stops: 0,
                 reload: false,
                 told: Told::default(),
+                paused: None,
             },
         }
     }
@@ -335,12 +338,12 @@ impl Front {
     }
 
     fn git(&mut self, sights: BTreeMap<String, Sight>, moved: bool) {
-        let before = self.desk.paused();
         self.desk.git(sights, moved);
-        let after = self.desk.paused();
-        if before != after {
-            let why = after.as_deref().unwrap_or("going on");
+        let paused = self.desk.paused();
+        if self.paused != paused {
+            let why = paused.as_deref().unwrap_or("going on");
             tracing::info!("{why}");
+            self.paused = paused;
         }
     }
 

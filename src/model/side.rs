@@ -13,3 +13,14 @@ pub enum Side {
     /// Both.
     Both,
 }
+
+impl Side {
+    /// The word for it, in logs.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Local => "local",
+            Self::Remote => "remote",
+            Self::Both => "both",
+        }
+    }
+}

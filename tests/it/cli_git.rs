@@ -260,5 +260,6 @@ fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
     std::fs::rename(kb.mirror().join("de/.git"), kb.mirror().join("away")).expect("moved");
     let ran = kb.run(&["sync"]).exits(3);
     assert!(ran.stderr.contains("no work tree of git"), "{ran:#?}");
+    assert!(ran.stderr.contains("take `git:` out"), "{ran:#?}");
     assert!(service.sandbox.article(one).is_some());
 }

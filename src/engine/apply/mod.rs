@@ -250,7 +250,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match done {
             Done::Yes(note) => {
-                tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), "{}", action.kind.word());
+                tracing::info!(path = %action.path, id = action.id.map(tracing::field::display), fields = %field_names(action), side = action.side.word(), "{}", action.kind.word());
                 let now = self.clock.now();
                 let fingerprint = action.fingerprint();
                 self.store.write(now, |tx| {
