@@ -464,8 +464,7 @@ impl PutOff {
     }
 
     fn add(&mut self, taken: Taken, doubt: bool, now: Instant) {
-        let newer = std::mem::replace(&mut self.taken, taken);
-        merge(&mut self.taken, newer);
+        merge(&mut self.taken, taken);
         self.doubt |= doubt;
         self.reach.met(Some(Wall::Unusable), now);
     }
