@@ -10,6 +10,7 @@ use super::{
     Late,
     real::{at, shown, stamp_of},
 };
+use crate::mirror::document::MAX_FILE;
 use crate::model::Stamp;
 use rustix::{
     fs::{self, Mode, OFlags},
@@ -31,9 +32,6 @@ const LONG: Duration = Duration::from_hours(24);
 
 /// Into a file that was written to within this time more may be on its way.
 const RESTING: i64 = 1_000_000_000;
-
-/// What is longer is no article: the service takes 16 MiB.
-const LONGEST: usize = 32 << 20;
 
 /// The files that were replaced or removed lately.
 #[derive(Debug, Default)]
@@ -124,7 +122,7 @@ impl Inner {
     /// Looks at the oldest a last time, and lets it go.
     fn let_go(&mut self) {
         if let Some(mut oldest) = self.open.pop_front() {
-            self.found.extend(oldest.look(true, LONGEST));
+            self.found.extend(oldest.look(true, MAX_FILE));
         }
     }
 }
