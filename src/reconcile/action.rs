@@ -21,6 +21,7 @@ impl Action {
             fields: Vec::new(),
             note: None,
             held: None,
+            makes_way_for: None,
             step,
         }
     }
@@ -44,6 +45,9 @@ impl Action {
 
     /// Digests what the action depends on: while it is the same, a refusal or an approval still holds.
     pub fn fingerprint(&self) -> Digest {
+        if let Some((_, fingerprint)) = &self.makes_way_for {
+            return *fingerprint;
+        }
         let mut parts: Vec<Vec<u8>> = vec![self.kind.word().into(), self.path.clone().into()];
         match &self.step {
             Step::CreateCategory { version, .. } => {
@@ -74,7 +78,7 @@ impl Action {
                 parts.push(settle.seen.version.digest().as_bytes().to_vec());
                 parts.push(settle.seen.revision.0.clone().into_bytes());
             }
-            Step::ParkSlug { makes_way_for, .. } => return makes_way_for.1,
+            Step::ParkSlug { id, slug, .. } => parts.push(format!("{id} {slug}").into_bytes()),
             Step::DeleteArticle { id, seen, .. } => {
                 parts.push(id.to_string().into_bytes());
                 parts.push(seen.version.digest().as_bytes().to_vec());
@@ -98,8 +102,8 @@ impl Action {
 
     /// Names what waits, in the table of what was refused or held.
     pub fn key(&self) -> String {
-        if let Step::ParkSlug { makes_way_for, .. } = &self.step {
-            return makes_way_for.0.clone();
+        if let Some((key, _)) = &self.makes_way_for {
+            return key.clone();
         }
         self.id.map_or_else(
             || format!("{} {}", self.kind.word(), self.path),

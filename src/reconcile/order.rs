@@ -165,7 +165,7 @@ fn by_address(mut actions: Vec<Action>, holders: &BTreeMap<Address, Holder>) -> 
 fn step_aside(action: &mut Action) -> Option<Action> {
     let note = Some("for a moment, so that two addresses can be swapped".to_owned());
     let fields = vec![Field::Slug];
-    let makes_way_for = (action.key(), action.fingerprint());
+    let makes_way_for = Some((action.key(), action.fingerprint()));
     match &mut action.step {
         Step::Settle(settle) => {
             // The slug that steps aside comes back with the rest, also where only the category changes.
@@ -177,13 +177,13 @@ fn step_aside(action: &mut Action) -> Option<Action> {
                 id: settle.id,
                 slug: temporary(&settle.seen.version.slug, settle.id.uuid()),
                 seen: Box::new(settle.seen.clone()),
-                makes_way_for,
             };
             Some(Action {
                 kind: Kind::Move,
                 side: Side::Remote,
                 fields,
                 note,
+                makes_way_for,
                 step,
                 ..action.clone()
             })
@@ -203,6 +203,7 @@ fn step_aside(action: &mut Action) -> Option<Action> {
                 side: Side::Remote,
                 fields,
                 note,
+                makes_way_for,
                 step: Step::SettleCategory(Box::new(aside)),
                 ..action.clone()
             })

@@ -73,6 +73,9 @@ pub struct Action {
     pub note: Option<String>,
     /// Why it waits for a person, if it does.
     pub held: Option<Hold>,
+    /// The key and the fingerprint of the action that this one only makes way for: if it is refused, that one is
+    /// not tried again.
+    pub makes_way_for: Option<(String, Digest)>,
     /// What is to be done.
     pub step: Step,
 }
@@ -153,9 +156,6 @@ pub enum Step {
         slug: String,
         /// The service's version that this was decided on.
         seen: Box<Seen>,
-        /// The key and the fingerprint of the action that it makes way for: if it is refused, that one is not
-        /// tried again.
-        makes_way_for: (String, Digest),
     },
     /// `DELETE /api/article/{id}`.
     DeleteArticle {

@@ -226,7 +226,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     .await?
             }
             Step::Settle(settle) => self.settle_and_send(&action, settle, run).await?,
-            Step::ParkSlug { id, slug, seen, .. } => {
+            Step::ParkSlug { id, slug, seen } => {
                 self.park_slug(&action, (*id, slug, seen), run).await?
             }
             Step::DeleteArticle { id, place, seen } => {
