@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Answered, Client, ClientError, ClientOptions, Notify, WaitNote},
+        client::{Answered, Client, ClientError, ClientOptions, Notify, WaitNote, Welcomed},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -89,7 +89,8 @@ fn client(
         Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
     })?;
     let dir = account.user_state_dir;
-    check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?;
+    let visit =
+        check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?;
     let budget = Budget::open(dir, &origin, &token, limits(account.budget)).map_err(|error| {
         let message = format!("failed to open the request budget in {}", dir.display());
         Failure::failed(anyhow::Error::new(error).context(message)).help(OTHER_DIR)
@@ -98,6 +99,13 @@ fn client(
     options.allow_insecure_http = context.global.insecure_http;
     options.notify = Some(notify);
     options.answered = answered;
+    options.welcomed = visit.map(|visit| -> Welcomed {
+        Arc::new(move || {
+            if let Err(error) = visit.remember() {
+                tracing::warn!(%error, "cannot remember which service the token belongs to");
+            }
+        })
+    });
     Client::new(options).map_err(no_client)
 }
 

@@ -4,10 +4,12 @@
 //! first for want of budget (failures rows 14 to 17). Redirects are not followed. What an answer means is decided
 //! in `answer`, when to ask again in `retry`; the endpoints are in `endpoints`, listings in `listing`.
 
-pub use super::options::{Answered, ClientError, ClientOptions, Notify, WaitNote, WaitReason};
+pub use super::options::{
+    Answered, ClientError, ClientOptions, Notify, WaitNote, WaitReason, Welcomed,
+};
 
 use super::{
-    Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
+    Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator, answer,
     budget::{Budget, Counted, Kept, Refusal},
     origin::{Origin, parse_address},
     reading::header,
@@ -22,7 +24,7 @@ use reqwest::{
 use std::{
     fmt,
     sync::{
-        Mutex, PoisonError,
+        Mutex, Once, PoisonError,
         atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering},
     },
     time::Duration,
@@ -46,6 +48,8 @@ pub struct Client {
     pub(super) no_listing: AtomicBool,
     /// Seconds by which this machine's clock was ahead of the last answer's `Date`.
     ahead: Mutex<Option<i64>>,
+    /// The service has given an answer to the token.
+    welcome: Once,
 }
 
 #[derive(Default)]
@@ -104,6 +108,7 @@ impl Client {
             throttled: AtomicU32::new(0),
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
+            welcome: Once::new(),
             options,
         })
     }
@@ -195,6 +200,7 @@ impl Client {
             self.throttled.store(0, Ordering::Relaxed);
         }
         if response.status().is_success() || (status == 304 && call.validator.is_some()) {
+            self.tell_welcomed(&response);
             return Ok(response);
         }
         Err(self.refused(call, response).await)
@@ -305,6 +311,15 @@ impl Client {
     fn tell_answered(&self, call: &Call<'_>, status: Option<u16>) {
         if let Some(answered) = &self.options.answered {
             answered(call.verb.as_str(), status);
+        }
+    }
+
+    /// A web page is no welcome: any address may have one.
+    fn tell_welcomed(&self, response: &Response) {
+        if let Some(welcomed) = &self.options.welcomed
+            && !answer::is_html(header(response, &CONTENT_TYPE), &[])
+        {
+            self.welcome.call_once(|| welcomed());
         }
     }
 

@@ -32,6 +32,8 @@ pub struct ClientOptions {
     pub notify: Option<Notify>,
     /// Told of each request that was sent, when its answer came or did not.
     pub answered: Option<Answered>,
+    /// Told once, when the first answer came that only a service gives to a token it knows.
+    pub welcomed: Option<Welcomed>,
 }
 
 /// Takes notes of waits.
@@ -39,6 +41,9 @@ pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
 
 /// Takes a request's method and the status of its answer; `None`: it was sent, and there was none.
 pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
+
+/// Takes the news that the service knows the token.
+pub type Welcomed = Arc<dyn Fn() + Send + Sync>;
 
 impl ClientOptions {
     /// The usual options (design, section 5).
@@ -57,6 +62,7 @@ impl ClientOptions {
             max_body: 2 * 1024 * 1024 * 1024,
             notify: None,
             answered: None,
+            welcomed: None,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which service a token belongs to: the first it was used with (failures row 133).
+//! Which service a token belongs to: the first that answered to it (failures row 133).
 //!
 //! A cloned repository whose settings name another host must not get the token. What is remembered is
 //! a hash of the token and the origin's text, a file for each token in the user's state directory.
@@ -139,47 +139,93 @@ pub enum OriginError {
     },
 }
 
-/// Checks that a token may be sent to an origin, and remembers the first one.
+/// Checks that a token may be sent to an origin. Writes nothing; `dir` is the user's state directory.
 ///
-/// With `trust` the origin is added to those that the token may be sent to. `dir` is the user's state directory.
+/// With `trust` any origin may have it. Gives what is to be remembered as soon as a service has answered there as one
+/// does: an address with a slip in it must not be what the token belongs to from then on. `None`: it is known,
+/// or is this machine.
 pub fn check_origin(
     dir: &Path,
     token: &Token,
     origin: &Origin,
     trust: bool,
-) -> Result<(), OriginError> {
+) -> Result<Option<FirstVisit>, OriginError> {
     if origin.is_loopback() {
-        return Ok(());
+        return Ok(None);
     }
     let folder = dir.join("origins");
-    let path = folder.join(token.fingerprint(&["origin"]));
-    let unknown = |source| OriginError::Unknown {
-        path: path.clone(),
-        source,
+    let visit = FirstVisit {
+        path: folder.join(token.fingerprint(&["origin"])),
+        folder,
+        origin: origin.clone(),
+        trust,
     };
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(&folder)
-        .map_err(unknown)?;
-    // Of two processes that are first at the same time one wins, and the other reads what it wrote.
-    let first = format!("{origin}\n");
-    if write_new(&folder, &path, &first).map_err(unknown)? {
-        return Ok(());
-    }
-    let text = std::fs::read_to_string(&path).map_err(unknown)?;
-    let mut known: Vec<String> = text.lines().map(str::to_owned).collect();
+    let known = visit.known()?;
     if known.iter().any(|known| known == origin.as_str()) {
-        return Ok(());
+        return Ok(None);
     }
-    if !trust {
-        return Err(OriginError::Elsewhere {
+    if known.is_empty() || trust {
+        return Ok(Some(visit));
+    }
+    Err(visit.elsewhere(known))
+}
+
+/// An origin that a token goes to for the first time.
+#[derive(Clone, Debug)]
+pub struct FirstVisit {
+    folder: PathBuf,
+    path: PathBuf,
+    origin: Origin,
+    trust: bool,
+}
+
+impl FirstVisit {
+    /// Remembers the origin for the token: the first there is, or one that somebody trusts.
+    pub fn remember(&self) -> Result<(), OriginError> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.folder)
+            .map_err(|source| self.unknown(source))?;
+        // Of two processes that are first at the same time one wins, and the other reads what it wrote.
+        let first = format!("{}\n", self.origin);
+        if write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
+            return Ok(());
+        }
+        let mut known = self.known()?;
+        if known.iter().any(|known| known == self.origin.as_str()) {
+            return Ok(());
+        }
+        if !self.trust {
+            return Err(self.elsewhere(known));
+        }
+        known.push(self.origin.to_string());
+        replace(&self.folder, &self.path, &(known.join("\n") + "\n"))
+            .map_err(|source| self.unknown(source))
+    }
+
+    /// The origins that the token may be sent to; none yet, when no file is there.
+    fn known(&self) -> Result<Vec<String>, OriginError> {
+        match std::fs::read_to_string(&self.path) {
+            Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(source) => Err(self.unknown(source)),
+        }
+    }
+
+    fn elsewhere(&self, known: Vec<String>) -> OriginError {
+        OriginError::Elsewhere {
             known,
-            asked: origin.to_string(),
-        });
+            asked: self.origin.to_string(),
+        }
     }
-    known.push(origin.to_string());
-    replace(&folder, &path, &(known.join("\n") + "\n")).map_err(unknown)
+
+    fn unknown(&self, source: io::Error) -> OriginError {
+        OriginError::Unknown {
+            path: self.path.clone(),
+            source,
+        }
+    }
 }
 
 /// Writes a file that was not there, whole or not at all; says whether it did.
@@ -222,7 +268,10 @@ mod tests {
     fn f133_a_token_stays_with_the_first_origin_it_was_used_with() {
         let dir = tempfile::tempdir().expect("a folder");
         let token = Token::new("canary-4711").expect("a token");
-        let check = |url, trust| check_origin(dir.path(), &token, &origin(url), trust);
+        let check = |url, trust| {
+            let visit = check_origin(dir.path(), &token, &origin(url), trust)?;
+            visit.map_or(Ok(()), |visit| visit.remember())
+        };
 
         check("https://kb.example.com/help/", false).expect("the first");
         check("https://kb.example.com", false).expect("the same origin");
@@ -248,10 +297,32 @@ mod tests {
     }
 
     #[test]
+    fn f133_an_address_that_never_answered_does_not_get_the_token_for_good() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let token = Token::new("canary-4711").expect("a token");
+        let check = |url| check_origin(dir.path(), &token, &origin(url), false);
+
+        let slip = check("https://kb.exmaple.com").expect("the first");
+        let right = check("https://kb.example.com").expect("none is known");
+        right
+            .expect("to be remembered")
+            .remember()
+            .expect("remembered");
+        let error = slip.expect("to be remembered").remember();
+        assert!(matches!(error, Err(OriginError::Elsewhere { .. })));
+        assert!(check("https://kb.example.com").expect("known").is_none());
+        check("https://kb.exmaple.com").expect_err("another origin");
+    }
+
+    #[test]
     fn f141_what_is_remembered_is_private_and_has_no_token() {
         let dir = tempfile::tempdir().expect("a folder");
         let token = Token::new("canary-4711").expect("a token");
-        check_origin(dir.path(), &token, &origin("https://kb.example.com"), false).expect("first");
+        check_origin(dir.path(), &token, &origin("https://kb.example.com"), false)
+            .expect("first")
+            .expect("to be remembered")
+            .remember()
+            .expect("remembered");
         let folder = dir.path().join("origins");
         let mode =
             |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;

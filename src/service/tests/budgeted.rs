@@ -8,7 +8,13 @@ use super::super::{
     token::Token,
 };
 use super::{CANARY, Reply, Responder, Setup, article_id, article_json, workspace_id};
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
+    time::Duration,
+};
 
 fn good() -> Reply {
     Reply::json(
@@ -266,5 +272,29 @@ async fn f134_clear_text_is_for_this_machine_only() {
         "http://localhost:1/x/",
     ] {
         make(url, false).unwrap_or_else(|error| panic!("{url}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn f133_only_an_answer_of_a_service_says_that_it_knows_the_token() {
+    let empty = r#"{"success":true,"bases":[]}"#;
+    let service = Responder::script(vec![
+        Reply::page(200),
+        Reply::json(401, r#"{"success":false,"message":"who?"}"#),
+        Reply::json(200, empty),
+        Reply::json(200, empty),
+    ])
+    .await;
+    let told = Arc::new(AtomicU32::new(0));
+    let counter = Arc::clone(&told);
+    let setup = Setup::new(&service.url, |options| {
+        options.welcomed = Some(Arc::new(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }));
+    });
+    for expected in [0, 0, 1, 1] {
+        let answer = setup.client.workspaces().await;
+        assert_eq!(answer.is_ok(), expected > 0, "{answer:?}");
+        assert_eq!(told.load(Ordering::Relaxed), expected);
     }
 }
