@@ -9,7 +9,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     past::Named,
-    past::{below_mirror, described, local_time, named, side, state},
+    past::{below_mirror, described, is_folder, local_time, named, side, state},
     print::{Column, DIM, HELP, escape, table},
     scope::{self, Part},
 };
@@ -130,17 +130,6 @@ fn folders(
     ))
 }
 
-/// Tells whether a name is or was a category's folder.
-fn is_folder(config: &Config, part: &Part, name: &str) -> Result<bool, Failure> {
-    if part.root.path.join(name).is_dir() {
-        return Ok(true);
-    }
-    match state(config, part)? {
-        Some(store) => Ok(!store.events(1, Some(name))?.is_empty()),
-        None => Ok(false),
-    }
-}
-
 /// What happened, newest first; nothing named: in all workspaces.
 fn lately(
     args: &Args,
@@ -231,7 +220,8 @@ fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
         for (kept, both) in named.past.sayings().into_iter().take(limit) {
-            out.line(format!("{HELP}{}{HELP:#}", headline(named, kept, both)))?;
+            let headline = headline(named, kept, both);
+            out.line(format!("{HELP}{headline}{HELP:#}"))?;
             if let Some(pair) = difference(named, kept)? {
                 print_pair(out, &pair)?;
             }
@@ -261,24 +251,27 @@ fn heading(named: &Named) -> String {
 /// A row for each version that says something new.
 fn rows(named: &Named, limit: usize) -> impl Iterator<Item = Vec<String>> {
     let said = named.past.sayings().into_iter().take(limit);
-    said.map(|(kept, both)| {
+    let present = named.past.present();
+    said.map(move |(kept, both)| {
         vec![
             format!("@{}", kept.number),
             local_time(kept.at),
-            sides(kept, both),
+            sides(kept, both, present),
             kept.seen.cause.clone(),
             changes(named, kept),
         ]
     })
 }
 
-/// Where a version was seen first, and whether both sides came to have it.
-fn sides(kept: &Kept, both: bool) -> String {
+/// Where a version was seen first, whether both sides came to have it, and whether they have it now.
+fn sides(kept: &Kept, both: bool, present: Option<u64>) -> String {
     let first = side(kept.seen.side);
-    if both && kept.seen.side != Side::Both {
-        format!("{first}, then both")
-    } else {
-        first.to_owned()
+    let now = present == Some(kept.number);
+    match (both && kept.seen.side != Side::Both, now) {
+        (true, true) => format!("{first}, now both"),
+        (true, false) => format!("{first}, then both"),
+        (false, true) => format!("{first}, now"),
+        (false, false) => first.to_owned(),
     }
 }
 
@@ -307,7 +300,7 @@ fn headline(named: &Named, kept: &Kept, both: bool) -> String {
         "@{}  {}  {}  {}{}",
         kept.number,
         local_time(kept.at),
-        sides(kept, both),
+        sides(kept, both, named.past.present()),
         escape(&kept.seen.cause),
         escape(&changes)
     )

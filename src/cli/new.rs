@@ -40,9 +40,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     check_words(args)?;
     let (prefix, category) = split(&folders, &args.category)?;
     let disk = RealDisk::open(&folders.mirror.join(prefix))?;
-    let folder = match existing(&disk, category)? {
-        Some(folder) => folder,
-        None => create_folder(&disk, category)?,
+    let folder = if let Some(folder) = existing(&disk, category)? {
+        folder
+    } else {
+        let folder = create_folder(&disk, category)?;
+        context.out.note(format!(
+            "{prefix}{folder}/ is a new category; remove it and its file if another was meant"
+        ));
+        folder
     };
     let file = format!("{}{EXTENSION}", slugify(&args.title));
     let path = format!("{prefix}{folder}/{file}");

@@ -239,6 +239,17 @@ pub(super) fn state(config: &Config, part: &Part) -> Result<Option<Store>, Failu
     Ok(Store::open_read_only(&part.root.state, Some(&binding))?)
 }
 
+/// Tells whether a name is or was a category's folder.
+pub(super) fn is_folder(config: &Config, part: &Part, name: &str) -> Result<bool, Failure> {
+    if part.root.path.join(name).is_dir() {
+        return Ok(true);
+    }
+    match state(config, part)? {
+        Some(store) => Ok(!store.events(1, Some(name))?.is_empty()),
+        None => Ok(false),
+    }
+}
+
 /// A moment as people here write it.
 pub(super) fn local_time(at: Timestamp) -> String {
     Local.timestamp_millis_opt(at.0).single().map_or_else(

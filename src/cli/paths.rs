@@ -5,9 +5,16 @@ use std::path::{Component, Path, PathBuf};
 
 /// Gives the path that a person means, relative to the mirror and with `/`; the mirror itself is `""`.
 ///
-/// The file need not exist: a removed one can be named too.
+/// It counts from the current folder. Where that has nothing of the kind and the mirror has, it counts from the
+/// mirror: so are paths written in reports, and people paste them. The file need not exist: a removed one can be
+/// named too.
 pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<String, Failure> {
-    let full = plain(&current.join(path));
+    let from = if is_pasted(mirror, current, path) {
+        mirror
+    } else {
+        current
+    };
+    let full = plain(&from.join(path));
     let below = match full.strip_prefix(plain(mirror)) {
         Ok(below) => Some(below.to_owned()),
         // The two may be the same folder by way of a link.
@@ -25,6 +32,16 @@ pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<St
             "name a file or folder in it, or the mirror with -C",
         )
     })
+}
+
+/// Tells whether the folder that a path begins with is the mirror's, and not one of the current folder.
+fn is_pasted(mirror: &Path, current: &Path, path: &Path) -> bool {
+    let mut names = path.components();
+    let (Some(Component::Normal(folder)), Some(_)) = (names.next(), names.next()) else {
+        return false;
+    };
+    let is_in = |place: &Path| place.join(folder).symlink_metadata().is_ok();
+    !is_in(current) && is_in(mirror)
 }
 
 /// Gives the words for a path below the mirror that fit the current folder: relative when it is near.
@@ -99,6 +116,31 @@ mod tests {
             let found = in_mirror(mirror, Path::new(current), Path::new(path)).ok();
             assert_eq!(found.as_deref(), expected, "{path} in {current}");
         }
+    }
+
+    #[test]
+    fn paths_that_count_from_the_mirror_are_understood_where_no_other_is_meant() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let mirror = dir.path();
+        for folder in ["billing/faq", "start"] {
+            std::fs::create_dir_all(mirror.join(folder)).expect("a folder");
+        }
+        for (current, path, expected) in [
+            ("billing", "start/a.html", "start/a.html"),
+            ("billing", "billing/gone.html", "billing/gone.html"),
+            // A folder that is here is meant, one that is nowhere counts from here.
+            ("billing", "faq/a.html", "billing/faq/a.html"),
+            ("billing", "other/a.html", "billing/other/a.html"),
+            ("billing", "start", "billing/start"),
+            ("billing", "./start/a.html", "billing/start/a.html"),
+        ] {
+            let found = in_mirror(mirror, &mirror.join(current), Path::new(path)).ok();
+            assert_eq!(found.as_deref(), Some(expected), "{path} in {current}");
+        }
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        let found = in_mirror(mirror, elsewhere.path(), Path::new("start/a.html")).ok();
+        assert_eq!(found.as_deref(), Some("start/a.html"));
+        assert!(in_mirror(mirror, elsewhere.path(), Path::new("start")).is_err());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
-    past::{Named, described, named},
+    past::{Named, described, is_folder, named},
     paths::in_mirror,
     report,
     scope::Part,
@@ -130,6 +130,13 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
             .and_then(|rest| rest.strip_prefix('/'))
     };
     match below.and_then(|below| below.split_once('/')) {
+        // A slip of the pen would make a category, which cannot be deleted through the service.
+        Some((folder, file)) if !file.contains('/') && !is_folder(config, part, folder)? => {
+            Err(Failure::usage(
+                format!("{} is in no category's folder", to.display()),
+                "check the folder's name; a new category is made by making its folder first",
+            ))
+        }
         Some((folder, file)) if !file.contains('/') => Ok(Place::new(folder, file)),
         Some(_) | None => Err(Failure::usage(
             format!(

@@ -21,6 +21,7 @@ use crate::{
     daemon::control::StatusWord,
     engine::{
         Clock as _, SystemClock, open,
+        report::Report,
         settings::Request,
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
@@ -45,27 +46,22 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let now = SystemClock.now();
     let mut found = look(&config, now)?;
-    let mut stopped = None;
+    let mut failure = None;
     let daemon = handed::status(&config).await;
     found.daemon = daemon.as_ref().map(|daemon| Daemon {
         pid: daemon.pid,
         since: daemon.since.clone(),
         next_poll: daemon.next_poll.clone(),
     });
+    found.budget = budget_left(context, &config);
     if args.remote {
-        let mut session = Session::reading(context, &config)?;
-        let request = Request {
-            dry_run: true,
-            ..Request::new(Direction::Both)
-        };
-        let worked = session.cycles(&scope::all(&config), &request).await?;
-        found.take_plan(&worked.report);
-        stopped = worked.report.stopped;
-        if let Some(failure) = worked.failures.into_iter().next() {
-            return Err(failure);
+        match ask(context, &config).await {
+            Ok(report) => match &report.stopped {
+                None => found.take_plan(&report),
+                Some((kind, message)) => failure = Some(Failure::stopped(kind, message)),
+            },
+            Err(error) => failure = Some(error),
         }
-    } else {
-        found.budget = budget_left(context, &config);
     }
     if context.out.json {
         context.out.json(&found)?;
@@ -82,8 +78,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             context.out.line(line)?;
         }
     }
-    if let Some((kind, message)) = stopped {
-        return Err(Failure::stopped(&kind, &message));
+    // What changed here is told all the same: it needs no service.
+    if let Some(failure) = failure {
+        return Err(failure);
     }
     let something = args.exit_code && !found.is_quiet();
     Ok(if something {
@@ -91,6 +88,20 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         ExitCode::Done
     })
+}
+
+/// What a sync would do, by both sides.
+async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
+    let mut session = Session::reading(context, config)?;
+    let request = Request {
+        dry_run: true,
+        ..Request::new(Direction::Both)
+    };
+    let worked = session.cycles(&scope::all(config), &request).await?;
+    match worked.failures.into_iter().next() {
+        None => Ok(worked.report),
+        Some(failure) => Err(failure),
+    }
 }
 
 /// Looks at every workspace.

@@ -35,7 +35,7 @@ use crate::state::{FigureRow, store::Store};
 use kept::Kept;
 use memory::Memory;
 use observe::sift::{self, Sifted};
-use report::{BudgetLeft, Ending, Report, Requests, Status};
+use report::{BudgetLeft, Ending, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -452,15 +452,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Puts the workspace's folder before every path of a report.
     fn with_prefix(&self, report: &mut Report) {
-        if self.settings.prefix.is_empty() {
-            return;
-        }
         let prefix = &self.settings.prefix;
-        let paths = report.actions.iter_mut().map(|line| &mut line.path);
-        for path in paths.chain(report.problems.iter_mut().map(|problem| &mut problem.path)) {
-            format!("{prefix}/{path}")
-                .trim_end_matches('/')
-                .clone_into(path);
+        for line in &mut report.actions {
+            put_below(prefix, &mut line.path, line.reason.as_mut());
+        }
+        for problem in &mut report.problems {
+            put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
     }
 

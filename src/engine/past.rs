@@ -87,6 +87,19 @@ impl Past {
         said
     }
 
+    /// The number of the version that both sides have now, of those that [`Past::sayings`] gives. `None`: it
+    /// lives no more, or was never on both sides.
+    pub fn present(&self) -> Option<u64> {
+        self.now_at.as_ref()?;
+        let agreed = self
+            .versions
+            .iter()
+            .find(|kept| kept.seen.side == Side::Both)?;
+        let said = self.sayings().into_iter();
+        let mut having = said.filter(|(kept, both)| *both && same(kept, agreed));
+        having.next().map(|(kept, _)| kept.number)
+    }
+
     /// The article, if it is one.
     pub fn article(&self) -> Option<ArticleId> {
         match self.subject {
@@ -342,5 +355,20 @@ mod tests {
             .map(|(kept, both)| (kept.number, both))
             .collect();
         assert_eq!(said, [(8, false), (4, true), (2, true), (1, true)]);
+    }
+
+    #[test]
+    fn the_present_version_is_the_one_that_both_sides_have_whatever_was_seen_since() {
+        use Side::{Both, Local, Remote};
+        let mut past = past(&[
+            (Both, "first"),
+            (Local, "mine"),
+            (Remote, "theirs"),
+            (Both, "mine"),
+            (Remote, "later"),
+        ]);
+        assert_eq!(past.present(), None);
+        past.now_at = Some(Place::new("a", "b.html"));
+        assert_eq!(past.present(), Some(2));
     }
 }

@@ -243,6 +243,20 @@ impl Report {
     }
 }
 
+/// Puts a workspace's folder before a path, and before the same path in the command that a reason proposes.
+pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut String>) {
+    if prefix.is_empty() {
+        return;
+    }
+    let below = format!("{prefix}/{path}");
+    let below = below.trim_end_matches('/');
+    if let Some(reason) = reason {
+        let command = |path: &str| format!("`kbsync resolve {path} ");
+        *reason = reason.replace(&command(path), &command(below));
+    }
+    below.clone_into(path);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

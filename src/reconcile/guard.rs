@@ -224,7 +224,8 @@ fn against_deleting(
         git.clone()
     } else if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {
-            format!(" ({closely} of them are done)")
+            let verb = if closely == 1 { "is" } else { "are" };
+            format!(" ({closely} of them {verb} done)")
         } else {
             String::new()
         };

@@ -90,7 +90,7 @@ fn versions_are_listed_with_number_side_cause_and_fields() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains(&one.to_string()), "{text}");
     assert!(
-        lines[2].starts_with("@4") && lines[2].contains("remote, then both"),
+        lines[2].starts_with("@4") && lines[2].contains("remote, now both"),
         "{text}"
     );
     assert!(
@@ -474,8 +474,12 @@ fn a_place_that_is_taken_is_not_written_over() {
             .complains(error, "");
     }
     assert!(kb.read("start/one.html").contains("Another"));
-    kb.run(&["restore", &one.to_string(), "--to", "attic/one.html"])
-        .exits(0);
+    let attic = ["restore", &one.to_string(), "--to", "attic/one.html"];
+    kb.run(&attic)
+        .exits(2)
+        .complains("in no category's folder", "making its folder");
+    std::fs::create_dir(kb.mirror().join("attic")).expect("a folder");
+    kb.run(&attic).exits(0);
     assert!(kb.exists("attic/_category.yaml"));
     assert_eq!(service.sandbox.articles().len(), 2);
 }
@@ -557,7 +561,7 @@ fn an_article_in_conflict_is_settled_first() {
     kb.run(&["sync"]).exits(3);
     kb.run(&["restore", "start/one@1"]).exits(3).complains(
         "start/one.html is in conflict",
-        "kbsync resolve start/one.html",
+        "settle that first with `kbsync resolve`",
     );
     kb.run(&["resolve", "start/one", "--keep", "remote"])
         .exits(0);

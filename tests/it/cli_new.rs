@@ -34,11 +34,16 @@ fn a_category_is_found_by_its_name_and_made_when_new() {
         .json();
     schema::check("new", &json);
     assert_eq!(json["path"], "faq/one.html");
-    kb.run(&["new", "Tips & Tricks", "One"]).exits(0);
+    let ran = kb.run(&["new", "Tips & Tricks", "One"]).exits(0);
+    assert!(
+        ran.stderr.contains("tips-tricks/ is a new category"),
+        "{ran:#?}"
+    );
     let words = kb.read("tips-tricks/_category.yaml");
     assert!(words.contains("Tips & Tricks"), "{words}");
     // The same words find the same folder again.
     let ran = kb.run(&["new", "Tips & Tricks", "Two"]).exits(0);
+    assert_eq!(ran.stderr, "");
     assert_eq!(ran.stdout, "tips-tricks/two.html\n");
     kb.run(&["new", "Tips, tricks", "Three"])
         .exits(2)

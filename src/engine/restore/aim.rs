@@ -78,10 +78,8 @@ impl<D: Disk> Ground<'_, D> {
             return Ok(Err(Refused {
                 kind: RefusedKind::Undecided,
                 message: format!("{place} is in conflict"),
-                help: format!(
-                    "settle that first: `kbsync resolve {place} --keep local|remote|both`; both \
-                     versions are in the history"
-                ),
+                help: "settle that first with `kbsync resolve`; both versions are in the history"
+                    .to_owned(),
             }));
         }
         let row = self.base.articles.get(&id);

@@ -14,7 +14,7 @@ mod words;
 
 use super::apply::{GRAIN, hides_a_new_article, keep_whole, needs_whole};
 use super::observe::{load_base, local, unsettled::Unsettled};
-use super::report::{Line, Status};
+use super::report::{Line, Status, put_below};
 use super::spool::Spool;
 use super::{Engine, past};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect};
@@ -193,16 +193,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.write_back(&prepared)?;
             self.note_restored(&prepared, now)?;
         }
-        let path = prepared.place.to_string();
-        let prefix = &self.settings.prefix;
+        let mut path = prepared.place.to_string();
+        put_below(&self.settings.prefix, &mut path, None);
         let line = Line {
             action: Kind::Restore,
             side: Side::Local,
-            path: if prefix.is_empty() {
-                path
-            } else {
-                format!("{prefix}/{path}")
-            },
+            path,
             id: prepared.id,
             fields: prepared.fields.clone(),
             status: Status::Done,

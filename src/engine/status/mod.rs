@@ -9,7 +9,7 @@ mod changes;
 use super::apply::LAST_POLL;
 use super::observe::unsettled::Unsettled;
 use super::observe::{load_base, local};
-use super::report::{BudgetLeft, Line, Report, Status as Became};
+use super::report::{self, BudgetLeft, Line, Report, Status as Became};
 use super::settings::Settings;
 use super::spool::Spool;
 use super::waiting;
@@ -239,17 +239,16 @@ impl Status {
     }
 
     fn put_below(&mut self, prefix: &str) {
-        if prefix.is_empty() {
-            return;
+        for open in [&mut self.conflicts, &mut self.held, &mut self.invisible] {
+            for open in open {
+                report::put_below(prefix, &mut open.path, Some(&mut open.reason));
+            }
         }
-        let open = [&mut self.conflicts, &mut self.held, &mut self.invisible];
-        let paths = open.into_iter().flatten().map(|open| &mut open.path);
-        let paths = paths.chain(self.changes.iter_mut().map(|change| &mut change.path));
-        let paths = paths.chain(self.problems.iter_mut().map(|problem| &mut problem.path));
-        for path in paths {
-            format!("{prefix}/{path}")
-                .trim_end_matches('/')
-                .clone_into(path);
+        for change in &mut self.changes {
+            report::put_below(prefix, &mut change.path, None);
+        }
+        for problem in &mut self.problems {
+            report::put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
     }
 }

@@ -58,7 +58,7 @@ impl fmt::Display for ClashReason {
             Self::Overlap { line } => {
                 write!(
                     f,
-                    "both sides changed the text at line {line} of what they had in common"
+                    "both sides changed line {line} of the text they had in common, counted below the front matter"
                 )
             }
             Self::Ambiguous => f.write_str("repeated text leaves open where a change belongs"),

@@ -547,7 +547,7 @@ fn a_clash_names_the_line_of_the_ancestor() {
     assert_eq!(clash, TextMerge::Clash(ClashReason::Overlap { line: 3 }));
     assert_eq!(
         ClashReason::Overlap { line: 3 }.to_string(),
-        "both sides changed the text at line 3 of what they had in common"
+        "both sides changed line 3 of the text they had in common, counted below the front matter"
     );
 }
 
@@ -816,6 +816,19 @@ fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
             "<p>1</p><p>here</p><p>3</p>",
             "<p>1</p><p>there</p><p>3</p>",
             "<p>1</p><p>here</p><p>there</p><p>3</p>",
+        ),
+        // At the end of a text in lines, and of one without blocks, each stands on its own line.
+        (
+            Some("<p>1</p>\n<p>2</p>"),
+            "<p>1</p>\n<p>2 here</p>",
+            "<p>1</p>\n<p>2 there</p>",
+            "<p>1</p>\n<p>2 here</p>\n<p>2 there</p>",
+        ),
+        (
+            Some("words"),
+            "words here",
+            "words there",
+            "words here\nwords there",
         ),
         // What fits together is merged as ever.
         (

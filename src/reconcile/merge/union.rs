@@ -30,6 +30,8 @@ fn by_unit(base: &str, local: &str, remote: &str) -> Option<String> {
             .map(|unit| interner.intern(unit))
             .collect()
     });
+    let in_lines = [base, local, remote].iter().any(|text| text.contains('\n'));
+    let line_break = interner.intern("\n");
     let known = interner.num_tokens();
     let blank: Vec<bool> = (0..known)
         .map(|token| html::is_blank(interner[Token(token)]))
@@ -44,10 +46,23 @@ fn by_unit(base: &str, local: &str, remote: &str) -> Option<String> {
         merged.extend_from_slice(&tokens[at..start]);
         let [ours, other] = &group;
         let said = |side: &[Hunk<'_>]| rendition(&tokens, start, end, side);
+        let mut mine = Vec::new();
         if base == local || !ours.is_empty() {
-            merged.extend(said(ours));
+            mine = said(ours);
         }
-        if !other.is_empty() && said(other) != said(ours) {
+        let more = !other.is_empty() && said(other) != said(ours);
+        // The last line of a text has no line break: what comes behind it there begins a line of its own, as
+        // do words that no block holds.
+        let unended = |unit: &Token| {
+            let unit = interner[*unit];
+            !unit.ends_with('\n') && (!unit.ends_with('>') || (in_lines && end == tokens.len()))
+        };
+        let between = more && mine.last().is_some_and(unended);
+        merged.extend(mine);
+        if between {
+            merged.push(line_break);
+        }
+        if more {
             merged.extend(said(other));
         }
         at = end;
