@@ -12,6 +12,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
+    past::below_mirror,
     print::{DIM, ERROR, escape},
     report::{self, several, waiting as waiting_for},
     scope::{self, Part},
@@ -20,7 +21,11 @@ use super::{
 use crate::{
     config::{Config, Need},
     daemon::job::Release,
-    engine::{Clock as _, SystemClock, report::Report, settings::Request},
+    engine::{
+        Clock as _, SystemClock,
+        report::{Line, Report, Status},
+        settings::Request,
+    },
     model::Side,
     reconcile::{
         plan::{Action, HoldRule},
@@ -43,6 +48,13 @@ struct Waiting {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let mut held = Report::new(false);
+    let outcome = approve(args, context, &mut held).await;
+    cycle::as_report(context, held, outcome)
+}
+
+/// `held` gets what is asked about.
+async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
     if let Some(failure) = cycle::wrong_branch(&config) {
         return Err(failure);
@@ -67,6 +79,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         return Ok(ExitCode::Done);
     }
     show(context, &waiting)?;
+    held.actions = waiting.iter().flat_map(lines).collect();
     if !args.yes && !agreed(context, &waiting)? {
         return Ok(ExitCode::Attention);
     }
@@ -117,26 +130,28 @@ async fn look(
     Ok(waiting)
 }
 
+/// What is held in a workspace, with paths of the mirror.
+fn lines(waiting: &Waiting) -> impl Iterator<Item = Line> {
+    waiting.actions.iter().map(|action| Line {
+        path: below_mirror(&waiting.part, &action.path),
+        ..Line::of(action, Status::Held, None)
+    })
+}
+
 fn show(context: &Context, waiting: &[Waiting]) -> Result<(), Failure> {
-    for Waiting { part, actions } in waiting {
-        for action in actions {
-            let prefix = if part.prefix.is_empty() { "" } else { "/" };
-            let path = format!("{}{prefix}{}", part.prefix, action.path);
-            let (word, place) = match action.side {
-                Side::Remote => (action.kind.word(), "on the service"),
-                Side::Local => (action.kind.word(), "in the mirror"),
-                Side::Both => (action.kind.word(), "on both sides"),
-            };
-            let line = format!(
-                "{ERROR}{word:<9}{ERROR:#} {} {DIM}{place}{DIM:#}",
-                escape(&path)
-            );
-            if context.out.json {
-                context.out.note(line);
-            } else {
-                context.out.line(line)?;
-            }
-        }
+    if context.out.json {
+        return Ok(());
+    }
+    for line in waiting.iter().flat_map(lines) {
+        let place = match line.side {
+            Side::Remote => "on the service",
+            Side::Local => "in the mirror",
+            Side::Both => "on both sides",
+        };
+        let (word, path) = (line.action.word(), escape(&line.path));
+        context.out.line(format!(
+            "{ERROR}{word:<9}{ERROR:#} {path} {DIM}{place}{DIM:#}"
+        ))?;
     }
     Ok(())
 }

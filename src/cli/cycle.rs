@@ -83,21 +83,17 @@ impl Way {
 
 pub(super) async fn run(args: Args, way: Way, context: &Context) -> Outcome {
     let dry_run = args.dry_run;
-    match cycle(args, way, context).await {
-        Err(failure) if context.out.json => told_as_json(context, dry_run, failure),
-        outcome => outcome,
-    }
+    let outcome = cycle(args, way, context).await;
+    as_report(context, Report::new(dry_run), outcome)
 }
 
-/// A script that asked for JSON gets an object, whatever went wrong.
-fn told_as_json(context: &Context, dry_run: bool, failure: Failure) -> Outcome {
-    let mut report = Report::new(dry_run);
-    report.outcome = match failure.code {
-        ExitCode::Retry => Ending::Retry,
-        ExitCode::Attention => Ending::Attention,
-        ExitCode::Partial => Ending::Partial,
-        ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
+/// A script that asked for JSON gets a report, whatever went wrong before there was one: this, with the failure.
+pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome) -> Outcome {
+    let failure = match outcome {
+        Err(failure) if context.out.json => failure,
+        outcome => return outcome,
     };
+    report.outcome = ending(&failure);
     report.problems.push(Problem {
         path: String::new(),
         id: None,
@@ -105,6 +101,16 @@ fn told_as_json(context: &Context, dry_run: bool, failure: Failure) -> Outcome {
     });
     context.out.json(&report)?;
     Err(failure)
+}
+
+/// How a report ends that a failure cut off.
+pub(super) fn ending(failure: &Failure) -> Ending {
+    match failure.code {
+        ExitCode::Retry => Ending::Retry,
+        ExitCode::Attention => Ending::Attention,
+        ExitCode::Partial => Ending::Partial,
+        ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
+    }
 }
 
 async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {

@@ -213,7 +213,7 @@ impl Command {
             Self::Approve(args) => approve::run(&args, context).await,
             Self::Log(args) => log::run(&args, context),
             Self::Show(args) => show::run(&args, context),
-            Self::Restore(args) => Box::pin(restore::run(&args, context)).await,
+            Self::Restore(args) => restore::run(&args, context).await,
             Self::Check(args) => check::run(&args, context),
             Self::New(args) => new::run(&args, context),
             Self::Doctor(args) => doctor::run(&args, context).await,

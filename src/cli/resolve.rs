@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    engine::{open, settings::Request},
+    engine::{open, report::Report, settings::Request},
     model::ArticleId,
     reconcile::snapshot::{Direction, Keep},
     state::{ConflictRow, Store},
@@ -39,6 +39,11 @@ enum Version {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let outcome = resolve(args, context).await;
+    cycle::as_report(context, Report::new(false), outcome)
+}
+
+async fn resolve(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let (part, path) = scope::part(context, &config, &args.path)?;
     let (id, places) = conflict(&config, &part, &path)?.ok_or_else(|| {

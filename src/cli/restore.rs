@@ -24,7 +24,7 @@ use crate::{
         Clock as _, SystemClock,
         compare::Pair,
         open,
-        report::{Ending, Report},
+        report::Report,
         restore::{self, Prepared, Refused, RefusedKind, Wish},
         settings::Request,
     },
@@ -70,6 +70,14 @@ struct ShownFile {
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
+    let outcome = Box::pin(restore(args, context)).await;
+    if args.dry_run {
+        return outcome;
+    }
+    cycle::as_report(context, Report::new(false), outcome)
+}
+
+async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let named = one(named(context, &config, &args.path)?)?;
     if named.number.is_some() {
@@ -235,12 +243,11 @@ async fn here(
     report.partial = true;
     let cycle = match cycle {
         Ok(cycle) => cycle,
+        // The file is written all the same, and that is said.
         Err(failure) => {
-            // The file is written all the same, and that is said.
-            report.outcome = Ending::Failed;
-            let failures = Vec::new();
-            report::print(context, &Worked { report, failures })?;
-            return Err(failure);
+            report.outcome = cycle::ending(&failure);
+            let failures = vec![failure];
+            return Ok(Worked { report, failures });
         }
     };
     report.add(cycle.report);

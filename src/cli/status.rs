@@ -6,6 +6,7 @@ use super::{
     Outcome,
     connect::budget_left,
     context::Context,
+    cycle,
     exit::ExitCode,
     failure::Failure,
     handed,
@@ -70,6 +71,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         let busy = busy(&config).filter(|_| daemon.is_none());
         for line in shown(&found, now, busy.as_deref()) {
             context.out.line(line)?;
+        }
+        // A daemon says it below.
+        if let Some(failure) = cycle::wrong_branch(&config).filter(|_| daemon.is_none()) {
+            let why = failure.error.to_string();
+            context
+                .out
+                .line(format!("{WARNING}{}{WARNING:#}", escape(&why)))?;
         }
         if let Some(line) = time_to_send(&found, &config) {
             context.out.line(line)?;

@@ -72,6 +72,21 @@ fn a_yes_releases_exactly_these_and_only_once() {
 }
 
 #[test]
+fn a_script_that_did_not_say_yes_gets_the_list() {
+    let (service, kb, _) = held();
+    let json = kb.run(&["approve", "--json"]).exits(3).json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "attention");
+    let actions = json["actions"].as_array().expect("a list");
+    assert_eq!(actions.len(), 5);
+    assert_eq!(actions[0]["path"], "start/n1.html");
+    assert!(actions.iter().all(|action| action["status"] == "held"));
+    let message = json["problems"][0]["message"].as_str().expect("words");
+    assert!(message.contains("5 actions wait for a yes"), "{message}");
+    assert_eq!(left(&service), 8);
+}
+
+#[test]
 fn an_edit_on_the_service_meanwhile_is_not_deleted() {
     let (service, kb, ids) = held();
     service

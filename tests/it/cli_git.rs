@@ -113,6 +113,21 @@ fn a_branch_in_the_settings_is_the_one_that_counts() {
 }
 
 #[test]
+fn another_branch_than_that_of_the_settings_is_told_before_anybody_syncs() {
+    let (_service, kb) = mirror();
+    let settings = kb.read("kbsync.yaml") + "git: {branch: main}\n";
+    kb.write("kbsync.yaml", &settings);
+    let silent = kb.run(&["status"]).exits(0);
+    assert!(!silent.stdout.contains("nothing is synced"), "{silent:#?}");
+    kb.run(&["doctor"]).exits(0);
+    git(&kb, &["checkout", "-q", "other"]);
+    let told = kb.run(&["status"]).exits(0);
+    assert!(told.stdout.contains("nothing is synced"), "{told:#?}");
+    let told = kb.run(&["doctor"]).exits(3);
+    assert!(told.stdout.contains("git switch main"), "{told:#?}");
+}
+
+#[test]
 fn the_first_command_of_all_has_nothing_to_compare_with() {
     let service = Service::empty();
     let start = service.category("start");

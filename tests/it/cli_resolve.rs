@@ -130,6 +130,12 @@ fn what_is_not_in_conflict_is_refused() {
     kb.run(&["resolve", "start/two.html", "--keep", "local"])
         .exits(2)
         .complains("start/two.html is not in conflict", "kbsync status");
+    let json = kb
+        .run(&["resolve", "start/two.html", "--keep", "local", "--json"])
+        .exits(2)
+        .json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "failed");
     kb.run(&["resolve", "start/one.html"]).exits(2);
     kb.run(&["resolve", "start/one.html", "--keep", "mine"])
         .exits(2);

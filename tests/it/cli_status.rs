@@ -259,3 +259,14 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_told_with_how_long() {
         assert!(line.contains(time), "{line}");
     }
 }
+
+#[test]
+fn without_the_service_what_changed_here_is_told_all_the_same() {
+    let (service, kb, _) = synced();
+    kb.edit("start/two.html", "two", "two, edited");
+    service.sandbox.revoke_token(crate::kb::TOKEN);
+    let ran = kb.run(&["status", "--remote"]);
+    assert_ne!(ran.code, 0, "{ran:#?}");
+    assert!(ran.stdout.contains("start/two.html"), "{ran:#?}");
+    assert!(ran.stderr.contains("error:"), "{ran:#?}");
+}

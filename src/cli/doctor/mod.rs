@@ -9,6 +9,7 @@ use super::{
     Outcome,
     connect::connect,
     context::Context,
+    cycle::wrong_branch,
     exit::ExitCode,
     failure::Failure,
     handed,
@@ -172,6 +173,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
         checks.push(state(config, &root));
         checks.push(lock(&root));
     }
+    checks.extend(branch(config));
     // It may see what this process does not: another token, another network, an earlier failure.
     if let Some(found) = handed::status(config).await {
         checks.push(daemon(found));
@@ -298,6 +300,18 @@ fn daemon(found: StatusWord) -> Check {
             .help("it goes on by itself when that is over; its log says more"),
         (None, None) => Check::good("daemon", format!("well, since {}", found.since)),
     }
+}
+
+/// The branch that is checked out, where the settings name one.
+fn branch(config: &Config) -> Option<Check> {
+    let wanted = config.options.git_branch.as_ref()?;
+    Some(match wrong_branch(config) {
+        None => Check::good("git", format!("{wanted} is checked out")),
+        Some(failure) => Check {
+            result: Verdict::Warning,
+            ..Check::failed("git", &failure)
+        },
+    })
 }
 
 fn lock(root: &Root) -> Check {
