@@ -21,6 +21,9 @@ const VERSION: u32 = 1;
 struct Content {
     version: u32,
     changes: u64,
+    /// How many ids were given out: none comes a second time, with a seed for them either.
+    #[serde(default)]
+    ids: u64,
     workspaces: Vec<Workspace>,
     categories: Vec<Category>,
     articles: Vec<Article>,
@@ -51,6 +54,7 @@ impl Sandbox {
             if let Some(newest) = newest {
                 world.clock.after(newest);
             }
+            world.ids = content.ids;
             world.store = Store::from_parts(
                 content.workspaces,
                 content.categories,
@@ -77,16 +81,17 @@ impl Sandbox {
 
     /// Writes the content to the file it was loaded from, if there is one.
     pub fn save(&self) -> io::Result<()> {
-        let (path, store) = {
+        let (path, ids, store) = {
             let world = self.lock();
             let Some(path) = world.file.clone() else {
                 return Ok(());
             };
-            (path, world.store.clone())
+            (path, world.ids, world.store.clone())
         };
         let content = Content {
             version: VERSION,
             changes: store.changes(),
+            ids,
             workspaces: store.workspaces().to_vec(),
             categories: store.categories().to_vec(),
             articles: store.articles().map(|one| Article::clone(one)).collect(),

@@ -89,7 +89,7 @@ pub(super) struct World {
     /// Requests ever, for their numbers.
     arrived: u64,
     /// Ids ever, for predictable ones.
-    ids: u64,
+    pub(super) ids: u64,
 }
 
 impl World {

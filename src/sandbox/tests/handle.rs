@@ -122,6 +122,23 @@ fn content_survives_in_its_file() {
     assert!(Sandbox::load(&path, Options::default()).is_err());
 }
 
+#[test]
+fn predictable_ids_do_not_come_again_when_the_content_is_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("kb.json");
+    let load = || {
+        let options = Options {
+            id_seed: Some(7),
+            ..Options::default()
+        };
+        Sandbox::load(&path, options).expect("content")
+    };
+    let first = load();
+    let one = first.add_workspace("One");
+    first.save().expect("saved");
+    assert_ne!(load().add_workspace("Two"), one);
+}
+
 #[tokio::test]
 async fn what_is_changed_while_serving_is_in_the_file_at_the_end() {
     let folder = tempfile::tempdir().expect("a folder");
