@@ -49,7 +49,7 @@ pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> 
             .map(|(id, keep)| (*id, (*keep).into()))
             .collect(),
         approve,
-        restore: None,
+        restore: Vec::new(),
     }
 }
 

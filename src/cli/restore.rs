@@ -1,4 +1,5 @@
-//! `kbsync restore`: brings a version back into the mirror, and from there to the service.
+//! `kbsync restore`: brings a version back into the mirror, and from there to the service; or all files that are
+//! missing in a folder.
 //!
 //! The file is written first, by whoever has the mirror: this command under the lock, or the daemon that it
 //! is handed to. Then a cycle over that file sends it, as it would an edit made by hand.
@@ -11,10 +12,10 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
-    past::{Named, described, is_folder, named},
+    past::{Named, below_mirror, described, is_folder, named},
     paths::in_mirror,
     report,
-    scope::Part,
+    scope::{self, Part},
     session::{Session, Worked},
 };
 use crate::{
@@ -27,10 +28,12 @@ use crate::{
         report::Report,
         restore::{self, Prepared, Refused, RefusedKind, Wish},
         settings::Request,
+        status::{self, ChangeKind},
     },
     mirror::RealDisk,
-    model::Place,
+    model::{ArticleId, Place},
     reconcile::snapshot::Direction,
+    state::Subject,
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -39,7 +42,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A file or an article's id; `@N` behind it is a version's number in `kbsync log` (@1 is the
-    /// oldest) [default: the last version of a deleted article; else the one before the present one]
+    /// oldest) [default: the last version of a deleted article; else the one before the present one].
+    /// A folder stands for the files that were removed from it, while their articles are still there
     ///
     /// The file gets the version's title, introtext, keywords and body; its name, its folder and keys of
     /// your own stay. What it holds now is in the history before. A deleted article comes back as a new
@@ -79,35 +83,106 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let named = one(named(context, &config, &args.path)?)?;
-    if named.number.is_some() {
-        named.version()?;
-    }
-    let wish = Wish {
-        subject: named.past.subject.clone(),
-        number: named.number,
-        to: match &args.to {
-            Some(to) => Some(place(context, &config, &named.part, to)?),
-            None => None,
-        },
+    let (part, wishes) = match missing(context, &config, &args.path)? {
+        None => {
+            let (part, wish) = wish(args, context, &config)?;
+            (part, vec![wish])
+        }
+        Some(found) if args.to.is_none() => found,
+        Some(_) => {
+            return Err(Failure::usage(
+                "--to is for one article, and this is a folder",
+                "name a file, or leave --to out",
+            ));
+        }
     };
-    let prepared = look(&config, &named, &wish)?;
+    let prepared = look(&config, &part, &wishes)?;
     if args.dry_run {
-        return show(context, &named, &prepared);
+        return show(context, &part, &prepared);
     }
     if let Some(failure) = cycle::wrong_branch(&config) {
         return Err(failure);
     }
     let part = Part {
-        scope: vec![prepared.place.to_string()],
-        ..named.part
+        scope: places(&prepared),
+        ..part
     };
-    let worked = match to_daemon(context, &config, &part, &wish).await? {
+    let worked = match to_daemon(context, &config, &part, &wishes).await? {
         Some(worked) => worked,
-        None => here(context, &config, part, &wish).await?,
+        None => here(context, &config, part, &wishes).await?,
     };
     report::print(context, &worked)?;
     Ok(report::code(&worked.report, false))
+}
+
+/// What is wished for by a file's path or an article's id.
+fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Part, Wish), Failure> {
+    let named = one(named(context, config, &args.path)?)?;
+    if named.number.is_some() {
+        named.version()?;
+    }
+    let to = match &args.to {
+        Some(to) => Some(place(context, config, &named.part, to)?),
+        None => None,
+    };
+    let wish = Wish {
+        subject: named.past.subject.clone(),
+        number: named.number,
+        to,
+    };
+    Ok((named.part, wish))
+}
+
+/// What a folder stands for: the last versions of the files that were removed from it. `None`: it is none.
+fn missing(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<Option<(Part, Vec<Wish>)>, Failure> {
+    if path.to_string_lossy().parse::<ArticleId>().is_ok() {
+        return Ok(None);
+    }
+    let Ok((part, folder)) = scope::part(context, config, path) else {
+        return Ok(None);
+    };
+    if folder.contains('/') || (!folder.is_empty() && !is_folder(config, &part, &folder)?) {
+        return Ok(None);
+    }
+    let mut store = open::read_state(config, &part.root)?;
+    let disk = RealDisk::open(&part.root.path)?;
+    let settings = open::settings(config, &part.root);
+    let found = status::status(&disk, &mut store, &settings, SystemClock.now());
+    let found = found.map_err(Failure::of)?;
+    let within = below_mirror(&part, &folder);
+    let within = within.trim_end_matches('/');
+    let is_in = |path: &str| {
+        let rest = path.strip_prefix(within);
+        within.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
+    };
+    let removed = found
+        .changes
+        .iter()
+        .filter(|change| change.change == ChangeKind::Deleted && is_in(&change.path));
+    let wishes: Vec<Wish> = removed
+        .filter_map(|change| change.id.as_ref()?.parse().ok())
+        .map(|id| Wish {
+            subject: Subject::Article(id),
+            number: None,
+            to: None,
+        })
+        .collect();
+    if wishes.is_empty() {
+        return Err(Failure::usage(
+            format!("no file of an article is missing in {}", path.display()),
+            "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
+        ));
+    }
+    Ok(Some((part, wishes)))
+}
+
+fn places(prepared: &[Prepared]) -> Vec<String> {
+    let places = prepared.iter().map(|prepared| prepared.place.to_string());
+    places.collect()
 }
 
 /// Of several deleted articles that had a path, a person names the one that is meant.
@@ -157,12 +232,14 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
 }
 
 /// Finds out what would be written. What is in the way is told before anything is handed over.
-fn look(config: &Config, named: &Named, wish: &Wish) -> Result<Prepared, Failure> {
-    let root = &named.part.root;
-    let mut store = open::read_state(config, root)?;
-    let disk = RealDisk::open(&root.path)?;
-    let prepared = restore::prepare(&disk, &mut store, wish, SystemClock.now());
-    prepared.map_err(Failure::of)?.map_err(refused)
+fn look(config: &Config, part: &Part, wishes: &[Wish]) -> Result<Vec<Prepared>, Failure> {
+    let mut store = open::read_state(config, &part.root)?;
+    let disk = RealDisk::open(&part.root.path)?;
+    let mut look = |wish: &Wish| {
+        let prepared = restore::prepare(&disk, &mut store, wish, SystemClock.now());
+        prepared.map_err(Failure::of)?.map_err(refused)
+    };
+    wishes.iter().map(&mut look).collect()
 }
 
 fn refused(refused: Refused) -> Failure {
@@ -176,83 +253,103 @@ fn refused(refused: Refused) -> Failure {
     }
 }
 
-fn show(context: &Context, named: &Named, prepared: &Prepared) -> Outcome {
-    let path = named.path(&prepared.place);
-    let pair = Pair {
+fn show(context: &Context, part: &Part, all: &[Prepared]) -> Outcome {
+    if context.out.json {
+        let changed = all.iter().filter(|prepared| !prepared.is_there());
+        let changed = changed.map(|prepared| pair(part, prepared));
+        context.out.json(&Shown {
+            version: 1,
+            files: changed
+                .map(|pair| ShownFile {
+                    diff: as_patch(&pair),
+                    path: pair.new_path,
+                    old_path: pair.old_path,
+                })
+                .collect(),
+            notes: all.iter().map(Prepared::described).collect(),
+        })?;
+        return Ok(ExitCode::Done);
+    }
+    for prepared in all {
+        context.out.note(prepared.described());
+        if prepared.is_there() {
+            context.out.note("the file holds it already");
+        } else {
+            print_pair(context.out, &pair(part, prepared))?;
+        }
+    }
+    Ok(ExitCode::Done)
+}
+
+/// A file as it is and as it would be.
+fn pair(part: &Part, prepared: &Prepared) -> Pair {
+    let path = below_mirror(part, &prepared.place);
+    Pair {
         old_path: prepared.old.as_ref().map(|_| path.clone()),
         new_path: Some(path),
         old: prepared.old.clone().unwrap_or_default(),
         new: prepared.new.clone(),
-    };
-    if context.out.json {
-        let changed = (!prepared.is_there()).then(|| ShownFile {
-            diff: as_patch(&pair),
-            path: pair.new_path.clone(),
-            old_path: pair.old_path.clone(),
-        });
-        context.out.json(&Shown {
-            version: 1,
-            files: changed.into_iter().collect(),
-            notes: vec![prepared.described()],
-        })?;
-        return Ok(ExitCode::Done);
     }
-    context.out.note(prepared.described());
-    if prepared.is_there() {
-        context.out.note("the file holds it already");
-    } else {
-        print_pair(context.out, &pair)?;
-    }
-    Ok(ExitCode::Done)
 }
 
 async fn to_daemon(
     context: &Context,
     config: &Config,
     part: &Part,
-    wish: &Wish,
+    wishes: &[Wish],
 ) -> Result<Option<Worked>, Failure> {
     let request = Request::new(Direction::Both);
     let asked = CycleWish {
-        restore: Some(wish.clone()),
+        restore: wishes.to_vec(),
         ..handed::wish(std::slice::from_ref(part), &request, Vec::new())
     };
     handed::to_daemon(context, config, asked).await
 }
 
-/// Writes the file and runs the cycle under our own lock.
+/// Writes the files and runs the cycle under our own lock.
 async fn here(
     context: &Context,
     config: &Config,
     part: Part,
-    wish: &Wish,
+    wishes: &[Wish],
 ) -> Result<Worked, Failure> {
     let mut session = Session::writing(context, config, "restore")?;
     let mut engine = session.engine(&part, false)?;
-    let restored = engine.restore(wish).await;
-    session.give_back(engine);
-    let (prepared, line) = restored.map_err(Failure::of)?.map_err(refused)?;
-    let part = Part {
-        scope: vec![prepared.place.to_string()],
-        ..part
-    };
-    let request = Request::new(Direction::Both);
-    let cycle = session.cycles(&[part], &request).await;
     let mut report = Report::new(false);
-    report.actions.push(line);
     report.partial = true;
-    let cycle = match cycle {
-        Ok(cycle) => cycle,
-        // The file is written all the same, and that is said.
+    let (mut scope, mut failed) = (Vec::new(), None);
+    for wish in wishes {
+        match engine.restore(wish).await {
+            Ok(Ok((prepared, line))) => {
+                scope.push(prepared.place.to_string());
+                report.actions.push(line);
+            }
+            Ok(Err(reason)) => failed = Some(refused(reason)),
+            Err(error) => failed = Some(Failure::of(error)),
+        }
+        if failed.is_some() {
+            break;
+        }
+    }
+    session.give_back(engine);
+    let cycle = match failed {
+        None => {
+            let request = Request::new(Direction::Both);
+            session.cycles(&[Part { scope, ..part }], &request).await
+        }
+        Some(failure) if scope.is_empty() => return Err(failure),
+        Some(failure) => Err(failure),
+    };
+    let failures = match cycle {
+        Ok(cycle) => {
+            report.add(cycle.report);
+            cycle.failures
+        }
+        // What is written stays, and that is said.
         Err(failure) => {
             report.outcome = cycle::ending(&failure);
-            let failures = vec![failure];
-            return Ok(Worked { report, failures });
+            vec![failure]
         }
     };
-    report.add(cycle.report);
-    Ok(Worked {
-        report,
-        failures: cycle.failures,
-    })
+    Ok(Worked { report, failures })
 }

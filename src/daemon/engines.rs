@@ -107,12 +107,9 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
             }
-            match seat.restore(job, &mut request).await {
-                Ok(line) => report.actions.extend(line),
-                Err(error) => {
-                    note_failure(&mut report, &seat.prefix, &error);
-                    continue;
-                }
+            if let Err(error) = seat.restore(job, &mut request, &mut report.actions).await {
+                note_failure(&mut report, &seat.prefix, &error);
+                continue;
             }
             match seat.engine.cycle(&request).await {
                 Ok(found) => {
@@ -271,18 +268,27 @@ impl<S: Service, D: Disk> Seat<S, D> {
         Ok(())
     }
 
-    /// Brings a version back, and has the cycle look at its file.
-    async fn restore(&mut self, job: &Job, request: &mut Request) -> anyhow::Result<Option<Line>> {
-        let wish = match &job.look {
-            Look::Wish(wish) if !wish.dry_run => wish.restore.as_ref(),
-            Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => None,
+    /// Brings versions back, and has the cycle look at their files. Adds a line for each.
+    async fn restore(
+        &mut self,
+        job: &Job,
+        request: &mut Request,
+        lines: &mut Vec<Line>,
+    ) -> anyhow::Result<()> {
+        let wishes = match &job.look {
+            Look::Wish(wish) if !wish.dry_run => wish.restore.as_slice(),
+            Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => &[],
         };
-        let Some(wish) = wish else {
-            return Ok(None);
-        };
-        let (prepared, line) = self.engine.restore(wish).await??;
-        request.scope = vec![prepared.place.to_string()];
-        Ok(Some(line))
+        let mut scope = Vec::new();
+        for wish in wishes {
+            let (prepared, line) = self.engine.restore(wish).await??;
+            scope.push(prepared.place.to_string());
+            lines.push(line);
+        }
+        if !scope.is_empty() {
+            request.scope = scope;
+        }
+        Ok(())
     }
 
     /// A release that was not used up by its cycle is void.

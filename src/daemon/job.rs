@@ -100,9 +100,9 @@ pub struct CycleWish {
     /// What a person released, to be remembered before the cycle.
     #[serde(default)]
     pub approve: Vec<Release>,
-    /// A version to be brought back before the cycle, in the workspace that the scope names.
+    /// Versions to be brought back before the cycle, in the workspace that the scope names.
     #[serde(default)]
-    pub restore: Option<restore::Wish>,
+    pub restore: Vec<restore::Wish>,
 }
 
 /// A held action that a person released.
@@ -160,7 +160,7 @@ impl CycleWish {
             prefer: None,
             resolve: BTreeMap::new(),
             approve: Vec::new(),
-            restore: None,
+            restore: Vec::new(),
         }
     }
 

@@ -54,11 +54,7 @@ fn show(kb: &Kb, what: &str) -> Value {
 #[test]
 fn what_has_no_versions_is_told_with_what_has() {
     let (_service, kb, _) = with_a_past();
-    for arguments in [
-        &["show", "start@1"][..],
-        &["show", "start/"],
-        &["restore", "start"],
-    ] {
+    for arguments in [&["show", "start@1"][..], &["show", "start/"]] {
         kb.run(arguments)
             .exits(2)
             .complains("start is a folder", "start/_category.yaml");
@@ -482,6 +478,45 @@ fn a_place_that_is_taken_is_not_written_over() {
     kb.run(&attic).exits(0);
     assert!(kb.exists("attic/_category.yaml"));
     assert_eq!(service.sandbox.articles().len(), 2);
+}
+
+#[test]
+fn a_folder_stands_for_the_files_that_were_removed_from_it() {
+    let service = Service::empty();
+    let (start, other) = (service.category("start"), service.category("other"));
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+        service.article(other, &format!("m{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let before = kb.articles();
+    kb.run(&["restore", "start"])
+        .exits(2)
+        .complains("no file of an article is missing in start", "name a file");
+    for path in ["start/n1", "start/n2", "start/n3", "other/m1"] {
+        kb.remove(&format!("{path}.html"));
+    }
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["restore", "start", "--to", "start/n9.html"])
+        .exits(2)
+        .complains("--to is for one article", "");
+    let json = kb
+        .run(&["restore", "start", "--dry-run", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(json["files"].as_array().expect("a list").len(), 3);
+    service.sandbox.clear_requests();
+    let json = kb.run(&["restore", "start", "--json"]).exits(0).json();
+    schema::check("report", &json);
+    assert_eq!(json["actions"].as_array().expect("a list").len(), 3);
+    assert!(!kb.exists("other/m1.html"));
+    let writes = service.sandbox.counts();
+    assert_eq!((writes.post, writes.put, writes.delete), (0, 0, 0));
+    kb.run(&["restore", "."]).exits(0);
+    assert_eq!(kb.articles(), before);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 8);
 }
 
 #[test]
