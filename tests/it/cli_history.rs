@@ -705,8 +705,8 @@ fn comments_and_own_keys_come_back_with_a_deleted_article() {
     assert_eq!(service.sandbox.articles().len(), 2);
 }
 
-#[test]
-fn several_workspaces_have_a_history_each() {
+/// Two workspaces in `en` and `de`, with an article each.
+fn two_workspaces() -> (Service, Kb, Uuid, Uuid) {
     let service = Service::empty();
     let other = service.sandbox.add_workspace("Hilfe");
     let here = service.category("start");
@@ -719,6 +719,30 @@ fn several_workspaces_have_a_history_each() {
     ));
     kb.set("KBSYNC_TOKEN", crate::kb::TOKEN);
     kb.run(&["sync"]).exits(0);
+    (service, kb, one, eins)
+}
+
+#[test]
+fn a_file_without_its_id_line_moves_to_another_workspace() {
+    let (service, kb, one, _) = two_workspaces();
+    let with_id = kb.read("en/start/one.html");
+    kb.remove("en/start/one.html");
+    kb.write("de/start/one.html", &with_id);
+    // With its id it is the other workspace's, and nothing is made of it there.
+    kb.run(&["sync", "de"]).exits(4);
+    assert_eq!(service.sandbox.articles().len(), 2);
+    let without = with_id.replace(&format!("id: {one}\n"), "");
+    kb.write("de/start/one.html", &without);
+    kb.run(&["sync"]).exits(0);
+    let articles = service.sandbox.articles();
+    assert_eq!(articles.len(), 2, "{articles:?}");
+    assert!(service.sandbox.article(one).is_none());
+    assert!(kb.read("de/start/one.html").contains("\nid: "));
+}
+
+#[test]
+fn several_workspaces_have_a_history_each() {
+    let (service, kb, one, eins) = two_workspaces();
     kb.edit("de/start/eins.html", "Eins.", "Zwei.");
     kb.edit("en/start/one.html", "One.", "Two.");
     kb.run(&["sync"]).exits(0);

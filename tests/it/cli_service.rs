@@ -130,6 +130,19 @@ fn doctor_waits_for_no_budget() {
 }
 
 #[test]
+fn doctor_tells_of_a_budget_above_the_services() {
+    let service = Service::start();
+    let kb = service.mirror();
+    let settings = kb.read("kbsync.yaml") + "budget: {per_minute: 61, per_day: 1440}\n";
+    kb.write("kbsync.yaml", &settings);
+    let ran = kb.run(&["doctor"]).exits(0);
+    assert!(
+        ran.stdout.contains("above what the service allows"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
 fn stats_without_a_sync_say_so() {
     let service = Service::start();
     service

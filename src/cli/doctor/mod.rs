@@ -20,7 +20,11 @@ use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
     daemon::control::StatusWord,
     mirror::lock::Lock,
-    service::{Purpose, Service as _, ServiceRead as _, budget::Refusal, client::Client},
+    service::{
+        Purpose, Service as _, ServiceRead as _,
+        budget::{Limits, Refusal},
+        client::Client,
+    },
     state::{Binding, Store},
 };
 use serde::Serialize;
@@ -260,6 +264,14 @@ fn budget(config: &Config, client: &Client) -> Check {
         grouped(usage.minute_left),
         grouped(usage.day_left)
     );
+    let own = config.options.budget;
+    let (minute, day) = (Limits::default().per_minute, Limits::default().per_day);
+    if own.per_minute > minute || own.per_day > day {
+        let allowed = format!("{} a minute and {} a day", grouped(minute), grouped(day));
+        return Check::new("budget", Verdict::Warning, message).help(format!(
+            "`budget:` is above what the service allows ({allowed}): it will refuse requests"
+        ));
+    }
     if usage.day_left <= reserve {
         return Check::new("budget", Verdict::Warning, message)
             .help("the rest is kept for pushes; polls go on when older requests are a day old");
