@@ -15,7 +15,8 @@ pub(super) struct Cookie {
 impl Cookie {
     /// Writes it into the private folder.
     pub(super) fn bake(private: &Path) -> io::Result<Self> {
-        let path = private.join(format!("cookie-{}", std::process::id()));
+        // One name for all: what a killed daemon left is taken up by the next one.
+        let path = private.join("cookie");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
         rustix::io::write(&file, b"do events come?\n")?;

@@ -18,6 +18,7 @@
 )]
 
 mod both;
+mod daemon;
 mod picture;
 mod pulls;
 mod pushes;
@@ -25,6 +26,7 @@ mod stage;
 mod sweep;
 
 use both::BOTH;
+use daemon::DAEMON;
 use pulls::PULLS;
 use pushes::PUSHES;
 use stage::Stage;
@@ -38,7 +40,8 @@ use sweep::{Choice, Scenario, Swept, sweep};
 const SEED: usize = 20_260_801;
 
 fn scenarios() -> Vec<&'static Scenario> {
-    PULLS.iter().chain(PUSHES).chain(BOTH).collect()
+    let commands = PULLS.iter().chain(PUSHES).chain(BOTH);
+    commands.chain(DAEMON).collect()
 }
 
 /// Sweeps over some scenarios, on as many stages at once as `KBSYNC_SWEEP_THREADS` says, or two.

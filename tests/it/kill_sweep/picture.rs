@@ -148,7 +148,14 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         }
         let name = below(root, &path);
         if let Some(private) = name.strip_prefix(".kbsync/")
-            && ["state.db", "state.db-wal", "state.db-shm", "lock"].contains(&private)
+            && [
+                "state.db",
+                "state.db-wal",
+                "state.db-shm",
+                "lock",
+                "daemon.sock",
+            ]
+            .contains(&private)
         {
             continue;
         }

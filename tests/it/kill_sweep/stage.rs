@@ -2,9 +2,11 @@
 
 use crate::{canary, kb::TOKEN};
 use kbsync::sandbox::{Article, Category, NewSeed, Options, Running, Sandbox, Snapshot};
-use std::os::unix::process::ExitStatusExt as _;
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::{BufRead as _, BufReader};
+use std::os::unix::{fs::FileTypeExt as _, process::ExitStatusExt as _};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, SystemTime};
 use uuid::Uuid;
 
@@ -103,10 +105,17 @@ impl Stage {
         self.run_dir().join("mirror")
     }
 
+    /// The command with these arguments; `{service}` and `{workspace}` in them are the stage's.
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
+        for argument in arguments {
+            match *argument {
+                "{service}" => command.arg(&self.url),
+                "{workspace}" => command.arg(self.workspace().to_string()),
+                other => command.arg(other),
+            };
+        }
         command
-            .args(arguments)
             .current_dir(self.mirror())
             .env_clear()
             .env("HOME", self.run_dir().join("home"))
@@ -258,7 +267,12 @@ pub(super) fn text(of: &str) -> String {
 }
 
 fn run(command: &mut Command) -> Ran {
-    let output = command.output().expect("it runs");
+    let is_daemon = command.get_args().next().is_some_and(|word| word == "run");
+    let output = if is_daemon {
+        daemon(command)
+    } else {
+        command.output().expect("it runs")
+    };
     let killed = output.status.signal();
     assert!(matches!(killed, None | Some(9)), "{output:?}");
     let text = |bytes| {
@@ -270,6 +284,29 @@ fn run(command: &mut Command) -> Ran {
         code: output.status.code(),
         stdout: text(output.stdout),
         stderr: text(output.stderr),
+    }
+}
+
+/// Runs a daemon until its first cycle is over, or until it is killed before.
+fn daemon(command: &mut Command) -> Output {
+    let (said, says) = std::io::pipe().expect("a pipe");
+    command.stdout(says.try_clone().expect("another end"));
+    let mut child = command.stderr(says).spawn().expect("it starts");
+    // The command holds the ends that are written to; what reads would wait for them for ever.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut log = String::new();
+    for line in BufReader::new(said).lines().map_while(Result::ok) {
+        if line.contains("trigger=startup outcome=") {
+            let pid = i32::try_from(child.id()).expect("small");
+            // It may have been killed since it said so.
+            kill_process(Pid::from_raw(pid).expect("positive"), Signal::TERM).ok();
+        }
+        log += &(line + "\n");
+    }
+    Output {
+        status: child.wait().expect("it ends"),
+        stdout: Vec::new(),
+        stderr: log.into_bytes(),
     }
 }
 
@@ -294,6 +331,10 @@ fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).expect("a folder") {
         let entry = entry.expect("an entry");
         let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_socket() {
+            // A process that would listen there is gone.
+            continue;
+        }
         if entry.path().is_dir() {
             copy(&entry.path(), &target);
         } else {
