@@ -112,6 +112,58 @@ async fn f092_a_formatter_over_all_files_is_paced_and_each_goes_once() {
     assert!(clock.elapsed() < 3 * minute, "{:?}", clock.elapsed());
 }
 
+#[tokio::test]
+async fn f113_five_hundred_edits_take_two_days_of_budget_and_each_goes_once_in_order() {
+    const FILES: usize = 500;
+    let mut stage = hostile::world().await;
+    let start = stage.category("start");
+    for number in 0..FILES {
+        stage.article(start, &format!("a{number:03}"), "<p>One.</p>");
+    }
+    sync(&stage).await;
+    for number in 0..FILES {
+        stage.edit(&format!("start/a{number:03}.html"), "One.", "Two.");
+    }
+    let clock = Arc::new(SteppedClock::default());
+    let limits = Limits {
+        per_minute: 60,
+        per_day: 300,
+        ..Limits::default()
+    };
+    let budget = Budget::in_memory_with(limits, clock.clone());
+    stage.sandbox().clear_requests();
+    for (day, code) in [5, 0].into_iter().enumerate() {
+        // A process of its own: what is left is what the state and the files say.
+        let token = Token::new(&stage.running.token()).expect("a token");
+        let options = ClientOptions::new(&stage.running.url, token, budget.clone());
+        stage.client = Arc::new(Client::new(options).expect("a client"));
+        let before = stage.sandbox().counts().total;
+        let report = sync(&stage).await;
+        let outcome = report.outcome;
+        assert_eq!(outcome.exit_code(), code, "day {day}: {outcome:?}");
+        assert!(stage.sandbox().counts().total - before <= 300);
+        clock.advance(Duration::from_hours(24));
+    }
+    let sent: Vec<Uuid> = stage
+        .sandbox()
+        .requests()
+        .iter()
+        .filter(|request| request.method == "PUT")
+        .filter_map(|request| request.path.rsplit('/').next()?.parse().ok())
+        .collect();
+    let articles = stage.sandbox().articles();
+    let slug = |id: &Uuid| {
+        articles
+            .iter()
+            .find(|one| one.id == *id)
+            .map(|one| &one.slug)
+    };
+    let slugs: Vec<_> = sent.iter().filter_map(slug).collect();
+    assert_eq!(slugs.len(), FILES, "each once");
+    assert!(slugs.is_sorted(), "in the order of their paths");
+    assert!(articles.iter().all(|one| one.text.contains("Two.")));
+}
+
 #[test]
 fn f093_a_clone_without_a_state_adopts_what_is_equal_and_shows_the_rest() {
     let service = Service::empty();
