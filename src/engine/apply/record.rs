@@ -260,6 +260,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let known = self.known_figures(&figures)?;
         let clean = whole
             && sight.stop.is_none()
+            && !sight.unlisted
             && request.scope.is_empty()
             && request.unsettled.is_empty()
             && report.problems.is_empty()

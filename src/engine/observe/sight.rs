@@ -66,6 +66,9 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
+    /// Whether an answer showed an article as published that the listing does not have: the listing's tag does not
+    /// vouch for that one.
+    pub(in crate::engine) unlisted: bool,
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
     pub(in crate::engine) doubt: Option<String>,
@@ -110,6 +113,7 @@ impl Sight {
             seen_at: Instant::now(),
             validator: None,
             not_modified: false,
+            unlisted: false,
             spool,
             doubt: scanned.doubt,
             hides: scanned.hides,

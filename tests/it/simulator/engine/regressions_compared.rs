@@ -1,0 +1,55 @@
+//! What the simulator found by comparing two runs, and in runs of articles that were deleted and shown again.
+
+use super::regressions::{PLAIN, holds};
+use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
+
+const SYNC: Step = Step::Run {
+    command: Command::Sync {},
+};
+
+#[test]
+fn an_old_copy_of_what_was_deleted_here_is_not_taken_up_again() {
+    let setup = Setup {
+        bodies: false,
+        etag: true,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 2),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Hide { at: At(1, 1) },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 2),
+                part: Part::First,
+                token: 11,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Unhide { at: At(1, 1) },
+        },
+        Step::Fault {
+            call: Call::Read,
+            nth: 1,
+            what: What::Stale {},
+        },
+        SYNC,
+    ];
+    holds(setup, &steps);
+}
