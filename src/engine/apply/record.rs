@@ -348,6 +348,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Some(stamp) = sight.stamps.get(&file.place).copied() else {
                 continue;
             };
+            // Where its file was another article's was written since: that is not its stamp.
+            let written = sight.written.get(&file.place);
+            if written.is_some_and(|owner| owner != id) {
+                continue;
+            }
             let racy = sight.racy.contains(&stamp);
             if before.stamp == Some(stamp) || (file.version != before.local && !racy) {
                 continue;

@@ -54,6 +54,8 @@ pub(in crate::engine) struct Sight {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// Places where a file was written since, and whose it is.
+    pub(in crate::engine) written: BTreeMap<Place, ArticleId>,
     /// What is out of scope in the mirror.
     pub(in crate::engine) layout: Layout,
     /// Scanned stamps that were too young to vouch for what was read.
@@ -108,6 +110,7 @@ impl Sight {
             problems: scanned.problems,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            written: BTreeMap::new(),
             layout: scanned.layout,
             text_lf: scanned.text_lf,
             seen_at: Instant::now(),

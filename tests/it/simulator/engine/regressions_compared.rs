@@ -53,3 +53,36 @@ fn an_old_copy_of_what_was_deleted_here_is_not_taken_up_again() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn the_stamp_of_a_file_is_not_that_of_the_one_that_lay_there_before() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 8,
+                enabled: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Delete { at: At(0, 0) },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 17,
+                shown: true,
+            },
+        },
+        Step::Fault {
+            call: Call::Probe,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Remove { at: At(0, 0) },
+            },
+        },
+        SYNC,
+    ];
+    holds(PLAIN, &steps);
+}
