@@ -1,7 +1,8 @@
 //! What the simulator found by comparing two runs, and in runs of articles that were deleted and shown again.
 
-use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
+use super::regressions::{PLAIN, compares, holds};
+use super::relations::Relation;
+use super::step::{At, Call, Colleague, Command, Part, Probing, Setup, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -85,4 +86,23 @@ fn the_stamp_of_a_file_is_not_that_of_the_one_that_lay_there_before() {
         SYNC,
     ];
     holds(PLAIN, &steps);
+}
+
+#[test]
+fn a_hidden_article_that_was_recorded_and_not_told_to_its_file_is_as_it_was_sent() {
+    let setup = Setup {
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 1),
+                token: 20,
+                enabled: false,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(44), setup, &steps);
 }
