@@ -410,7 +410,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts.
+    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
+    /// something new stands open, it counts when they were read before.
     fn read_categories_again(
         &self,
         sight: &Sight,
@@ -419,17 +420,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if sight.remote.categories.is_empty() {
             return Ok(Vec::new());
         }
-        let mut rows = self.store.categories()?;
-        rows.retain(|row| {
+        let mut rows = Vec::new();
+        for row in self.store.categories()? {
             let before = sight.base.categories.get(&row.id);
             let read = sight.remote.categories.get(&row.id);
-            before.is_some_and(|before| before.read_at == row.read_at)
-                && read.is_some_and(|(version, _)| {
-                    *version == row.remote || !sight.paired.categories.contains_key(&row.id)
-                })
-        });
-        for row in &mut rows {
-            row.read_at = now;
+            let (Some(before), Some((version, _))) = (before, read) else {
+                continue;
+            };
+            let open = row.read_at == Timestamp::default();
+            let dealt_with =
+                *version == row.remote || !sight.paired.categories.contains_key(&row.id);
+            let read_at = if dealt_with { now } else { before.read_at };
+            if (before.read_at == row.read_at && dealt_with) || (open && read_at != row.read_at) {
+                rows.push(CategoryRow { read_at, ..row });
+            }
         }
         Ok(rows)
     }

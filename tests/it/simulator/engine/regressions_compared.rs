@@ -106,3 +106,52 @@ fn a_hidden_article_that_was_recorded_and_not_told_to_its_file_is_as_it_was_sent
     ];
     compares(Relation::Killed(44), setup, &steps);
 }
+
+#[test]
+fn a_category_that_was_read_by_a_run_that_was_killed_is_read_again() {
+    let setup = Setup {
+        bodies: false,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Kill { after: 33 },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 3),
+                token: 6,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(1, 1),
+                to: At(0, 2),
+            },
+        },
+        Step::Kill { after: 64 },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Rename {
+                folder: 0,
+                token: 20,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(41), setup, &steps);
+}
