@@ -1,6 +1,7 @@
 //! The world that both ports and all people share: the files, the service, the time, what is going to go
 //! wrong, and the books that the invariants are judged by.
 
+use super::isolation::Struck;
 use super::kb::Kb;
 use super::mirror::Mirror;
 use super::random::mix;
@@ -159,7 +160,7 @@ pub(crate) struct World {
     /// Whether anything went wrong in this cycle.
     pub(crate) troubled: bool,
     /// The last call of this cycle that went wrong, and what it was about.
-    pub(crate) struck: Option<(Call, String)>,
+    pub(crate) struck: Option<Struck>,
     /// A digest of everything that happened.
     pub(crate) hash: u64,
     /// What a stash holds.
@@ -461,7 +462,13 @@ impl World {
         }
         if let Some(trouble) = entered.what {
             self.troubled = true;
-            self.struck = Some((call, what.to_owned()));
+            let (folder, name) = what.split_once('/').unwrap_or_default();
+            let bytes = self.mirror.bytes(folder, name);
+            self.struck = Some(Struck {
+                call,
+                what: what.to_owned(),
+                id: bytes.and_then(|bytes| id_of(&bytes)),
+            });
             let unanswered = matches!(
                 trouble,
                 What::LostBefore {} | What::LostAfter {} | What::TooMany {} | What::Unauthorized {}
