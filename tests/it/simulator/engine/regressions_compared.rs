@@ -329,3 +329,34 @@ fn a_hidden_article_whose_answer_was_lost_is_told_by_a_person() {
     ];
     compares(Relation::Killed(18), PLAIN, &steps);
 }
+
+#[test]
+fn a_state_that_was_set_back_knows_nothing_of_a_pull_that_a_colleague_took_back() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 0),
+                part: Part::First,
+                token: 7,
+            },
+        },
+        SYNC,
+        Step::SaveState {},
+        Step::Service {
+            deed: Colleague::Revert { at: At(1, 0) },
+        },
+        SYNC,
+        Step::RestoreState {},
+        Step::Service {
+            deed: Colleague::Revert { at: At(1, 0) },
+        },
+    ];
+    holds(PLAIN, &steps);
+}

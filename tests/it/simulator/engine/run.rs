@@ -401,6 +401,8 @@ impl Run<'_> {
         known.add(&history);
         let owed = world.ledger.owed.and(&known);
         world.ledger.owed = owed;
+        let sides = [Side::Mirror, Side::Service];
+        world.ledger.expected = sides.map(|side| history.without(&world.tokens(side)));
         world.ledger.seen = history;
         world.ledger.forgetful = true;
         world.ledger.unremembered = world.kb.ghosts().collect();

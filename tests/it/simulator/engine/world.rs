@@ -75,6 +75,9 @@ pub(crate) struct Ledger {
     pub(crate) unremembered_words: BTreeMap<ArticleId, (Tokens, i64)>,
     /// Of these, the words that an answer of this cycle did not show yet.
     pub(crate) outdated: Tokens,
+    /// By side, the words that a state which was set back knows, and that the side had no more by then: put back
+    /// before the next whole cycle, they are just what that state expects, and the other side's count as newer.
+    pub(crate) expected: [Tokens; 2],
     /// Words that a person had removed from the mirror when kbsync scanned it in this cycle.
     pub(crate) gone_when_scanned: Tokens,
     /// Words that a person took out of a file that had no id yet, by its folder and name.
