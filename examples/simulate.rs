@@ -76,26 +76,7 @@ fn main() -> anyhow::Result<ExitCode> {
             show_both(&mut bench, seed, wish.short);
             return Ok(ExitCode::SUCCESS);
         }
-        let mut outcome = engine::seed(&mut bench, seed);
-        if let Some(violation) = outcome.violation.as_ref().filter(|_| wish.short) {
-            let (trace, _) = shrink::shrink(&mut bench, Relation::Alone, &outcome.trace, violation);
-            println!(
-                "{}",
-                trace.code(&format!("seed_{seed}"), "holds(setup, steps)")
-            );
-            let source = Source::Steps(&trace.steps);
-            outcome = bench.run(trace.setup, source, Ground::Memory);
-        }
-        println!("{}", outcome.log.join("\n"));
-        println!("{:?}", outcome.violation);
-        if wish.compare {
-            let relation = Relation::of(seed, true);
-            println!("\nCompared: {relation:?}");
-            if let Some((first, second)) = relations::other(&mut bench, relation, &outcome) {
-                println!("{}", second.log.join("\n"));
-                println!("{:?}", relations::differ(relation, &first, &second));
-            }
-        }
+        show(&mut bench, seed, &wish);
         return Ok(ExitCode::SUCCESS);
     }
     if wish.zoo {
@@ -113,6 +94,33 @@ fn main() -> anyhow::Result<ExitCode> {
         Layer::Memory => Ok(memory(&wish)),
         Layer::Disk => Ok(disk(&wish)),
     }
+}
+
+/// Tells what happens in the world of a seed, and in the one that it is compared with.
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
+    let mut outcome = engine::seed(bench, seed);
+    let relation = match &outcome.violation {
+        Some(_) => Relation::Alone,
+        None => Relation::of(seed, wish.compare),
+    };
+    let (_, violation) =
+        relations::judge(bench, relation, outcome.trace.setup, &outcome.trace.steps);
+    if let Some(violation) = violation.filter(|_| wish.short) {
+        let (trace, _) = shrink::shrink(bench, relation, &outcome.trace, &violation);
+        println!("{}", trace.code(&format!("seed_{seed}"), &relation.code()));
+        let source = Source::Steps(&trace.steps);
+        outcome = bench.run(trace.setup, source, Ground::Memory);
+    }
+    let Some((first, second)) = relations::other(bench, relation, &outcome) else {
+        println!("{}", outcome.log.join("\n"));
+        println!("{:?}", outcome.violation);
+        return;
+    };
+    println!("{}", first.log.join("\n"));
+    println!("\nCompared: {relation:?}");
+    println!("{}", second.log.join("\n"));
+    println!("{:?}", relations::differ(relation, &first, &second));
 }
 
 /// Tells what happens on the disk, up to where it is not what happens in memory.

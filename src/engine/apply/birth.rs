@@ -75,7 +75,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             enabled: newborn.flags.enabled.or(birth.flags.enabled),
             draft: newborn.flags.draft.or(birth.flags.draft),
         };
-        let row = birth.row(&newborn, flags, self.clock.now());
+        // What the file said when it was sent is no new wish, even if this run does not live to write its id.
+        let mut scanned = run.sight.local.files.iter();
+        let file = scanned.find(|file| file.place == *birth.place);
+        let row = ArticleRow {
+            file_flags: file.map(|file| file.flags).unwrap_or_default(),
+            ..birth.row(&newborn, flags, self.clock.now())
+        };
         self.record_birth(birth, &newborn, &row, sent)?;
         if let Some(old) = birth.instead_of {
             self.clear_copy(old, run)?;

@@ -145,7 +145,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.make_durable(jobs, many);
         for job in jobs.iter() {
             if let (Some(Ok(stamp)), true) = (&job.outcome, job.settle.touches_file()) {
-                run.sight.stamps.insert(job.settle.to.clone(), *stamp);
+                let place = &job.settle.to;
+                run.sight.stamps.insert(place.clone(), *stamp);
+                run.sight.written.insert(place.clone(), job.settle.id);
                 let text = job.settle.file.text;
                 run.sight.text_lf.extend(job.text_lf.map(|lf| (text, lf)));
             }

@@ -260,6 +260,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let known = self.known_figures(&figures)?;
         let clean = whole
             && sight.stop.is_none()
+            && !sight.unlisted
             && request.scope.is_empty()
             && request.unsettled.is_empty()
             && report.problems.is_empty()
@@ -347,6 +348,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Some(stamp) = sight.stamps.get(&file.place).copied() else {
                 continue;
             };
+            // Where its file was another article's was written since: that is not its stamp.
+            let written = sight.written.get(&file.place);
+            if written.is_some_and(|owner| owner != id) {
+                continue;
+            }
             let racy = sight.racy.contains(&stamp);
             if before.stamp == Some(stamp) || (file.version != before.local && !racy) {
                 continue;
@@ -404,7 +410,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts.
+    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
+    /// something new stands open, it counts when they were read before.
     fn read_categories_again(
         &self,
         sight: &Sight,
@@ -413,17 +420,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if sight.remote.categories.is_empty() {
             return Ok(Vec::new());
         }
-        let mut rows = self.store.categories()?;
-        rows.retain(|row| {
+        let mut rows = Vec::new();
+        for row in self.store.categories()? {
             let before = sight.base.categories.get(&row.id);
             let read = sight.remote.categories.get(&row.id);
-            before.is_some_and(|before| before.read_at == row.read_at)
-                && read.is_some_and(|(version, _)| {
-                    *version == row.remote || !sight.paired.categories.contains_key(&row.id)
-                })
-        });
-        for row in &mut rows {
-            row.read_at = now;
+            let (Some(before), Some((version, _))) = (before, read) else {
+                continue;
+            };
+            let open = row.read_at == Timestamp::default();
+            let dealt_with =
+                *version == row.remote || !sight.paired.categories.contains_key(&row.id);
+            let read_at = if dealt_with { now } else { before.read_at };
+            if (before.read_at == row.read_at && dealt_with) || (open && read_at != row.read_at) {
+                rows.push(CategoryRow { read_at, ..row });
+            }
         }
         Ok(rows)
     }

@@ -82,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         let gap = "the listing left out an article that can be read";
                         sight.doubt.get_or_insert_with(|| gap.to_owned());
                     }
+                    sight.unlisted |= !question.listed && is_published(&answer);
                     self.remember_answer(base, question.id, &answer, request)?;
                     sight.remote.articles.insert(question.id, answer);
                 }
@@ -149,6 +150,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let row = row.clone();
         self.store.write(now, |tx| tx.put_article(&row))?;
         Ok(())
+    }
+}
+
+/// Tells whether an answer counts as that of an article that readers see.
+fn is_published(answer: &Remote) -> bool {
+    match answer {
+        Remote::Present(seen) => seen.visibility == Visibility::Published,
+        Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::model::base::CategoryRow;
 use crate::model::{CategoryId, Timestamp};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote};
-use crate::service::{Purpose, Service};
+use crate::service::{Purpose, RemoteCategory, Service};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -105,6 +105,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         continue;
                     }
                     unread.forget(id);
+                    self.read_once_more(&category, request)?;
                     sight
                         .remote
                         .categories
@@ -128,6 +129,33 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.told(done as u64 + 1);
         }
         self.keep_unread(unread, request)
+    }
+}
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// What an answer tells anew is not dealt with yet: cut off before that, the category is read again, and not
+    /// only after a day.
+    fn read_once_more(
+        &mut self,
+        category: &RemoteCategory,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let row = self.store.category(category.id)?;
+        let again = Timestamp::default();
+        let Some(row) = row.filter(|row| row.remote != category.version && row.read_at != again)
+        else {
+            return Ok(());
+        };
+        if request.dry_run {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        let row = CategoryRow {
+            read_at: again,
+            ..row
+        };
+        self.store.write(now, |tx| tx.put_category(&row))?;
+        Ok(())
     }
 }
 

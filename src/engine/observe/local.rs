@@ -53,10 +53,12 @@ pub(in crate::engine) fn scan<D: Disk>(
 ) -> anyhow::Result<Scanned> {
     let rows = by_place(base);
     let folders = by_folder(base);
+    let shared = shared(base, &rows);
+    let known = |place: &Place| rows.get(place).filter(|_| !shared.contains(place));
     let mut reader = Reader::new(base, &rows, store, spool);
     let scan = scan::scan(
         disk,
-        &|place| rows.get(place).and_then(|row| row.stamp),
+        &|place| known(place).and_then(|row| row.stamp),
         &|folder| folders.get(folder).copied().flatten(),
         &mut |file| {
             if unsettled.covers(file.place()) {
@@ -105,6 +107,18 @@ pub(in crate::engine) fn glance<D: Disk>(
 fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
     let rows = base.articles.values();
     rows.map(|row| (&row.place, row)).collect()
+}
+
+/// Places that two rows have: a stamp cannot tell whose file lies there.
+fn shared<'a>(base: &'a Base, rows: &HashMap<&Place, &ArticleRow>) -> HashSet<&'a Place> {
+    if rows.len() == base.articles.len() {
+        return HashSet::new();
+    }
+    let others = base.articles.values().filter(|row| {
+        let other = rows.get(&row.place);
+        other.is_some_and(|other| other.id != row.id)
+    });
+    others.map(|row| &row.place).collect()
 }
 
 /// The stamps of the categories' files. Where two rows have one folder, a stamp cannot tell whose file it is.

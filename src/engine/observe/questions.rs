@@ -228,7 +228,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut read = None;
         if question.get {
             match self.service.article(question.id, request.purpose).await {
-                Ok(article) => read = Some(article),
+                // One that we deleted, in the revision that we deleted, is an old copy.
+                Ok(article) => {
+                    let deleted = (question.id, article.revision.clone());
+                    read = Some(article).filter(|_| !known.tombstones.contains(&deleted));
+                }
                 Err(error)
                     if error.kind == ErrorKind::NotFound && defect::is(Defect::NotFoundIsGone) =>
                 {

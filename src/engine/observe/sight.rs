@@ -54,6 +54,8 @@ pub(in crate::engine) struct Sight {
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
+    /// Places where a file was written since, and whose it is.
+    pub(in crate::engine) written: BTreeMap<Place, ArticleId>,
     /// What is out of scope in the mirror.
     pub(in crate::engine) layout: Layout,
     /// Scanned stamps that were too young to vouch for what was read.
@@ -66,6 +68,9 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
+    /// Whether an answer showed an article as published that the listing does not have: the listing's tag does not
+    /// vouch for that one.
+    pub(in crate::engine) unlisted: bool,
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
     pub(in crate::engine) doubt: Option<String>,
@@ -105,11 +110,13 @@ impl Sight {
             problems: scanned.problems,
             stamps: scanned.stamps,
             category_stamps: scanned.category_stamps,
+            written: BTreeMap::new(),
             layout: scanned.layout,
             text_lf: scanned.text_lf,
             seen_at: Instant::now(),
             validator: None,
             not_modified: false,
+            unlisted: false,
             spool,
             doubt: scanned.doubt,
             hides: scanned.hides,

@@ -135,6 +135,7 @@ impl Run<'_> {
             world.ledger.touched.clear();
             world.ledger.doubled.clear();
             world.ledger.died = false;
+            world.ledger.expected = Default::default();
             // What a colleague did to a hidden article is noticed later.
             let hidden: BTreeSet<ArticleId> = world
                 .kb

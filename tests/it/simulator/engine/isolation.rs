@@ -51,6 +51,17 @@ pub(crate) fn pieces(world: &World) -> Vec<Piece> {
     pieces
 }
 
+/// What something went wrong with.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Struck {
+    /// What was called.
+    pub(crate) call: Call,
+    /// What it was about.
+    pub(crate) what: String,
+    /// The article whose file that was: its folder may have another name by the end of the cycle.
+    pub(crate) id: Option<ArticleId>,
+}
+
 /// What may go wrong with one article.
 const FAULTS: [(Call, What); 12] = [
     (Call::Update, What::Refused {}),
@@ -79,27 +90,43 @@ pub(crate) fn fault(number: u16, run: &Outcome) -> Option<Step> {
 }
 
 /// Tells whether what went wrong concerns one article, and not the rules of the mirror or a category.
-pub(crate) fn is_one_article(struck: Option<&(Call, String)>) -> bool {
-    struck.is_some_and(|(call, what)| call.is_request() || has_ending(what, ".html"))
+pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
+    struck.is_some_and(|struck| struck.call.is_request() || has_ending(&struck.what, ".html"))
 }
 
 /// What one of the runs did and the other did not, though it has nothing to do with what was struck.
 ///
 /// Nothing is deleted in a cycle in which the disk failed (design, section 6): what the first run deleted may be there.
+/// A file that cannot be read may be that of an article of its folder that has none: nobody makes it a second one.
 /// A folder is a category by its ready files (section 3): where the only one cannot be read, its name is taken, and
 /// the service's category of that name gets another one.
 pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
-    let (call, struck) = second.struck.as_ref()?;
+    let Struck {
+        call,
+        what: struck,
+        id: own,
+    } = second.struck.as_ref()?;
     let hit = |piece: &Piece| {
         let (folder, stem) = &piece.at;
-        let named = piece.id.is_some_and(|id| struck.contains(&id.to_string()));
-        named
+        let named = |id: ArticleId| *own == Some(id) || struck.contains(&id.to_string());
+        piece.id.is_some_and(named)
             || struck.contains(&format!("{folder}/{stem}."))
             || (*call == Call::Create && struck == stem)
     };
+    // A copy of what was deleted may lie elsewhere, in both runs.
     let waits = |piece: &Piece| {
+        let same = |other: &&Piece| (other.id, other.side) == (piece.id, piece.side);
+        let mut there = first.halfway.iter().filter(same);
+        let stays = |other: &Piece| other != piece && second.halfway.contains(other);
+        !call.is_request() && there.all(stays)
+    };
+    let unmade = |piece: &Piece| {
         let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);
-        !call.is_request() && !first.halfway.iter().any(same)
+        let beside = struck
+            .split_once('/')
+            .is_some_and(|(at, _)| at == piece.at.0);
+        let is_missing = piece.side == Side::Mirror && !second.halfway.iter().any(same);
+        *call == Call::ReadFile && beside && is_missing
     };
     let renamed = |piece: &Piece| {
         let at = struck.split_once('/').map_or("", |(folder, _)| folder);
@@ -116,7 +143,7 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
         for piece in both() {
             let id = piece.id.is_some_and(|id| ids.contains(&id));
             let known = id || places.contains(&piece.at);
-            if known || hit(piece) || waits(piece) || renamed(piece) {
+            if known || hit(piece) || waits(piece) || unmade(piece) || renamed(piece) {
                 ids.extend(piece.id);
                 places.insert(piece.at.clone());
             }

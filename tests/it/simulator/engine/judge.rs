@@ -23,6 +23,7 @@ impl World {
         ledger.written.add(&after.without(before));
         let mut vanished = before.without(&after).without(&ledger.removed);
         vanished.remove(&ledger.removed_there);
+        vanished.remove(&ledger.expected[side as usize]);
         if side == Side::Mirror {
             // What a colleague had removed when the service was listed goes from the mirror, though the colleague
             // may have put it back since: the next cycle brings it (design, section 4).

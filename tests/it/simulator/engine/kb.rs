@@ -249,15 +249,7 @@ impl Kb {
 
     /// What the service makes of a text.
     pub(crate) fn text(&self, text: &str) -> String {
-        match self.setup.rewriting {
-            Rewriting::Nothing => text.to_owned(),
-            Rewriting::Trim => text.trim().to_owned(),
-            Rewriting::Editor => {
-                let plain = text.trim().replace(">\n<", "><");
-                let marked = plain.ends_with("<!-- -->") || plain.is_empty();
-                if marked { plain } else { plain + "<!-- -->" }
-            }
-        }
+        rewritten(self.setup.rewriting, text)
     }
 
     /// What it makes of a slug.
@@ -618,5 +610,18 @@ impl Kb {
             by_category: self.setup.by_category,
         };
         (entries, end)
+    }
+}
+
+/// What a service that rewrites in this way makes of a text.
+pub(crate) fn rewritten(rewriting: Rewriting, text: &str) -> String {
+    match rewriting {
+        Rewriting::Nothing => text.to_owned(),
+        Rewriting::Trim => text.trim().to_owned(),
+        Rewriting::Editor => {
+            let plain = text.trim().replace(">\n<", "><");
+            let marked = plain.ends_with("<!-- -->") || plain.is_empty();
+            if marked { plain } else { plain + "<!-- -->" }
+        }
     }
 }

@@ -36,6 +36,8 @@ pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
 #[cfg(test)]
+mod regressions_compared;
+#[cfg(test)]
 mod regressions_cut_off;
 #[cfg(test)]
 mod regressions_disk;

@@ -6,9 +6,10 @@
 //! folder everything is the same, down to the calls.
 
 use super::isolation;
+use super::kb::rewritten;
 use super::random::mix;
 use super::run::{Bench, Ground, Outcome, Source};
-use super::step::{At, Colleague, Command, Setup, Step, Trace, Writer};
+use super::step::{At, Colleague, Command, Rewriting, Setup, Step, Trace, Writer};
 use super::world::Violation;
 
 /// How a trace is judged.
@@ -132,8 +133,9 @@ pub(crate) fn other(
         return None;
     }
     let second = run(bench, setup, &other);
-    // The answer to the POST of a category is the only place that tells its id: a person has to give it.
-    let is_lost = second.lost_category && second.violation.is_none();
+    // The answer to the POST of a category, or of a hidden article, is the only place that tells its id: a person has
+    // to give it.
+    let is_lost = second.lost_id && second.violation.is_none();
     (!is_lost).then_some((first, second))
 }
 
@@ -150,10 +152,17 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         Relation::Order => ("I15", "in another order"),
         Relation::Killed(_) => ("I7", "after two kills"),
     };
-    // A kill may leave a copy of a conflict more, and nothing else.
+    // A kill may leave a copy of a conflict more, and nothing else. Where it took the answer to what was sent, nobody
+    // knows that it was the service that rewrote it: that counts as a colleague's, and is pulled.
+    let rewriting = match relation {
+        Relation::Killed(_) => first.trace.setup.rewriting,
+        Relation::Alone | Relation::Order | Relation::Struck(_) | Relation::Disk => {
+            Rewriting::Nothing
+        }
+    };
     let plain = |end: &[String]| -> Vec<String> {
         let kept = end.iter().filter(|line| !line.contains(".conflict."));
-        kept.cloned().collect()
+        kept.map(|line| as_rewritten(rewriting, line)).collect()
     };
     let (one, other) = (plain(&first.end), plain(&second.end));
     let only = |these: &[String], those: &[String]| -> Vec<String> {
@@ -168,6 +177,16 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
             only(&other, &one)
         ),
     })
+}
+
+/// A line of how a run ended, with the text of a file as the service would rewrite it.
+fn as_rewritten(rewriting: Rewriting, line: &str) -> String {
+    match line.split_once("\n---\n") {
+        Some((head, text)) if rewriting != Rewriting::Nothing => {
+            format!("{head}\n---\n{}", rewritten(rewriting, text))
+        }
+        Some(_) | None => line.to_owned(),
+    }
 }
 
 /// L2: on a real folder it makes the same calls, and ends with the same files and articles.

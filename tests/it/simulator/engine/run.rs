@@ -7,7 +7,7 @@ use super::author::Author;
 use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
-use super::isolation::{self, Piece};
+use super::isolation::{self, Piece, Struck};
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
@@ -69,14 +69,14 @@ pub(crate) struct Outcome {
     pub(crate) cycles: usize,
     /// Whether it ended with nothing held, in conflict or broken.
     pub(crate) equal: bool,
-    /// Whether a category is held at the end because its id was lost: the API lists no categories.
-    pub(crate) lost_category: bool,
+    /// Whether a category or a hidden article is held at the end because its id was lost: the API lists neither.
+    pub(crate) lost_id: bool,
     /// All files and articles after the last step, before everything comes to rest.
     pub(crate) halfway: Vec<Piece>,
     /// How often something was called in the last cycle before that.
     pub(crate) calls: BTreeMap<Call, u8>,
     /// The last call in it that went wrong.
-    pub(crate) struck: Option<(Call, String)>,
+    pub(crate) struck: Option<Struck>,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
     /// What happened, in words, if that was asked for.
@@ -152,7 +152,7 @@ impl Bench {
             settled: false,
             cycles: 0,
             equal: false,
-            lost_category: false,
+            lost_id: false,
         };
         let steps = run.all(source);
         let (halfway, calls, struck) = {
@@ -201,8 +201,8 @@ pub(super) struct Run<'a> {
     pub(super) cycles: usize,
     /// Whether the last cycle of all left both sides equal.
     pub(super) equal: bool,
-    /// Whether the last cycle of all held a category that exists.
-    pub(super) lost_category: bool,
+    /// Whether the last cycle of all held a category or an article that exists.
+    pub(super) lost_id: bool,
 }
 
 impl Run<'_> {
@@ -262,7 +262,7 @@ impl Run<'_> {
             hash: world.hash,
             cycles: self.cycles,
             equal: self.equal,
-            lost_category: self.lost_category,
+            lost_id: self.lost_id,
             halfway: Vec::new(),
             calls: BTreeMap::new(),
             struck: None,
@@ -401,6 +401,8 @@ impl Run<'_> {
         known.add(&history);
         let owed = world.ledger.owed.and(&known);
         world.ledger.owed = owed;
+        let sides = [Side::Mirror, Side::Service];
+        world.ledger.expected = sides.map(|side| history.without(&world.tokens(side)));
         world.ledger.seen = history;
         world.ledger.forgetful = true;
         world.ledger.unremembered = world.kb.ghosts().collect();
@@ -481,10 +483,11 @@ impl Run<'_> {
         }
         oracle::i12_told(&mut world, store, &report);
         self.equal = quiet;
-        self.lost_category = report
-            .actions
-            .iter()
-            .any(|line| line.action == Kind::CreateCategory && line.status == Status::Held);
+        let unread = |reason: &str| reason.starts_with("the article exists, but it cannot be read");
+        self.lost_id = report.actions.iter().any(|line| {
+            let unread = line.action == Kind::Create && line.reason.as_deref().is_some_and(unread);
+            line.status == Status::Held && (line.action == Kind::CreateCategory || unread)
+        });
         if quiet {
             oracle::i9_identity(&mut world, store);
         }

@@ -1,6 +1,7 @@
 //! The world that both ports and all people share: the files, the service, the time, what is going to go
 //! wrong, and the books that the invariants are judged by.
 
+use super::isolation::Struck;
 use super::kb::Kb;
 use super::mirror::Mirror;
 use super::random::mix;
@@ -74,6 +75,9 @@ pub(crate) struct Ledger {
     pub(crate) unremembered_words: BTreeMap<ArticleId, (Tokens, i64)>,
     /// Of these, the words that an answer of this cycle did not show yet.
     pub(crate) outdated: Tokens,
+    /// By side, the words that a state which was set back knows, and that the side had no more by then: put back
+    /// before the next whole cycle, they are just what that state expects, and the other side's count as newer.
+    pub(crate) expected: [Tokens; 2],
     /// Words that a person had removed from the mirror when kbsync scanned it in this cycle.
     pub(crate) gone_when_scanned: Tokens,
     /// Words that a person took out of a file that had no id yet, by its folder and name.
@@ -159,7 +163,7 @@ pub(crate) struct World {
     /// Whether anything went wrong in this cycle.
     pub(crate) troubled: bool,
     /// The last call of this cycle that went wrong, and what it was about.
-    pub(crate) struck: Option<(Call, String)>,
+    pub(crate) struck: Option<Struck>,
     /// A digest of everything that happened.
     pub(crate) hash: u64,
     /// What a stash holds.
@@ -461,7 +465,13 @@ impl World {
         }
         if let Some(trouble) = entered.what {
             self.troubled = true;
-            self.struck = Some((call, what.to_owned()));
+            let (folder, name) = what.split_once('/').unwrap_or_default();
+            let bytes = self.mirror.bytes(folder, name);
+            self.struck = Some(Struck {
+                call,
+                what: what.to_owned(),
+                id: bytes.and_then(|bytes| id_of(&bytes)),
+            });
             let unanswered = matches!(
                 trouble,
                 What::LostBefore {} | What::LostAfter {} | What::TooMany {} | What::Unauthorized {}

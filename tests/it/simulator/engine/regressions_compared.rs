@@ -1,0 +1,362 @@
+//! What the simulator found by comparing two runs, and in runs of articles that were deleted and shown again.
+
+use super::regressions::{PLAIN, compares, holds};
+use super::relations::Relation;
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
+
+const SYNC: Step = Step::Run {
+    command: Command::Sync {},
+};
+
+#[test]
+fn an_old_copy_of_what_was_deleted_here_is_not_taken_up_again() {
+    let setup = Setup {
+        bodies: false,
+        etag: true,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 2),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Hide { at: At(1, 1) },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 2),
+                part: Part::First,
+                token: 11,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Unhide { at: At(1, 1) },
+        },
+        Step::Fault {
+            call: Call::Read,
+            nth: 1,
+            what: What::Stale {},
+        },
+        SYNC,
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn the_stamp_of_a_file_is_not_that_of_the_one_that_lay_there_before() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 8,
+                enabled: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Delete { at: At(0, 0) },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 17,
+                shown: true,
+            },
+        },
+        Step::Fault {
+            call: Call::Probe,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Remove { at: At(0, 0) },
+            },
+        },
+        SYNC,
+    ];
+    holds(PLAIN, &steps);
+}
+
+#[test]
+fn a_hidden_article_that_was_recorded_and_not_told_to_its_file_is_as_it_was_sent() {
+    let setup = Setup {
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 1),
+                token: 20,
+                enabled: false,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(44), setup, &steps);
+}
+
+#[test]
+fn a_category_that_was_read_by_a_run_that_was_killed_is_read_again() {
+    let setup = Setup {
+        bodies: false,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Kill { after: 33 },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 3),
+                token: 6,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(1, 1),
+                to: At(0, 2),
+            },
+        },
+        Step::Kill { after: 64 },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Rename {
+                folder: 0,
+                token: 20,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(41), setup, &steps);
+}
+
+#[test]
+fn a_file_that_could_not_be_read_is_the_same_one_in_a_folder_that_was_renamed() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 3,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Reslug { from: 0, to: 3 },
+        },
+        Step::Wait { seconds: 90000 },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 1),
+                part: Part::First,
+                token: 15,
+                save: Save::RenameOver,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Struck(128), PLAIN, &steps);
+}
+
+#[test]
+fn a_file_that_could_not_be_read_may_be_that_of_an_article_that_has_none() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 2),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Slug {
+                at: At(1, 2),
+                name: 2,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 0),
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Struck(121), PLAIN, &steps);
+}
+
+#[test]
+fn what_was_deleted_waits_for_a_disk_that_failed_though_a_copy_of_it_lies_elsewhere() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 0),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Found { folder: 0 },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(2, 0) },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 1),
+                part: Part::First,
+                token: 12,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(2, 0),
+                to: At(0, 0),
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Struck(846), PLAIN, &steps);
+}
+
+#[test]
+fn what_the_service_rewrote_of_a_post_without_an_answer_is_pulled() {
+    let setup = Setup {
+        rewriting: Rewriting::Editor,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 3),
+                token: 2,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Wait { seconds: 10 },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 1),
+                token: 14,
+                enabled: true,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(44), setup, &steps);
+}
+
+#[test]
+fn a_hidden_article_whose_answer_was_lost_is_told_by_a_person() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 1,
+                enabled: false,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 4,
+                shown: false,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(0, 0),
+                on: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Delete { at: At(0, 0) },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(18), PLAIN, &steps);
+}
+
+#[test]
+fn a_state_that_was_set_back_knows_nothing_of_a_pull_that_a_colleague_took_back() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 0),
+                part: Part::First,
+                token: 7,
+            },
+        },
+        SYNC,
+        Step::SaveState {},
+        Step::Service {
+            deed: Colleague::Revert { at: At(1, 0) },
+        },
+        SYNC,
+        Step::RestoreState {},
+        Step::Service {
+            deed: Colleague::Revert { at: At(1, 0) },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
