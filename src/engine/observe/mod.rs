@@ -6,6 +6,7 @@
 //! asked for.
 
 mod absent;
+mod akin;
 mod bodies;
 mod categories;
 mod foreign;
@@ -94,6 +95,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
+        sight.local.akin = self.akin(&base, &sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
