@@ -184,3 +184,42 @@ fn an_article_with_a_phrase_in_common_was_taken_for_what_got_no_answer() {
         ],
     );
 }
+
+#[test]
+fn a_new_article_that_was_moved_over_another_one_got_its_id() {
+    holds(
+        Setup {
+            probing: Probing::Forbidden,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(2, 0),
+                        to: At(0, 1),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
