@@ -223,3 +223,95 @@ fn a_new_article_that_was_moved_over_another_one_got_its_id() {
         ],
     );
 }
+
+#[test]
+fn a_new_state_made_a_second_file_for_one_that_could_not_be_read() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 2,
+                    shown: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::LoseState {},
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(2, 0),
+                    to: At(0, 1),
+                },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_state_made_a_second_file_for_one_in_conflict_that_could_not_be_read() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 2,
+                    shown: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(2, 0),
+                    part: Part::Title,
+                    token: 8,
+                },
+            },
+            Step::LoseState {},
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(2, 0),
+                    to: At(0, 1),
+                },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
