@@ -39,7 +39,7 @@ impl Planner<'_> {
         if self.local.unreadable.contains(&folder) {
             return Outcome::Unknown;
         }
-        if let Some(unread) = self.unread_in(&folder) {
+        if let Some(unread) = self.unread_for(&folder) {
             let message =
                 format!("its file is not made, since {unread} cannot be read and may be it");
             self.plan.problems.push(Problem {
@@ -66,13 +66,18 @@ impl Planner<'_> {
     }
 
     /// A file in a folder that cannot be read, and of which nobody knows whose it is: a second one for the same
-    /// article would make that one a copy of it.
-    fn unread_in(&self, folder: &str) -> Option<&Place> {
+    /// article would make that one a copy of it. With a new state it may lie anywhere, since a colleague may have given
+    /// the article another address while there was none.
+    fn unread_for(&self, folder: &str) -> Option<String> {
         let known = |place: &Place| self.base.articles.values().any(|row| row.place == *place);
-        let unread = self.local.unread.iter();
-        unread
-            .filter(|place| place.folder == folder)
-            .find(|place| !known(place))
+        let mut unread = self.local.unread.iter();
+        let file = unread.find(|place| {
+            let near = self.local.first || place.folder == folder;
+            near && !known(place)
+        });
+        let mut folders = self.local.unreadable.iter();
+        let hidden = || folders.find(|_| self.local.first).cloned();
+        file.map(ToString::to_string).or_else(hidden)
     }
 
     pub(super) fn fresh(&mut self, file: &LocalFile) -> Outcome {

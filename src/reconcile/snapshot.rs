@@ -77,6 +77,12 @@ pub struct LocalSnapshot {
     pub ignored: BTreeSet<ArticleId>,
     /// Conflict copies that lie beside their files.
     pub copies: BTreeSet<Place>,
+    /// What was sent as a new article that may not have come into its file, and texts of files without an id that
+    /// have words of it which no other article has.
+    pub akin: BTreeSet<(TextDigest, TextDigest)>,
+    /// Whether the state is so new that it has not got all articles that have a file: one that cannot be read may be
+    /// any article's.
+    pub first: bool,
     /// Whether the whole mirror was listed; otherwise nothing counts as absent.
     pub complete: bool,
 }

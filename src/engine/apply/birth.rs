@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::engine::observe::remote::visibility_of;
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk, Durability, Expect};
-use crate::mirror::document::Changes;
+use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::{
     ArticleId, Digest, Flags, Place, Revision, Side, Stamp, TextDigest, Timestamp, Version,
@@ -186,6 +186,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if document.id().is_some() && !had_id {
             return Err(Done::Later("the file changed during the cycle".to_owned()));
         }
+        if !says(&document, &row.local) && self.is_another(birth, &document, run) {
+            return Err(Done::Later("another file took its place".to_owned()));
+        }
         let (had, sent) = (document.flags(), row.remote_flags);
         let as_sent =
             had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
@@ -225,6 +228,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
             flags: if as_sent { flags } else { sent },
             bytes: digest_of(source.as_bytes()),
             own: (same && unseen).then(|| document.source().to_owned()),
+        })
+    }
+
+    /// Tells whether a file that does not say what was sent may be another one without an id, which was moved here
+    /// since the scan: with this id in it, one article would say what another one says.
+    fn is_another(&self, birth: &Birth<'_>, document: &Document, run: &Run<'_>) -> bool {
+        let sight = &run.sight;
+        let left = |place: &Place| {
+            let found = self.disk.look(At::Folder(&place.folder), &place.file);
+            let stamp = found.ok().flatten().map(|found| found.stamp);
+            stamp.is_none() || sight.stamps.get(place) != stamp.as_ref()
+        };
+        let text = TextDigest::of(document.text());
+        let mut files = sight.local.files.iter();
+        files.any(|file| {
+            let alike = file.version.text == text || file.version.title == document.title();
+            file.id.is_none() && file.place != *birth.place && alike && left(&file.place)
         })
     }
 }

@@ -6,7 +6,7 @@ use super::render::{MAX_FILE, needs_whole, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
-use crate::engine::observe::{Looked, Sight, VALIDATOR};
+use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
 use crate::engine::waiting::HELD;
@@ -297,6 +297,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None => tx.remove_meta(VALIDATOR)?,
             }
             tx.set_meta(HELD, &held)?;
+            if sight.read_the_mirror() {
+                tx.set_meta(MIRROR_READ, &now.0.to_string())?;
+            }
             if sight.looked.lists() {
                 tx.set_meta(LAST_POLL, &now.0.to_string())?;
             }

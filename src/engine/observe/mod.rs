@@ -6,6 +6,7 @@
 //! asked for.
 
 mod absent;
+mod akin;
 mod bodies;
 mod categories;
 mod foreign;
@@ -44,6 +45,9 @@ use uuid::Uuid;
 
 /// The stored validator of the last listing that left nothing open.
 pub(in crate::engine) const VALIDATOR: &str = "listing_validator";
+
+/// Set once all of the mirror was read with this state, and its articles are in it.
+pub(in crate::engine) const MIRROR_READ: &str = "mirror_read";
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Looks at both sides. A listing may have been asked for before.
@@ -94,6 +98,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
+        sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
+        sight.local.akin = self.akin(&base, &sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);

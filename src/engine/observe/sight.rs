@@ -170,6 +170,21 @@ impl Sight {
             && local.ignored.is_empty()
     }
 
+    /// Tells whether all of the mirror was read, for the first time with this state, and every article that has a
+    /// file is in it.
+    pub(in crate::engine) fn read_the_mirror(&self) -> bool {
+        let local = &self.local;
+        let files = local.files.iter().filter_map(|file| file.id);
+        let unknown = local.unknown.iter().filter_map(|unknown| unknown.id);
+        local.first
+            && self.looked == Looked::All
+            && self.doubt.is_none()
+            && local.unread.is_empty()
+            && files
+                .chain(unknown)
+                .all(|id| self.base.articles.contains_key(&id))
+    }
+
     /// Remembers what ended the looking; nothing is deleted in such a cycle.
     pub(in crate::engine) fn stop_for(&mut self, error: ServiceError) {
         self.doubt = Some(format!("the service could not be asked ({error})"));

@@ -152,8 +152,9 @@ pub(in crate::engine) fn is_posted(
     (from, sent): (&Place, &Version),
 ) -> bool {
     let text = version.text == sent.text && version.text != TextDigest::of("");
+    let akin = local.akin.contains(&(sent.text, version.text));
     let there = place == from || local.files.iter().all(|file| file.place != *from);
-    there && (text || same(&version.title, &sent.title))
+    there && (text || akin || same(&version.title, &sent.title))
 }
 
 /// An article that is gone from the service: its file is created anew in its place.

@@ -65,7 +65,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let files = with_categories(local, &folders, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
     let left = words::claim_by_words(base, &places, &unready, left, &mut paired);
-    let (left, doubtful) = words::hold_doubtful(base, &places, &unready, left, &mut paired);
+    let (left, doubtful) = words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
@@ -250,7 +250,7 @@ fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
 
 /// Tells whether an article may be one whose id never came into its file: the row is of our own writing, or of
 /// a creation whose answer was lost, and no scan has seen the file since.
-fn is_unread(row: &ArticleRow) -> bool {
+pub fn is_unread(row: &ArticleRow) -> bool {
     let unknown = row.revision == Revision::default();
     row.stamp.is_none() && (unknown || row.written.as_ref() == Some(&row.revision))
 }

@@ -2,8 +2,9 @@
 
 use super::{NOT_READY, Paired, StatePlaces, Unready, is_unread};
 use crate::model::TextDigest;
+use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalFile};
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
 
 /// Why an article is left alone whose file may be another one.
 pub(super) const DOUBTFUL: &str = "whether a file without an id is its file cannot be told";
@@ -28,9 +29,14 @@ pub(super) fn claim_by_words(
         let lies = |file: &LocalFile| places.owner_of(file) == Some(row.id);
         let taken = unready.at_home.contains(&row.id) || files.iter().any(lies);
         let text = row.local.text;
+        // Or one where its article's file is not, which lies elsewhere.
+        let vacant = |file: &LocalFile| {
+            let owner = places.owner_of(file);
+            owner.is_none_or(|owner| paired.files.contains_key(&owner))
+        };
         let edited = |file: &LocalFile| {
             let kept = text != TextDigest::of("") && file.version.text == text;
-            kept && !taken && places.owner_of(file).is_none()
+            kept && !taken && vacant(file)
         };
         let found = files.iter().position(same);
         let Some(position) = found.or_else(|| files.iter().position(edited)) else {
@@ -47,53 +53,74 @@ pub(super) fn claim_by_words(
     files
 }
 
-/// Holds the articles whose file may have been moved and edited so much that only its title is left, and such files:
-/// as a new article it would be there twice, and the other one be deleted. Gives the files that are left, and those
-/// that are held.
+/// Holds the articles whose file may have been moved and edited so much that only its title or a part of its words is
+/// left, and such files: as a new article it would be there twice, and the other one be deleted. Gives the files that
+/// are left, and those that are held.
 pub(super) fn hold_doubtful(
     base: &Base,
+    local: &LocalSnapshot,
     places: &StatePlaces<'_>,
     unready: &Unready,
     files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> (Vec<LocalFile>, Vec<LocalFile>) {
-    let lies = |id| files.iter().any(|file| places.owner_of(file) == Some(id));
     let missing: Vec<_> = base
         .articles
         .values()
-        .filter(|row| is_unread(row) && !row.local.title.is_empty() && paired.is_free(row.id))
+        .filter(|row| is_unread(row) && paired.is_free(row.id))
         .filter(|row| !unready.named.contains(&row.id) && !unready.at_home.contains(&row.id))
-        .filter(|row| !lies(row.id))
         .collect();
     if missing.is_empty() {
         return (files, Vec::new());
     }
-    let (mut left, mut held) = (Vec::new(), Vec::new());
-    for file in files {
-        let owner = places.owner_of(&file);
+    let akin = |row: &ArticleRow, file: &LocalFile| {
+        let pair = (row.local.text, file.version.text);
+        local.akin.contains(&pair)
+    };
+    let lies = |row: &ArticleRow, file: &LocalFile| places.owner_of(file) == Some(row.id);
+    let title_lost =
+        |row: &ArticleRow| !row.local.title.is_empty() && !files.iter().any(|file| lies(row, file));
+    let words_lost = |row: &ArticleRow| {
+        let mut files = files.iter();
+        !files.any(|file| lies(row, file) && akin(row, file))
+    };
+    let mut doubts = Vec::new();
+    for file in &files {
+        let owner = places.owner_of(file);
         let home = owner.and_then(|owner| base.articles.get(&owner));
         let title = &file.version.title;
         // The title is that of the article at this place, too.
         let known = home.is_some_and(|row| row.local.title == *title);
-        let same = missing.iter().filter(|row| row.local.title == *title);
-        let mut maybe = same.filter(|_| !known).peekable();
-        if maybe.peek().is_none() {
+        let titled = |row: &ArticleRow| !known && row.local.title == *title && title_lost(row);
+        let worded = |row: &ArticleRow| !lies(row, file) && akin(row, file) && words_lost(row);
+        let maybe = missing.iter().filter(|row| titled(row) || worded(row));
+        doubts.push(maybe.copied().collect::<Vec<_>>());
+    }
+    let (mut left, mut held) = (Vec::new(), Vec::new());
+    for (file, maybe) in files.into_iter().zip(doubts) {
+        if maybe.is_empty() {
             left.push(file);
             continue;
         }
         for row in maybe {
+            let title = &row.local.title;
+            let (same, other) = if file.version.title == *title {
+                ("the same title", "give it another title")
+            } else {
+                ("words that no other article has", "put that file back")
+            };
             paired.problems.push(Problem {
                 path: file.place.to_string(),
                 id: Some(row.id),
                 message: format!(
-                    "it has no `id:` line, and whether it is the file of article {}, which lay at {} and has the \
-                     same title, cannot be told; put `id: {}` into it, or give it another title if it is not",
+                    "it has no `id:` line, and whether it is the file of article {}, which lay at {} and has {same}, \
+                     cannot be told; put `id: {}` into it, or {other} if it is not",
                     row.id, row.place, row.id
                 ),
             });
             paired.mark([row.id], DOUBTFUL);
         }
-        paired.mark(owner, DOUBTFUL);
+        paired.mark(places.owner_of(&file), DOUBTFUL);
         held.push(file);
     }
     (left, held)

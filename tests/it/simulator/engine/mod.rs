@@ -47,6 +47,8 @@ mod regressions_identity;
 mod regressions_late;
 #[cfg(test)]
 mod regressions_rare;
+#[cfg(test)]
+mod regressions_twice;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;

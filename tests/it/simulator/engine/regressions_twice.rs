@@ -1,0 +1,317 @@
+//! Articles that were there twice: files whose id was not in them yet, and files that a new state had not read.
+
+use super::regressions::{PLAIN, holds};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
+
+#[test]
+fn a_new_article_that_was_moved_and_has_one_paragraph_left_was_created_twice() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 10,
+                    enabled: true,
+                },
+            },
+            Step::Kill { after: 38 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 0),
+                    part: Part::Second,
+                    token: 14,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 0),
+                    part: Part::Title,
+                    token: 15,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(0, 0),
+                    to: At(1, 3),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 3),
+                    part: Part::Title,
+                    token: 18,
+                    save: Save::RenameOver,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_article_that_changed_places_with_another_was_created_twice() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 8,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::Denied {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 0),
+                    to: At(0, 4),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: At(0, 0),
+                    other: At(0, 2),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 2),
+                    part: Part::Title,
+                    token: 14,
+                    save: Save::RenameOver,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_got_no_answer_was_created_twice_once_it_had_another_folder_title_and_address() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 5,
+                    enabled: false,
+                },
+            },
+            Step::Kill { after: 36 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Slug {
+                    at: At(1, 3),
+                    name: 1,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 1, to: 0 },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 3),
+                    part: Part::More,
+                    token: 13,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 3),
+                    part: Part::Title,
+                    token: 16,
+                    save: Save::RenameOver,
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn an_article_with_a_phrase_in_common_was_taken_for_what_got_no_answer() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 2),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 5),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Create,
+                nth: 0,
+                what: What::Down { requests: 7 },
+            },
+            Step::Run {
+                command: Command::Glance { at: At(0, 2) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_article_that_was_moved_over_another_one_got_its_id() {
+    holds(
+        Setup {
+            probing: Probing::Forbidden,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Move {
+                        from: At(2, 0),
+                        to: At(0, 1),
+                    },
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_state_made_a_second_file_for_one_that_could_not_be_read() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 2,
+                    shown: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::LoseState {},
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(2, 0),
+                    to: At(0, 1),
+                },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_new_state_made_a_second_file_for_one_in_conflict_that_could_not_be_read() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(2, 0),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 0),
+                    token: 2,
+                    shown: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(2, 0),
+                    part: Part::Title,
+                    token: 8,
+                },
+            },
+            Step::LoseState {},
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(2, 0),
+                    to: At(0, 1),
+                },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
