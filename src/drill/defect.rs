@@ -119,6 +119,8 @@ defects! {
     FalseConflict = 67,
     /// A field changed here takes the other fields along.
     WholeFileWins = 70,
+    /// A file in motion takes part like any other.
+    MotionIgnored = 73,
     /// A save soon after the last one that is known is taken for its echo.
     EchoByTimer = 79,
     /// A file that was edited since the scan is written over.
@@ -127,6 +129,8 @@ defects! {
     SaveOverwritten = 80,
     /// A stamp within the clock's grain is trusted.
     RacyStampTrusted = 83,
+    /// Removals that came with a moved HEAD go on.
+    GitHoldForgotten = 84,
     /// Something could not be read, and deletions go on.
     DoubtIgnored = 97,
     /// A listing's validator is kept although something was left undone.

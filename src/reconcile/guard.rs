@@ -220,7 +220,8 @@ fn against_deleting(
     if released {
         return None;
     }
-    let reason = if let Some(git) = facts.git.as_ref().filter(|_| side == Side::Remote) {
+    let moved = facts.git.as_ref().filter(|_| side == Side::Remote);
+    let reason = if let Some(git) = moved.filter(|_| !defect::is(Defect::GitHoldForgotten)) {
         git.clone()
     } else if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {

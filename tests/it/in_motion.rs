@@ -206,6 +206,23 @@ async fn a_file_that_was_moved_is_not_waited_for_at_its_old_name() {
     );
 }
 
+#[tokio::test]
+async fn a_folder_keeps_its_name_while_a_file_in_it_is_written() {
+    let (world, _, [a, _]) = world().await;
+    world.sandbox().edit_category(a, |category| {
+        category.slug = "alpha".into();
+    });
+    world.clock.advance(std::time::Duration::from_hours(25));
+    for place in ["a/one.html", "a/.one.html.swp", "alpha/one.html"] {
+        let report = sync(&world, &[place]).await;
+        assert_eq!(lines(&report), ["update-category local alpha skipped"]);
+        assert!(world.exists("a/one.html") && !world.exists("alpha"));
+    }
+    let report = sync(&world, &["b/three.html"]).await;
+    assert_eq!(lines(&report), ["update-category local alpha done"]);
+    assert!(world.exists("alpha/one.html") && !world.exists("a"));
+}
+
 /// What was in motion was said an hour before anything here happened.
 fn said_before_all_this() -> Request {
     said_at(SystemClock.now().before(HOUR))

@@ -7,6 +7,7 @@ use super::record::deed;
 use super::send::{pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
+use crate::engine::observe::unsettled::Unsettled;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -198,6 +199,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Done::Yes(None));
         };
         let moves = settle.from.as_ref() != Some(to);
+        if let Some(from) = settle.from.as_ref().filter(|_| moves) {
+            let unsettled = Unsettled::new(&run.request.unsettled);
+            if unsettled.is_about(from) || unsettled.is_about(to) {
+                return Ok(Done::Later("a file in it is being written".to_owned()));
+            }
+        }
         let intent = if moves || settle.write {
             let intent = Intent::WriteCategory {
                 id: settle.id,

@@ -5,6 +5,7 @@
 //! 8). All else goes on as ever.
 
 use super::local::Scanned;
+use crate::drill::defect::{self, Defect};
 use crate::engine::waiting::Held;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
@@ -31,6 +32,9 @@ pub(in crate::engine) struct Unsettled {
 impl Unsettled {
     pub(in crate::engine) fn new(paths: &BTreeSet<String>) -> Self {
         let mut unsettled = Self::default();
+        if defect::is(Defect::MotionIgnored) {
+            return unsettled;
+        }
         for path in paths {
             let path = path.trim_end_matches('/');
             unsettled.folded.insert(fold(path));
@@ -66,6 +70,16 @@ impl Unsettled {
         !self.folded.is_empty()
             && (self.folded.contains(&fold(&place.folder))
                 || self.folded.contains(&fold(&place.to_string())))
+    }
+
+    /// Tells whether a folder or anything in it is in motion: whoever writes there goes by its name.
+    pub(in crate::engine) fn is_about(&self, folder: &str) -> bool {
+        let folder = fold(folder);
+        let mut paths = self.folded.iter();
+        paths.any(|path| {
+            let rest = path.strip_prefix(folder.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
     }
 
     /// Tells whether the category's words in this folder are in motion.

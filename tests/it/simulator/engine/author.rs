@@ -18,6 +18,8 @@ pub(crate) struct Author {
     pub(super) colleague: Random,
     commands: Random,
     pub(super) faults: Random,
+    /// Git and editors that save without end.
+    git: Random,
     token: u16,
     left: usize,
     /// Steps that are to come before the next one is made up.
@@ -40,6 +42,8 @@ pub(super) struct Swarm {
     rare: bool,
     folders: u8,
     names: u8,
+    /// Of a hundred cycles, those in which HEAD was moved or a file is in motion.
+    moving: usize,
 }
 
 /// What may go wrong.
@@ -120,6 +124,7 @@ impl Author {
             rare: random.percent(10),
             folders: 1 + random.small(3),
             names: 2 + random.small(6),
+            moving: [0, 0, 0, 25][Random::stream(seed, "moving").below(4)],
         };
         let left = 20 + random.below(16);
         let mut author = Self {
@@ -128,6 +133,7 @@ impl Author {
             colleague: Random::stream(seed, "colleague"),
             commands: Random::stream(seed, "commands"),
             faults: Random::stream(seed, "faults"),
+            git: Random::stream(seed, "git"),
             token: 0,
             left,
             queue: Vec::new(),
@@ -215,7 +221,8 @@ impl Author {
 
     /// A cycle, with what goes wrong in it first.
     fn cycle(&mut self, world: &World) -> Step {
-        let command = self.command(world);
+        let asked = self.command(world);
+        let command = self.moving(world).unwrap_or(asked);
         let mut steps = vec![Step::Run { command }];
         if self.commands.percent(20) {
             // Nothing happens between the two.
@@ -239,6 +246,19 @@ impl Author {
         let first = steps.pop().unwrap_or(Step::Restart {});
         self.queue = steps;
         first
+    }
+
+    /// A cycle that git or an editor gets in the way of, in some worlds.
+    fn moving(&mut self, world: &World) -> Option<Command> {
+        if !self.git.percent(self.swarm.moving) {
+            return None;
+        }
+        if self.git.percent(40) {
+            return Some(Command::Moved {});
+        }
+        let places = files(world);
+        let at = self.git.pick(&places).copied()?;
+        Some(Command::InMotion { at })
     }
 
     fn command(&mut self, world: &World) -> Command {
@@ -280,13 +300,7 @@ impl Author {
 
     /// A file that is there, mostly.
     fn file(&mut self, world: &World) -> At {
-        let mut places = Vec::new();
-        world.mirror.each(&mut |folder, name, _, _| {
-            if is_article(folder, name) {
-                places.extend(place(folder, name));
-            }
-        });
-        let there = self.writer.pick(&places).copied();
+        let there = self.writer.pick(&files(world)).copied();
         let anywhere = self.anywhere();
         there
             .filter(|_| self.writer.percent(95))
@@ -444,4 +458,15 @@ fn conflict(world: &World, random: &mut Random) -> Option<At> {
         }
     });
     random.pick(&places).copied()
+}
+
+/// Where article files are.
+fn files(world: &World) -> Vec<At> {
+    let mut places = Vec::new();
+    world.mirror.each(&mut |folder, name, _, _| {
+        if is_article(folder, name) {
+            places.extend(place(folder, name));
+        }
+    });
+    places
 }

@@ -26,6 +26,12 @@ impl Run<'_> {
                 }
             }
             Command::Approve {} => self.approve(&request),
+            Command::Moved {} => {
+                self.shared.lock().ledger.head_moved = true;
+                self.cycle(&request, false);
+                self.shared.lock().ledger.head_moved = false;
+            }
+            Command::InMotion { at } => self.in_motion(at, &request),
             Command::PreferLocal {} | Command::PreferRemote {} | Command::Resolve { .. } => {
                 self.loosen(true);
                 self.shared.lock().ledger.local_wins = command == Command::PreferLocal {};
@@ -84,8 +90,36 @@ impl Run<'_> {
                 allow_deletes: true,
                 ..both
             },
+            Command::Moved {} => Request {
+                git_hold: Some("git moved HEAD".to_owned()),
+                ..both
+            },
+            Command::InMotion { at } => Request {
+                unsettled: BTreeSet::from([format!("{}/{}", at.folder(), at.file())]),
+                patient: true,
+                purpose: Purpose::Poll,
+                ..both
+            },
             Command::Resolve { at, keep } => return self.resolution(at, keep),
         })
+    }
+
+    /// A file that is being written is left alone (design, section 8).
+    fn in_motion(&mut self, at: At, request: &Request) {
+        let (before, alone) = {
+            let world = self.shared.lock();
+            let bytes = world.mirror.bytes(at.folder(), &at.file());
+            (bytes, world.armed.is_empty() && self.fatal.is_none())
+        };
+        self.cycle(request, false);
+        let mut world = self.shared.lock();
+        if alone && world.mirror.bytes(at.folder(), &at.file()) != before {
+            let (folder, file) = (at.folder(), at.file());
+            world.violated(
+                "I4",
+                format!("{folder}/{file} was changed while it was in motion"),
+            );
+        }
     }
 
     fn resolution(&mut self, at: At, keep: Kept) -> Option<Request> {

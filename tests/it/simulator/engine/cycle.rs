@@ -97,6 +97,8 @@ impl Run<'_> {
         let whole = !world.troubled
             && report.stopped.is_none()
             && request.scope.is_empty()
+            && request.unsettled.is_empty()
+            && request.git_hold.is_none()
             && request.direction == Direction::Both;
         if report.outcome == Ending::Failed && !world.troubled {
             world.violated(

@@ -147,6 +147,12 @@ impl World {
                 format!("article {id} is deleted in a cycle in which the looking failed"),
             );
         }
+        if self.ledger.head_moved {
+            self.violated(
+                "I5",
+                format!("article {id} is deleted, though git moved HEAD"),
+            );
+        }
         let ledger = &mut self.ledger;
         if ledger.allow_deletes || ledger.released.contains(&id) {
             return;

@@ -46,6 +46,8 @@ mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
 #[cfg(test)]
+mod regressions_moving;
+#[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
 mod regressions_twice;

@@ -234,6 +234,10 @@ printed! {
         Approve {},
         /// A dry run, and then the same in earnest.
         DryThenSync {},
+        /// Both ways, after git moved HEAD: nothing may be deleted on the service.
+        Moved {},
+        /// A poll of the daemon while a file is being written.
+        InMotion { at: At },
     }
 }
 

@@ -94,6 +94,8 @@ pub(crate) struct Ledger {
     pub(crate) read: BTreeMap<ArticleId, (i64, u64)>,
     /// Writes that got no answer in this cycle, by kbsync's requests.
     pub(crate) unanswered: BTreeMap<ArticleId, u64>,
+    /// Whether git moved HEAD before this cycle.
+    pub(crate) head_moved: bool,
     /// Whether the state was lost or set back: then old edits look like new ones.
     pub(crate) forgetful: bool,
     /// Whether a process died since both sides were equal.
