@@ -6,6 +6,7 @@ use super::render::{MAX_FILE, needs_whole, says};
 use super::{BOTH, Run};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
+use crate::engine::observe::local::by_place;
 use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
@@ -22,6 +23,7 @@ use crate::reconcile::plan::{Kind, Settle, SettleCategory};
 use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{Service, Validator};
 use crate::state::{Deed, FigureRow, Seen as SeenVersion, Subject, history};
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 /// What a PUT came to.
@@ -344,6 +346,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
         let mut rows = Vec::new();
         let mut again = 0;
+        // What lies at a place that another article has taken in this cycle is that one's file.
+        let places = OnceCell::new();
+        let is_at_home = |file: &LocalFile| {
+            let places = places.get_or_init(|| by_place(&sight.base));
+            places.contains_key(&file.place)
+        };
         for (id, file) in &sight.paired.files {
             let Some(before) = sight.base.articles.get(id) else {
                 continue;
@@ -361,7 +369,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             // A file that is not opened is taken to have its id: one without is looked at until it has.
-            if file.id != Some(*id) {
+            if file.id != Some(*id) || !is_at_home(file) {
                 continue;
             }
             let Some(row) = self.store.article(*id)? else {

@@ -104,9 +104,19 @@ pub(in crate::engine) fn glance<D: Disk>(
     Ok(Some(out))
 }
 
-fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
-    let rows = base.articles.values();
-    rows.map(|row| (&row.place, row)).collect()
+/// The rows of the places. Where two rows have one place, neither the place nor a stamp can tell whose file it is.
+pub(in crate::engine) fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
+    let mut rows = HashMap::with_capacity(base.articles.len());
+    let mut doubled = Vec::new();
+    for row in base.articles.values() {
+        if rows.insert(&row.place, row).is_some() {
+            doubled.push(&row.place);
+        }
+    }
+    for place in doubled {
+        rows.remove(place);
+    }
+    rows
 }
 
 /// Places that two rows have: a stamp cannot tell whose file lies there.

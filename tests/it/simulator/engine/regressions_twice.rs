@@ -1,4 +1,5 @@
-//! Articles that were there twice: files whose id was not in them yet, and files that a new state had not read.
+//! Articles that were there twice: files whose id was not in them yet, files that a new state had not read, and a place
+//! that two articles had.
 
 use super::regressions::{PLAIN, holds};
 use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
@@ -307,6 +308,73 @@ fn a_new_state_made_a_second_file_for_one_in_conflict_that_could_not_be_read() {
             Step::Fault {
                 call: Call::ReadFile,
                 nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_was_taken_for_that_of_a_deleted_article_whose_place_it_had() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 1),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(2, 1),
+                    to: At(1, 0),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(1, 0) },
+            },
+            Step::Service {
+                deed: Colleague::Delete { at: At(1, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 12,
+                    shown: true,
+                },
+            },
+            Step::Kill { after: 39 },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
                 what: What::Broken {},
             },
             Step::Run {
