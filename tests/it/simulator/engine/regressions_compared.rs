@@ -360,3 +360,50 @@ fn a_state_that_was_set_back_knows_nothing_of_a_pull_that_a_colleague_took_back(
     ];
     holds(PLAIN, &steps);
 }
+
+#[test]
+fn what_is_held_waits_since_then_though_its_folder_got_another_name() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 3),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 4),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 0),
+                token: 4,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 4),
+                token: 5,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::RemoveAll {},
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Reslug { from: 1, to: 2 },
+        },
+        Step::Wait { seconds: 90000 },
+        Step::Run {
+            command: Command::Folder { folder: 0 },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
