@@ -407,3 +407,33 @@ fn what_is_held_waits_since_then_though_its_folder_got_another_name() {
     ];
     holds(PLAIN, &steps);
 }
+
+#[test]
+fn a_file_that_could_not_be_read_is_that_of_the_article_whose_conflict_it_has() {
+    let post = |at, token| Step::Service {
+        deed: Colleague::Post {
+            at,
+            token,
+            shown: true,
+        },
+    };
+    let write = |at, token| Step::Mirror {
+        deed: Writer::Write {
+            at,
+            token,
+            enabled: true,
+        },
+    };
+    let steps = [
+        post(At(0, 0), 1),
+        write(At(0, 0), 2),
+        write(At(0, 2), 3),
+        post(At(0, 2), 5),
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Empty { at: At(0, 0) },
+        },
+        SYNC,
+    ];
+    compares(Relation::Struck(141), PLAIN, &steps);
+}
