@@ -437,3 +437,43 @@ fn a_file_that_could_not_be_read_is_that_of_the_article_whose_conflict_it_has() 
     ];
     compares(Relation::Struck(141), PLAIN, &steps);
 }
+
+#[test]
+fn a_file_that_was_renamed_and_not_written_has_its_new_name_from_us() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 4),
+                token: 1,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(0, 4),
+                to: At(0, 0),
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 0),
+                part: Part::First,
+                token: 8,
+            },
+        },
+        Step::Fault {
+            call: Call::Look,
+            nth: 0,
+            what: What::Denied {},
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(0, 0),
+                to: At(0, 2),
+            },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
