@@ -477,3 +477,44 @@ fn a_file_that_was_renamed_and_not_written_has_its_new_name_from_us() {
     ];
     holds(PLAIN, &steps);
 }
+
+#[test]
+fn a_copy_whose_article_is_gone_goes_though_the_file_that_it_was_copied_from_has_changed() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 2),
+                token: 3,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 1),
+            },
+        },
+        Step::Kill { after: 35 },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 2),
+                part: Part::First,
+                token: 13,
+            },
+        },
+        Step::Run {
+            command: Command::One { at: At(1, 1) },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(1, 1) },
+        },
+    ];
+    holds(
+        Setup {
+            bodies: false,
+            ..PLAIN
+        },
+        &steps,
+    );
+}
