@@ -5,7 +5,7 @@
 
 use super::Engine;
 use super::observe::unsettled::Unsettled;
-use super::report::{Report, Status};
+use super::report::{Line, Report, Status};
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Side, Timestamp};
@@ -36,6 +36,17 @@ pub(super) struct Held {
     pub(super) rule: Option<HoldRule>,
     /// Since when.
     pub(super) since: Timestamp,
+}
+
+impl Held {
+    /// Tells whether it is the same that waits: an article's folder may have got another name since.
+    fn is(&self, id: Option<ArticleId>, path: &str, action: Kind) -> bool {
+        let same = match (self.id, id) {
+            (Some(one), Some(other)) => one == other,
+            (Some(_) | None, _) => self.path == path,
+        };
+        same && self.action == action
+    }
 }
 
 /// Reads what was held at the end of the last cycle.
@@ -92,10 +103,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             in_scope && in_direction
         };
-        let since = |path: &str, action: Kind| {
+        let since = |line: &Line| {
             before
                 .iter()
-                .find(|held| held.path == path && held.action == action)
+                .find(|held| held.is(line.id, &line.path, line.action))
                 .map_or(now, |held| held.since)
         };
         let mut after: Vec<Held> = report
@@ -109,7 +120,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 side: line.side,
                 reason: line.reason.clone().unwrap_or_default(),
                 rule: line.rule,
-                since: since(&line.path, line.action),
+                since: since(line),
             })
             .collect();
         let rest: Vec<Held> = before
@@ -118,7 +129,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .filter(|held| {
                 !after
                     .iter()
-                    .any(|new| new.path == held.path && new.action == held.action)
+                    .any(|new| new.is(held.id, &held.path, held.action))
             })
             .cloned()
             .collect();

@@ -39,7 +39,7 @@ impl Planner<'_> {
         if self.local.unreadable.contains(&folder) {
             return Outcome::Unknown;
         }
-        if let Some(unread) = self.unread_for(&folder) {
+        if let Some(unread) = self.unread_for(&folder, id) {
             let message =
                 format!("its file is not made, since {unread} cannot be read and may be it");
             self.plan.problems.push(Problem {
@@ -65,11 +65,15 @@ impl Planner<'_> {
         self.push(Action::settle(Kind::Create, arrives(&settle), settle))
     }
 
-    /// A file in a folder that cannot be read, and of which nobody knows whose it is: a second one for the same
-    /// article would make that one a copy of it. With a new state it may lie anywhere, since a colleague may have given
-    /// the article another address while there was none.
-    fn unread_for(&self, folder: &str) -> Option<String> {
-        let known = |place: &Place| self.base.articles.values().any(|row| row.place == *place);
+    /// A file in a folder that cannot be read, and of which nobody knows that it is another article's: a second one
+    /// for the same article would make that one a copy of it. With a new state it may lie anywhere, since a colleague
+    /// may have given the article another address while there was none.
+    fn unread_for(&self, folder: &str, id: ArticleId) -> Option<String> {
+        let known = |place: &Place| {
+            let mut shown = self.base.conflicts.values();
+            self.base.articles.values().any(|row| row.place == *place)
+                || shown.any(|row| row.id != id && row.place == *place)
+        };
         let mut unread = self.local.unread.iter();
         let file = unread.find(|place| {
             let near = self.local.first || place.folder == folder;

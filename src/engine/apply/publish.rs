@@ -108,6 +108,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     return Err(error);
                 }
             }
+            // From here on it may lie under its new name whatever comes of the rest: no writer gave it.
+            let published = self.publish_here(job);
+            job.unclear |= published.is_err();
+            return published;
         }
         self.publish_here(job)
     }

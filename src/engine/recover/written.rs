@@ -57,7 +57,7 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way(sight, old, from.as_ref(), to, names);
+        return half_way(sight, old, (from.as_ref(), to), version, names);
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -116,26 +116,33 @@ fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
         .all(|(place, id)| id != Some(row.id) && *place != row.place && place != to)
 }
 
-/// Files that were taking each other's names in a circle lie under each other's for a moment: no writer gave
-/// such a name, so it counts as the one that the file had.
+/// Files that were taking each other's names in a circle lie under each other's for a moment, and one that was renamed
+/// lies under its new name before it is written: no writer gave such a name, so it counts as the one that the file had.
 fn half_way(
     sight: &Sight,
     row: Option<&ArticleRow>,
-    from: Option<&Place>,
-    to: &Place,
+    (from, to): (Option<&Place>, &Place),
+    version: &Version,
     names: &BTreeSet<Place>,
 ) -> Verdict {
+    let moving = from.is_some_and(|from| from != to);
     let strayed = |file: &&LocalFile| {
+        let arrived = moving && file.place == *to;
+        let astray = file.place != *to && names.contains(&file.place);
         row.is_some_and(|row| file.id == Some(row.id))
             && Some(&file.place) != from
-            && file.place != *to
-            && names.contains(&file.place)
+            && (arrived || astray)
     };
     match (row, sight.local.files.iter().find(strayed)) {
         (Some(row), Some(file)) => Verdict::Article(Box::new(ArticleRow {
             place: file.place.clone(),
             local: Version {
                 slug: file.version.slug.clone(),
+                category: if file.place == *to {
+                    version.category
+                } else {
+                    row.local.category
+                },
                 ..row.local.clone()
             },
             stamp: None,

@@ -428,7 +428,7 @@ fn an_articles_own_file_is_a_copy_once_another_one_is_checked_out_beside_it() {
 }
 
 /// kbsync removes a file whose id is that of an article which is there.
-fn removed(other_words: Option<&str>) -> Option<&'static str> {
+fn removed(other_words: Option<&str>, was_copied: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
     let text = |words: &str| format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
@@ -442,13 +442,17 @@ fn removed(other_words: Option<&str>) -> Option<&'static str> {
     if let Some(words) = other_words {
         save(B, words);
     }
+    if was_copied {
+        world.ledger.copied.add(&Tokens::of(b"zq001z"));
+    }
     world.judge_removal("alpha", "a.html");
     found(world)
 }
 
 #[test]
 fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
-    assert_eq!(removed(Some("zq001z")), None);
-    assert_eq!(removed(Some("zq002z")), Some("I5"));
-    assert_eq!(removed(None), Some("I5"));
+    assert_eq!(removed(Some("zq001z"), false), None);
+    assert_eq!(removed(Some("zq002z"), true), None);
+    assert_eq!(removed(Some("zq002z"), false), Some("I5"));
+    assert_eq!(removed(None, true), Some("I5"));
 }

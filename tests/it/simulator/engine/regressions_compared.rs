@@ -360,3 +360,161 @@ fn a_state_that_was_set_back_knows_nothing_of_a_pull_that_a_colleague_took_back(
     ];
     holds(PLAIN, &steps);
 }
+
+#[test]
+fn what_is_held_waits_since_then_though_its_folder_got_another_name() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 3),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 4),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 0),
+                token: 4,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 4),
+                token: 5,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::RemoveAll {},
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Reslug { from: 1, to: 2 },
+        },
+        Step::Wait { seconds: 90000 },
+        Step::Run {
+            command: Command::Folder { folder: 0 },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
+
+#[test]
+fn a_file_that_could_not_be_read_is_that_of_the_article_whose_conflict_it_has() {
+    let post = |at, token| Step::Service {
+        deed: Colleague::Post {
+            at,
+            token,
+            shown: true,
+        },
+    };
+    let write = |at, token| Step::Mirror {
+        deed: Writer::Write {
+            at,
+            token,
+            enabled: true,
+        },
+    };
+    let steps = [
+        post(At(0, 0), 1),
+        write(At(0, 0), 2),
+        write(At(0, 2), 3),
+        post(At(0, 2), 5),
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Empty { at: At(0, 0) },
+        },
+        SYNC,
+    ];
+    compares(Relation::Struck(141), PLAIN, &steps);
+}
+
+#[test]
+fn a_file_that_was_renamed_and_not_written_has_its_new_name_from_us() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 4),
+                token: 1,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(0, 4),
+                to: At(0, 0),
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 0),
+                part: Part::First,
+                token: 8,
+            },
+        },
+        Step::Fault {
+            call: Call::Look,
+            nth: 0,
+            what: What::Denied {},
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(0, 0),
+                to: At(0, 2),
+            },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
+
+#[test]
+fn a_copy_whose_article_is_gone_goes_though_the_file_that_it_was_copied_from_has_changed() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 2),
+                token: 3,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 1),
+            },
+        },
+        Step::Kill { after: 35 },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 2),
+                part: Part::First,
+                token: 13,
+            },
+        },
+        Step::Run {
+            command: Command::One { at: At(1, 1) },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(1, 1) },
+        },
+    ];
+    holds(
+        Setup {
+            bodies: false,
+            ..PLAIN
+        },
+        &steps,
+    );
+}
