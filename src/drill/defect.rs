@@ -115,6 +115,8 @@ defects! {
     CopyAfterCopy = 64,
     /// A body that cannot be merged is the file's.
     MergePicksOurs = 65,
+    /// Conflict markers of git are sent with the text around them.
+    MarkersPublished = 66,
     /// Equal edits on both sides are a conflict.
     FalseConflict = 67,
     /// A field changed here takes the other fields along.

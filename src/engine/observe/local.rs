@@ -243,7 +243,8 @@ impl<'a> Reader<'a> {
             && known(document.slug().unwrap_or_default(), |version| &version.slug)
             && known(document.introtext(), |version| &version.introtext)
             && known(document.keywords(), |version| &version.keywords);
-        if !lengths || !has_conflict_markers(document.text()) {
+        let marked = has_conflict_markers(document.text());
+        if !lengths || !marked || defect::is(Defect::MarkersPublished) {
             return lengths;
         }
         let texts = [row.local.text, row.remote.text];

@@ -127,6 +127,13 @@ impl World {
         }
     }
 
+    /// What is sent has no conflict markers of git: nobody in these worlds writes about them (design, section 4).
+    pub(crate) fn judge_text(&mut self, text: &str) {
+        if text.contains("\n<<<<<<< ") {
+            self.violated("I4", "conflict markers of git are published".to_owned());
+        }
+    }
+
     /// The guards' side of a DELETE: a witness, and not too many of them (I5, I16).
     pub(crate) fn judge_delete(&mut self, id: ArticleId) {
         // A file that a person took away before its id was in it is told by its words.

@@ -197,6 +197,7 @@ impl ServiceWrite for Remote {
             Purpose::Push,
             |shared, _| {
                 let mut world = shared.lock();
+                world.judge_text(&new.text);
                 let made = world.write("POST", None, |kb| kb.create(new, By::Us));
                 if let Ok(article) = &made {
                     world.judge_birth(article.id);
@@ -217,6 +218,7 @@ impl ServiceWrite for Remote {
             .step(Call::Update, "PUT", &what, Purpose::Push, |shared, _| {
                 let mut world = shared.lock();
                 world.told(id);
+                world.judge_text(patch.text.as_deref().unwrap_or_default());
                 world.write(&what, Some(id), |kb| kb.update(id, patch, By::Us))
             })
             .await;
