@@ -11,7 +11,7 @@ use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::ListError;
-use crate::engine::recover::is_posted;
+use crate::engine::recover::{is_posted, is_same_text};
 use crate::mirror::disk::{At, Content, Disk, Durability, Expect};
 use crate::mirror::document::Document;
 use crate::model::base::Visibility;
@@ -252,9 +252,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             );
             return self.wait_for_person(birth.action, reason);
         };
-        let ours = sent
-            .iter()
-            .find(|(_, version)| same(&version.title, &title));
+        let text = seen.as_ref().map(|seen| seen.version.text);
+        let ours = sent.iter().find(|(_, version)| {
+            same(&version.title, &title)
+                || text.is_some_and(|text| is_same_text(version.text, text))
+        });
         let Some((_, version)) = ours.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
             self.drop_intents(sent)?;
             if birth.moved {

@@ -70,9 +70,20 @@ fn born<'a>(
         let alike_said = said || alike.texts.contains(&(version.text, *id));
         alike_said && !named(id) && !alike.at_home.contains(id)
     };
+    // Under another title as well, it is the only one that has the text.
+    let retitled = |(id, seen): &(ArticleId, &Seen)| {
+        is_same_text(version.text, seen.version.text) && !named(id) && !alike.at_home.contains(id)
+    };
+    let only = || {
+        let mut found = strangers(base, sight).filter(retitled);
+        let first = found.next().filter(|_| found.next().is_none());
+        let mut rows = base.articles.values();
+        first.filter(|_| rows.all(|row| row.local.text != version.text))
+    };
     strangers(base, sight)
         .find(at_home)
         .or_else(|| strangers(base, sight).find(moved))
+        .or_else(only)
 }
 
 /// Listed articles that the base does not know.
@@ -89,7 +100,7 @@ fn strangers<'a>(base: &'a Base, sight: &'a Sight) -> impl Iterator<Item = (Arti
 pub(super) struct Alike {
     /// Bodies that were sent, and articles that have most of them.
     texts: BTreeSet<(TextDigest, ArticleId)>,
-    /// Articles that lie where something was posted to, under the title that was sent: no other file's.
+    /// Articles that lie where something was posted to, with the title or the text that was sent: no other file's.
     at_home: BTreeSet<ArticleId>,
 }
 
@@ -129,11 +140,16 @@ pub(super) fn alike(
     Ok(alike)
 }
 
-/// Tells whether an article has the address and the title that were sent.
+/// Tells whether an article has the address that was sent, and the title or the text.
 fn lies_at(sent: &Version, words: &Version) -> bool {
     words.category == sent.category
         && same(&sent.slug, &words.slug)
-        && same(&sent.title, &words.title)
+        && (same(&sent.title, &words.title) || is_same_text(sent.text, words.text))
+}
+
+/// Tells whether a text is what was sent; nothing is nobody's.
+pub(in crate::engine) fn is_same_text(sent: TextDigest, found: TextDigest) -> bool {
+    sent == found && sent != TextDigest::of("")
 }
 
 /// Tells whether more than half of a text stands in another one.
@@ -145,16 +161,19 @@ fn has_most_of(found: &str, sent: &str) -> bool {
     kept * 2 > sent.len()
 }
 
-/// Tells whether a new file is what was posted from this place, or from one where nothing lies any more.
+/// Tells whether a new file is what was posted from this place, or from one where nothing lies any more. One that has
+/// its words may be it even where another file lies there by now, if that one is not as it was sent.
 pub(in crate::engine) fn is_posted(
     local: &LocalSnapshot,
     (place, version): (&Place, &Version),
     (from, sent): (&Place, &Version),
 ) -> bool {
-    let text = version.text == sent.text && version.text != TextDigest::of("");
-    let akin = local.akin.contains(&(sent.text, version.text));
-    let there = place == from || local.files.iter().all(|file| file.place != *from);
-    there && (text || akin || same(&version.title, &sent.title))
+    let text = version.text;
+    let said = is_same_text(sent.text, text) || local.akin.contains(&(sent.text, text));
+    let mut there = local.files.iter().filter(|file| file.place == *from);
+    let has_left =
+        place == from || there.all(|file| said && !is_same_text(sent.text, file.version.text));
+    has_left && (said || same(&version.title, &sent.title))
 }
 
 /// An article that is gone from the service: its file is created anew in its place.

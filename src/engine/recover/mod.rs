@@ -19,8 +19,8 @@ use crate::service::Service;
 use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
-pub(in crate::engine) use born::is_posted;
 use born::{Alike, alike, posted};
+pub(in crate::engine) use born::{is_posted, is_same_text};
 use std::collections::BTreeSet;
 use written::{file_written, folder_written, names_on_the_move};
 

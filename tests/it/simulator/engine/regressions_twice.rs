@@ -383,3 +383,191 @@ fn a_file_was_taken_for_that_of_a_deleted_article_whose_place_it_had() {
         ],
     );
 }
+
+/// What happens after a POST was killed before its answer was read: of an article that is listed, or of a hidden one.
+fn after_a_lost_answer(enabled: bool, steps: &[Step]) {
+    let mut all = vec![
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 3),
+                token: 5,
+                enabled,
+            },
+        },
+        Step::Kill { after: 36 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    all.extend_from_slice(steps);
+    holds(PLAIN, &all);
+}
+
+#[test]
+fn what_a_colleague_gave_another_title_and_address_was_created_twice() {
+    after_a_lost_answer(
+        true,
+        &[
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 3),
+                    part: Part::Title,
+                    token: 8,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(1, 3),
+                    to: At(1, 1),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_a_colleague_gave_another_title_was_created_twice_from_another_place() {
+    after_a_lost_answer(
+        true,
+        &[
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 3),
+                    part: Part::Title,
+                    token: 8,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 3),
+                    to: At(1, 1),
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_got_another_title_and_address_on_both_sides_was_created_twice() {
+    after_a_lost_answer(
+        true,
+        &[
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(1, 3),
+                    to: At(1, 1),
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 1),
+                    part: Part::Title,
+                    token: 8,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 3),
+                    to: At(0, 1),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 1),
+                    part: Part::Title,
+                    token: 9,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(0, 1),
+                    part: Part::Second,
+                    token: 10,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_left_its_place_to_another_new_file_was_created_twice() {
+    after_a_lost_answer(
+        false,
+        &[
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 3),
+                    to: At(1, 1),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 6,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_left_its_place_to_another_new_file_and_was_edited_was_created_twice() {
+    after_a_lost_answer(
+        false,
+        &[
+            Step::Mirror {
+                deed: Writer::Move {
+                    from: At(1, 3),
+                    to: At(1, 1),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 1),
+                    part: Part::Title,
+                    token: 9,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 1),
+                    part: Part::Second,
+                    token: 10,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 6,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
