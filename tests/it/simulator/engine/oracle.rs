@@ -210,6 +210,16 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
     different
 }
 
+/// Tells whether the state knows what every category says: what a colleague makes of one is asked for once a day, and
+/// whether it is known before that depends on what else was to be read.
+pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
+    let rows = store.categories().expect("the state is readable");
+    rows.iter().all(|row| {
+        let there = world.kb.categories.get(&row.id);
+        there.is_none_or(|category| category.version == row.remote)
+    })
+}
+
 /// I12: what is not equal is told, article by article.
 pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
     let mut ids = BTreeSet::new();

@@ -518,3 +518,25 @@ fn a_copy_whose_article_is_gone_goes_though_the_file_that_it_was_copied_from_has
         &steps,
     );
 }
+
+#[test]
+fn what_became_of_a_category_may_be_known_sooner_after_a_kill() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 14,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Glance { at: At(0, 3) },
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 0, to: 2 },
+        },
+        Step::Wait { seconds: 20 },
+        SYNC,
+    ];
+    compares(Relation::Killed(25), PLAIN, &steps);
+}

@@ -482,7 +482,7 @@ impl Run<'_> {
             world.violated("I3", message);
         }
         oracle::i12_told(&mut world, store, &report);
-        self.equal = quiet;
+        self.equal = quiet && oracle::knows_categories(&world, store);
         let unread = |reason: &str| reason.starts_with("the article exists, but it cannot be read");
         self.lost_id = report.actions.iter().any(|line| {
             let unread = line.action == Kind::Create && line.reason.as_deref().is_some_and(unread);
