@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Runs of whole engines for a defect that the planner's layer finds.
-const ENOUGH: u64 = 300;
+const ENOUGH: u64 = 2_000;
 
 /// What became of one defect.
 #[derive(Debug)]
