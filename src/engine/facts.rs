@@ -96,7 +96,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
             git: sight.git.clone().or_else(|| request.git_hold.clone()),
+            standing: self.standing()?,
         })
+    }
+
+    /// What was held for its number, and no person has decided on yet.
+    fn standing(&self) -> anyhow::Result<BTreeSet<(HoldRule, Side, ArticleId)>> {
+        let held = waiting::held(&self.store)?.into_iter();
+        let standing = held.filter_map(|held| Some((held.rule?, held.side, held.id?)));
+        let counted = |rule| matches!(rule, HoldRule::MassDeletion | HoldRule::MassRollback);
+        Ok(standing.filter(|(rule, ..)| counted(*rule)).collect())
     }
 
     /// Tells whether a new process lets go what an earlier one held: never, it is counted anew (failures row 43).
@@ -107,7 +116,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let held = waiting::held(&self.store)?;
         Ok(held
             .iter()
-            .any(|held| held.rule == Some(HoldRule::MassDeletion)))
+            .any(|held| held.rule.is_some_and(HoldRule::holds_deletions)))
     }
 
     /// Deletions of the last minute that belong to the same deed as those of this cycle: a daemon may see what goes at
@@ -116,7 +125,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let held = waiting::held(&self.store)?;
         let since = held
             .iter()
-            .filter(|held| held.rule == Some(HoldRule::MassDeletion) && held.side == side)
+            .filter(|held| held.rule.is_some_and(HoldRule::holds_deletions) && held.side == side)
             .map(|held| held.since)
             .min();
         let now = self.clock.now();

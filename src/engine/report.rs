@@ -205,6 +205,7 @@ impl Report {
                     None
                     | Some(
                         HoldRule::MassDeletion
+                        | HoldRule::MovedHead
                         | HoldRule::MassRollback
                         | HoldRule::ForeignWriter
                         | HoldRule::Waits

@@ -62,6 +62,16 @@ pub struct Facts {
     pub refused: BTreeMap<String, (Digest, String)>,
     /// Why nothing may be deleted because of git, if so.
     pub git: Option<String>,
+    /// What was held for its number and waits for a person since: taking some of it back releases none of the rest.
+    pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
+}
+
+impl Facts {
+    /// Tells whether an action was held for its number before.
+    fn stands(&self, rule: HoldRule, action: &Action) -> bool {
+        let held = |id| self.standing.contains(&(rule, action.side, id));
+        action.id.is_some_and(held)
+    }
 }
 
 /// Marks what has to wait.
@@ -155,14 +165,17 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
             .collect();
         let approved = facts.approved.is_superset(&all.iter().copied().collect());
         let count = all.len() + lately;
-        if all.is_empty() || count <= MAX_ROLLBACKS || approved {
+        if all.is_empty() || approved {
             continue;
         }
-        for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
-            action.hold(
-                HoldRule::MassRollback,
-                format!("{count} {what}; `kbsync approve` shows and releases them"),
-            );
+        let rule = HoldRule::MassRollback;
+        let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
+        if count > MAX_ROLLBACKS {
+            let reason = format!("{count} {what}; `kbsync approve` shows and releases them");
+            concerned.for_each(|action| action.hold(rule, reason.clone()));
+        } else {
+            let standing = concerned.filter(|action| facts.stands(rule, action));
+            standing.for_each(|action| action.hold(rule, STANDING));
         }
     }
 }
@@ -189,13 +202,24 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         })
         .count();
     let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
-    let Some((rule, reason)) = against_deleting(facts, side, all.len(), waiting, released) else {
-        return;
-    };
-    for action in plan.actions.iter_mut().filter(|action| concerned(action)) {
-        action.hold(rule, reason.clone());
+    let against = against_deleting(facts, side, all.len(), waiting, released);
+    let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
+    match against {
+        Some((rule, reason)) => concerned.for_each(|action| action.hold(rule, reason.clone())),
+        None if released => {}
+        None => {
+            let rule = HoldRule::MassDeletion;
+            let standing = concerned.filter(|action| {
+                facts.stands(rule, action) && !facts.approved.contains(&action.fingerprint())
+            });
+            standing.for_each(|action| action.hold(rule, STANDING));
+        }
     }
 }
+
+/// Why what is left of many held actions is held though it is few by now.
+const STANDING: &str =
+    "it was held with others, and waits for a person; `kbsync approve` shows and releases it";
 
 /// Why so many deletions towards a side, and as many that wait already, are held; `None`: they are not.
 fn against_deleting(
@@ -221,9 +245,10 @@ fn against_deleting(
         return None;
     }
     let moved = facts.git.as_ref().filter(|_| side == Side::Remote);
-    let reason = if let Some(git) = moved.filter(|_| !defect::is(Defect::GitHoldForgotten)) {
-        git.clone()
-    } else if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
+    if let Some(git) = moved.filter(|_| !defect::is(Defect::GitHoldForgotten)) {
+        return Some((HoldRule::MovedHead, git.clone()));
+    }
+    let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {
             let verb = if closely == 1 { "is" } else { "are" };
             format!(" ({closely} of them {verb} done)")

@@ -95,6 +95,8 @@ pub struct Hold {
 pub enum HoldRule {
     /// Too many deletions towards one side; released by `approve`.
     MassDeletion,
+    /// Removals that came with a moved HEAD of git; released by `approve`.
+    MovedHead,
     /// Too many articles went back to older versions; released by `approve`.
     MassRollback,
     /// Part of the observation failed in this cycle; tried again in the next.
@@ -110,10 +112,15 @@ pub enum HoldRule {
 }
 
 impl HoldRule {
+    /// Tells whether it holds deletions because of what came with them.
+    pub const fn holds_deletions(self) -> bool {
+        matches!(self, Self::MassDeletion | Self::MovedHead)
+    }
+
     /// Tells whether `kbsync approve` releases it.
     pub const fn approvable(self) -> bool {
         match self {
-            Self::MassDeletion | Self::MassRollback => true,
+            Self::MassDeletion | Self::MovedHead | Self::MassRollback => true,
             Self::Doubt | Self::ForeignWriter | Self::Refused | Self::Waits | Self::Person => false,
         }
     }

@@ -99,6 +99,31 @@ fn an_edit_on_the_service_meanwhile_is_not_deleted() {
 }
 
 #[test]
+fn f043_who_takes_one_back_or_names_a_part_releases_none_of_the_rest() {
+    let (service, kb, _) = held();
+    kb.run(&["sync", "start/n2.html"]).exits(3);
+    kb.run(&["restore", "start/n1.html"]).exits(0);
+    kb.run(&["restore", "start/n5.html"]).exits(0);
+    for command in [
+        &["sync"][..],
+        &["sync", "start"],
+        &["sync", "start/n2.html"],
+        &["push", "start/n3.html"],
+        &["sync"],
+    ] {
+        let ran = kb.run(command).exits(3);
+        assert!(ran.stdout.contains("it was held with others"), "{ran:#?}");
+        assert_eq!(left(&service), 8);
+    }
+    // A removal of later is one of its own.
+    kb.remove("start/n1.html");
+    kb.run(&["sync", "start/n1.html"]).exits(0);
+    assert_eq!(left(&service), 7);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(left(&service), 4);
+}
+
+#[test]
 fn allow_deletes_does_it_for_one_command() {
     let (service, kb, _) = held();
     let ran = kb.run(&["sync", "--allow-deletes"]).exits(0);

@@ -520,6 +520,45 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
 }
 
 #[test]
+fn a_folder_whose_name_is_not_the_slug_comes_back_as_the_category_that_it_was() {
+    let service = Service::empty();
+    let about = service.category("about-us");
+    for number in 1..=5 {
+        service.article(about, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let folder = "Über uns & Co";
+    kb.write(
+        "about-us/_category.yaml",
+        &(kb.read("about-us/_category.yaml") + "slug: about-us\n"),
+    );
+    std::fs::rename(kb.mirror().join("about-us"), kb.mirror().join(folder)).expect("renamed");
+    kb.run(&["sync"]).exits(0);
+    let whole = |kb: &Kb| {
+        kb.run(&["sync"]).exits(0);
+        let categories = service.sandbox.categories();
+        assert_eq!(categories.len(), 1, "{categories:?}");
+        assert_eq!(categories[0].slug, "about-us");
+        service.sandbox.articles().len()
+    };
+    let gone = |kb: &Kb| std::fs::remove_dir_all(kb.mirror().join(folder)).expect("removed");
+    // A file, all that is held, and what was deleted.
+    kb.remove(&format!("{folder}/n1.html"));
+    kb.run(&["sync"]).exits(0);
+    kb.run(&["restore", &format!("{folder}/n1.html")]).exits(0);
+    assert_eq!(whole(&kb), 5);
+    gone(&kb);
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["restore", folder]).exits(0);
+    assert_eq!(whole(&kb), 5);
+    gone(&kb);
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    kb.run(&["restore", &format!("{folder}/n2.html")]).exits(0);
+    assert_eq!(whole(&kb), 1);
+}
+
+#[test]
 fn a_place_that_is_ignored_is_refused() {
     let (service, kb, one) = with_a_past();
     kb.remove("start/one.html");

@@ -88,7 +88,8 @@ async fn f041_more_deletions_than_the_limit_are_held() {
     );
     world.write(&file(0), "---\ntitle: back\n---\nx\n");
     let report = world.sync().await;
-    assert_eq!((held(&report), report.requests.delete), (0, 10));
+    // Whoever takes one back has not decided on the others.
+    assert_eq!((held(&report), report.requests.delete), (10, 0));
 }
 
 #[tokio::test]

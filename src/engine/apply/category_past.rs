@@ -53,7 +53,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn keep_both_sides(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
         let folder = settle.from.as_ref().or(settle.to.as_ref());
         let folder = folder.unwrap_or(&settle.seen.slug);
-        let theirs = composed(settle.id, folder, &settle.seen);
+        let theirs = category_file(settle.id, folder, &settle.seen);
         self.keep_category(
             settle.id,
             folder,
@@ -97,7 +97,12 @@ pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVer
     }
 }
 
-fn composed(id: CategoryId, folder: &str, words: &CategoryVersion) -> String {
+/// A `_category.yaml` with these words, for a folder that has none.
+pub(in crate::engine) fn category_file(
+    id: CategoryId,
+    folder: &str,
+    words: &CategoryVersion,
+) -> String {
     let named = Place::new("", format!("{folder}{EXTENSION}"));
     CategoryDocument::compose(&CategoryChanges {
         id: Some(id),

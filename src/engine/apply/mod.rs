@@ -21,6 +21,7 @@ mod render;
 mod send;
 
 pub(super) use along::rows_along;
+pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use files::met;
 pub(super) use grain::GRAIN;

@@ -7,7 +7,7 @@ use crate::mirror::layout::Layout;
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::LocalFile;
-use crate::state::Subject;
+use crate::state::{Kept, Subject};
 
 /// Where a version comes back to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -185,7 +185,15 @@ impl<D: Disk> Ground<'_, D> {
                 )));
             }
         };
-        if let Some(refused) = bad_place(&place) {
+        let folder = self.disk.look(At::Root, &place.folder)?;
+        let has_folder = folder.is_some_and(|entry| entry.kind == Kind::Folder);
+        let came_from = |last: &Kept| {
+            let category = last.seen.version.category;
+            last.seen.place.folder == place.folder && self.base.categories.contains_key(&category)
+        };
+        // The name of a folder that a category has need not be its slug.
+        let has_category = has_folder || last_address(past).is_some_and(came_from);
+        if let Some(refused) = bad_place(&place, has_category) {
             return Ok(Err(refused));
         }
         Ok(match self.lies_at(&place)? {
@@ -214,15 +222,16 @@ impl<D: Disk> Ground<'_, D> {
 }
 
 /// The last version with an address of its own: the copy of a conflict has none.
-pub(super) fn last_address(past: &Past) -> Option<&crate::state::Kept> {
+pub(super) fn last_address(past: &Past) -> Option<&Kept> {
     let mut versions = past.versions.iter();
     versions.find(|kept| ignored_name(&kept.seen.place.file).is_none())
 }
 
-fn bad_place(place: &Place) -> Option<Refused> {
+fn bad_place(place: &Place, has_category: bool) -> Option<Refused> {
     let is_html = place.file.ends_with(EXTENSION);
     let ignored = ignored_name(&place.folder).or_else(|| ignored_name(&place.file));
-    let named = slug_of_stem(&place.folder).and_then(|_| slug_of_stem(place.stem()));
+    let folder = (!has_category).then(|| slug_of_stem(&place.folder));
+    let named = folder.transpose().and_then(|_| slug_of_stem(place.stem()));
     match (is_html, ignored, named) {
         (true, None, Ok(_)) => None,
         (true, None, Err(problem)) => Some(impossible(

@@ -12,14 +12,14 @@
 mod aim;
 mod words;
 
-use super::apply::{GRAIN, hides_a_new_article, keep_whole, needs_whole};
+use super::apply::{GRAIN, category_file, hides_a_new_article, keep_whole, needs_whole};
 use super::observe::{load_base, local, unsettled::Unsettled};
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
 use super::{Engine, past};
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::Document;
-use crate::model::path::slug_of_stem;
+use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{
     ArticleId, CategoryId, Field, Place, Side, Stamp, TextDigest, Timestamp, Version,
 };
@@ -274,19 +274,46 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    fn write_back(&self, prepared: &Prepared) -> Result<(), DiskError> {
+    fn write_back(&self, prepared: &Prepared) -> anyhow::Result<()> {
         let Place { folder, file } = &prepared.place;
+        let at = At::Folder(folder);
         if self.disk.look(At::Root, folder)?.is_none() {
             self.disk.create_folder(folder)?;
             self.disk.sync_folder(At::Root)?;
+            self.name_folder(prepared)?;
         }
-        let at = At::Folder(folder);
         let staged = self
             .disk
             .stage(at, prepared.new.as_bytes(), Durability::Now)?;
         let expect = prepared.stamp.map_or(Expect::Absent, Expect::Stamp);
         self.disk.publish(staged, file, expect)?;
-        self.disk.sync_folder(at)
+        self.disk.sync_folder(at)?;
+        Ok(())
+    }
+
+    /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
+    /// another category, which nobody can delete.
+    fn name_folder(&self, prepared: &Prepared) -> anyhow::Result<()> {
+        let folder = &prepared.place.folder;
+        let row = match prepared.id {
+            Some(id) => self.store.article(id)?,
+            None => None,
+        };
+        let version = &prepared.kept.seen.version;
+        let category = row.map_or(version.category, |row| row.local.category);
+        let rows = self.store.categories()?;
+        let row = rows.into_iter().find(|row| {
+            let elsewhere = row.folder.as_ref().is_some_and(|known| known != folder);
+            row.id == category && !elsewhere
+        });
+        let Some(row) = row else {
+            return Ok(());
+        };
+        let at = At::Folder(folder);
+        let source = category_file(row.id, folder, &row.local);
+        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
+        self.disk.publish(staged, CATEGORY_FILE, Expect::Absent)?;
+        Ok(())
     }
 
     /// What the file holds now is a version of its own, which says where it came from.

@@ -1,6 +1,7 @@
 //! What is held before it is done, and what releases it (design, section 6).
 
 use super::small::{Small, article, short};
+use crate::model::Side;
 use crate::reconcile::guard::{MAX_ROLLBACKS, MaxDeletes};
 use crate::reconcile::plan::{Action, HoldRule};
 use crate::reconcile::snapshot::Remote;
@@ -122,6 +123,57 @@ fn f041_f042_deletions_that_went_through_a_moment_ago_count() {
 }
 
 #[test]
+fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
+    for (local, remote, side) in [("-", "", Side::Remote), ("", "gone", Side::Local)] {
+        let mut world = many(4, local, remote);
+        let ids = names(2)
+            .iter()
+            .map(|name| article(name))
+            .collect::<Vec<_>>();
+        let standing = |rule| ids.iter().map(move |id| (rule, side, *id));
+        world.facts.standing = standing(HoldRule::MassDeletion).collect();
+        // What was not held before is few, and goes.
+        let held = |world: &Small| -> Vec<_> {
+            let plan = world.plan();
+            let held = plan.actions.iter().filter(|action| action.held.is_some());
+            held.filter_map(|action| action.id).collect()
+        };
+        assert_eq!(held(&world), ids);
+        world.facts.approved = world
+            .plan()
+            .actions
+            .iter()
+            .filter(|action| action.id.is_some_and(|id| ids.contains(&id)))
+            .map(Action::fingerprint)
+            .collect();
+        assert_eq!(held(&world), []);
+        world.facts.approved.clear();
+        world.facts.allow_deletes = true;
+        assert_eq!(held(&world), []);
+        world.facts.allow_deletes = false;
+        // What was held for another reason, or towards the other side, is not what is held here.
+        world.facts.standing = standing(HoldRule::MassRollback).collect();
+        assert_eq!(held(&world), []);
+    }
+}
+
+#[test]
+fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
+    let mut world = many(2, "title=Old", "");
+    let ids: Vec<_> = names(2).iter().map(|name| article(name)).collect();
+    world.facts.older_local = ids.iter().copied().collect();
+    assert_eq!(rules(&world), [None]);
+    world.facts.standing = ids
+        .iter()
+        .map(|id| (HoldRule::MassRollback, Side::Remote, *id))
+        .collect();
+    assert_eq!(rules(&world), [Some(HoldRule::MassRollback)]);
+    // An edit to something new is not held.
+    world.facts.older_local.clear();
+    assert_eq!(rules(&world), [None]);
+}
+
+#[test]
 fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
     for (local, remote) in [("-", ""), ("", "gone")] {
         let mut world = many(1, local, remote);
@@ -135,7 +187,7 @@ fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
 fn f084_removals_that_came_with_git_wait() {
     let mut world = many(1, "-", "");
     world.facts.git = Some("the branch changed".to_owned());
-    assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
+    assert_eq!(rules(&world), [Some(HoldRule::MovedHead)]);
     let mut world = many(1, "", "gone");
     world.facts.git = Some("the branch changed".to_owned());
     assert_eq!(rules(&world), [None]);

@@ -279,5 +279,6 @@ fn facts() -> Facts {
         duels: BTreeSet::new(),
         refused: BTreeMap::new(),
         git: None,
+        standing: BTreeSet::new(),
     }
 }
