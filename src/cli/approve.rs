@@ -90,16 +90,35 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
             report: Report::new(false),
             failures: Vec::new(),
         };
-        for waiting in waiting {
-            release(&mut session, waiting, &mut worked).await?;
+        let released = release_all(&mut session, &config, waiting, &mut worked).await;
+        if let Err(failure) = released {
+            // What was done is told with what failed then.
+            if !context.out.json {
+                report::print(context, &worked)?;
+            }
+            *held = worked.report;
+            return Err(failure);
         }
-        let request = Request::new(Direction::Both);
-        session.agree(&scope::all(&config), &request, &worked)?;
-        session.finish();
         worked
     };
     report::print(context, &worked)?;
     Ok(report::code(&worked.report, false))
+}
+
+/// Releases what is held in each workspace, and agrees on where git stands.
+async fn release_all(
+    session: &mut Session<'_>,
+    config: &Config,
+    waiting: Vec<Waiting>,
+    worked: &mut Worked,
+) -> Result<(), Failure> {
+    for waiting in waiting {
+        release(session, waiting, worked).await?;
+    }
+    let request = Request::new(Direction::Both);
+    session.agree(&scope::all(config), &request, worked)?;
+    session.finish();
+    Ok(())
 }
 
 /// Looks at both sides of every workspace.

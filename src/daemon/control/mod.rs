@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// The version of this form. Another one is refused with a word that says so.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// What the lock says of a daemon: its owner listens to commands.
 pub const DOING: &str = "run";

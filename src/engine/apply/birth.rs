@@ -241,7 +241,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             stamp.is_none() || sight.stamps.get(place) != stamp.as_ref()
         };
         let text = TextDigest::of(document.text());
-        let mut files = sight.local.files.iter();
+        // One that got its id in this cycle has another stamp by our own hand.
+        let is_born = |place: &Place| run.born.contains_key(&place.to_string());
+        let mut files = sight
+            .local
+            .files
+            .iter()
+            .filter(|file| !is_born(&file.place));
         files.any(|file| {
             let alike = file.version.text == text || file.version.title == document.title();
             file.id.is_none() && file.place != *birth.place && alike && left(&file.place)

@@ -257,7 +257,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         let mut refreshed = self.refreshed(sight)?;
         self.note_asked(&mut refreshed)?;
-        let read: Vec<CategoryRow> = self.read_categories_again(sight, now)?;
+        let read: Vec<CategoryRow> = self.read_categories_again(sight, report, now)?;
         let figures = std::mem::take(&mut self.figures);
         let known = self.known_figures(&figures)?;
         let clean = whole
@@ -422,15 +422,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
-    /// something new stands open, it counts when they were read before.
+    /// something new stands open, it counts when they were read before; where it is to be done in the next cycle, they
+    /// are read anew in that one, as nothing else would tell of it.
     fn read_categories_again(
         &self,
         sight: &Sight,
+        report: &Report,
         now: Timestamp,
     ) -> anyhow::Result<Vec<CategoryRow>> {
         if sight.remote.categories.is_empty() {
             return Ok(Vec::new());
         }
+        let put_off = report
+            .actions
+            .iter()
+            .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
         let mut rows = Vec::new();
         for row in self.store.categories()? {
             let before = sight.base.categories.get(&row.id);
@@ -441,8 +447,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let open = row.read_at == Timestamp::default();
             let dealt_with =
                 *version == row.remote || !sight.paired.categories.contains_key(&row.id);
-            let read_at = if dealt_with { now } else { before.read_at };
-            if (before.read_at == row.read_at && dealt_with) || (open && read_at != row.read_at) {
+            let read_at = match (dealt_with, put_off) {
+                (true, _) => now,
+                (false, true) => Timestamp::default(),
+                (false, false) => before.read_at,
+            };
+            let same = before.read_at == row.read_at;
+            if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
                 rows.push(CategoryRow { read_at, ..row });
             }
         }
