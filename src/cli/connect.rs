@@ -99,11 +99,17 @@ fn client(
     options.allow_insecure_http = context.global.insecure_http;
     options.notify = Some(notify);
     options.answered = answered;
+    let out = context.out;
     options.welcomed = visit.map(|visit| -> Welcomed {
         Arc::new(move || {
-            if let Err(error) = visit.remember() {
-                tracing::warn!(%error, "cannot remember which service the token belongs to");
+            let tried = visit.remember().map_err(|error| error.to_string())?;
+            if !tried.is_empty() {
+                out.note(format!(
+                    "the token was also sent to {}, which did not answer as a service; replace the token if that is not yours",
+                    tried.join(", ")
+                ));
             }
+            Ok(())
         })
     });
     Client::new(options).map_err(no_client)

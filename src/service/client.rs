@@ -9,7 +9,7 @@ pub use super::options::{
 };
 
 use super::{
-    Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator, answer,
+    Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
     budget::{Budget, Counted, Kept, Refusal},
     origin::{Origin, parse_address},
     reading::header,
@@ -50,6 +50,8 @@ pub struct Client {
     ahead: Mutex<Option<i64>>,
     /// The service has given an answer to the token.
     welcome: Once,
+    /// Why the token is not sent any more.
+    foreign: Mutex<Option<String>>,
 }
 
 #[derive(Default)]
@@ -109,6 +111,7 @@ impl Client {
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
             welcome: Once::new(),
+            foreign: Mutex::default(),
             options,
         })
     }
@@ -135,7 +138,10 @@ impl Client {
         loop {
             let failure = match self.send(call).await {
                 Ok(response) => match self.read_success(call, response).await {
-                    Ok(body) => return Ok(body),
+                    Ok(body) => {
+                        self.tell_welcomed();
+                        return Ok(body);
+                    }
                     Err(failure) => failure,
                 },
                 Err(failure) => failure,
@@ -147,6 +153,7 @@ impl Client {
 
     /// Sends once. Gives the answer when it is a success, or a 304 to a condition.
     pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
+        self.check_token(call)?;
         let counted = self.pay(call).await?;
         let mut request = self.http.request(method(call.verb), call.url.clone());
         if let Some(validator) = call.validator {
@@ -200,7 +207,6 @@ impl Client {
             self.throttled.store(0, Ordering::Relaxed);
         }
         if response.status().is_success() || (status == 304 && call.validator.is_some()) {
-            self.tell_welcomed(&response);
             return Ok(response);
         }
         Err(self.refused(call, response).await)
@@ -314,12 +320,24 @@ impl Client {
         }
     }
 
-    /// A web page is no welcome: any address may have one.
-    fn tell_welcomed(&self, response: &Response) {
-        if let Some(welcomed) = &self.options.welcomed
-            && !answer::is_html(header(response, &CONTENT_TYPE), &[])
-        {
-            self.welcome.call_once(|| welcomed());
+    /// An answer was read that says `success: true`: only a service gives one, and only to a token that it knows.
+    pub(super) fn tell_welcomed(&self) {
+        let Some(welcomed) = &self.options.welcomed else {
+            return;
+        };
+        self.welcome.call_once(|| {
+            if let Err(why) = welcomed() {
+                *self.foreign.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
+            }
+        });
+    }
+
+    /// A token that turned out to belong to another service is sent no more.
+    fn check_token(&self, call: &Call<'_>) -> Result<(), Failure> {
+        let foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
+        match foreign.as_deref() {
+            None => Ok(()),
+            Some(why) => Err(self.unsent(call, ErrorKind::Unauthorized, why)),
         }
     }
 

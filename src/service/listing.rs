@@ -159,6 +159,7 @@ impl Client {
             );
             return Err(self.void(call, why));
         }
+        self.tell_welcomed();
         Ok(ListEnd::Whole {
             // The first page's validator says nothing about the others.
             validator: whole.validator.filter(|_| pages == 1),
@@ -184,6 +185,7 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+        self.tell_welcomed();
         Ok(ListEnd::Whole {
             validator: None,
             by_category: true,

@@ -42,8 +42,8 @@ pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
 /// Takes a request's method and the status of its answer; `None`: it was sent, and there was none.
 pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
 
-/// Takes the news that the service knows the token.
-pub type Welcomed = Arc<dyn Fn() + Send + Sync>;
+/// Takes the news that the service knows the token. An error tells why the token is not to be sent there again.
+pub type Welcomed = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 impl ClientOptions {
     /// The usual options (design, section 5).

@@ -280,6 +280,7 @@ async fn f133_only_an_answer_of_a_service_says_that_it_knows_the_token() {
     let empty = r#"{"success":true,"bases":[]}"#;
     let service = Responder::script(vec![
         Reply::page(200),
+        Reply::json(200, "{}"),
         Reply::json(401, r#"{"success":false,"message":"who?"}"#),
         Reply::json(200, empty),
         Reply::json(200, empty),
@@ -290,11 +291,27 @@ async fn f133_only_an_answer_of_a_service_says_that_it_knows_the_token() {
     let setup = Setup::new(&service.url, |options| {
         options.welcomed = Some(Arc::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
+            Ok(())
         }));
     });
-    for expected in [0, 0, 1, 1] {
+    for expected in [0, 0, 0, 1, 1] {
         let answer = setup.client.workspaces().await;
         assert_eq!(answer.is_ok(), expected > 0, "{answer:?}");
         assert_eq!(told.load(Ordering::Relaxed), expected);
     }
+}
+
+#[tokio::test]
+async fn f133_a_token_that_turns_out_to_belong_elsewhere_is_sent_no_more() {
+    let service = Responder::script(vec![Reply::json(200, r#"{"success":true,"bases":[]}"#)]).await;
+    let setup = Setup::new(&service.url, |options| {
+        options.welcomed = Some(Arc::new(|| Err("it belongs to another".to_owned())));
+    });
+    setup.client.workspaces().await.expect("the first answer");
+    let error = setup.client.workspaces().await.expect_err("not sent");
+    assert!(
+        error.stops_all() && error.to_string().contains("another"),
+        "{error}"
+    );
+    assert_eq!(service.asked().len(), 1);
 }

@@ -139,11 +139,11 @@ pub enum OriginError {
     },
 }
 
-/// Checks that a token may be sent to an origin. Writes nothing; `dir` is the user's state directory.
+/// Checks that a token may be sent to an origin. `dir` is the user's state directory.
 ///
 /// With `trust` any origin may have it. Gives what is to be remembered as soon as a service has answered there as one
-/// does: an address with a slip in it must not be what the token belongs to from then on. `None`: it is known,
-/// or is this machine.
+/// does: an address with a slip in it must not be what the token belongs to from then on. Until then it is
+/// noted as tried. `None`: it is known, or is this machine.
 pub fn check_origin(
     dir: &Path,
     token: &Token,
@@ -165,6 +165,7 @@ pub fn check_origin(
         return Ok(None);
     }
     if known.is_empty() || trust {
+        visit.note_try()?;
         return Ok(Some(visit));
     }
     Err(visit.elsewhere(known))
@@ -180,33 +181,70 @@ pub struct FirstVisit {
 }
 
 impl FirstVisit {
-    /// Remembers the origin for the token: the first there is, or one that somebody trusts.
-    pub fn remember(&self) -> Result<(), OriginError> {
+    /// Remembers the origin for the token: the first there is, or one that somebody trusts. Gives where else the token
+    /// was sent before, and no service answered.
+    pub fn remember(&self) -> Result<Vec<String>, OriginError> {
+        // Of two processes that are first at the same time one wins, and the other reads what it wrote.
+        let first = format!("{}\n", self.origin);
+        if !write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
+            let mut known = self.known()?;
+            if known.iter().all(|known| known != self.origin.as_str()) {
+                if !self.trust {
+                    return Err(self.elsewhere(known));
+                }
+                known.push(self.origin.to_string());
+                self.write(&self.path, &known)?;
+            }
+        }
+        let mut tried = self.tried()?;
+        tried.retain(|tried| tried != self.origin.as_str());
+        // It is told once.
+        match std::fs::remove_file(self.tries()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(self.unknown(error)),
+            Ok(()) | Err(_) => Ok(tried),
+        }
+    }
+
+    /// Notes that the token goes there, before it does: what cannot be written down is not sent.
+    fn note_try(&self) -> Result<(), OriginError> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.folder)
             .map_err(|source| self.unknown(source))?;
-        // Of two processes that are first at the same time one wins, and the other reads what it wrote.
-        let first = format!("{}\n", self.origin);
-        if write_new(&self.folder, &self.path, &first).map_err(|source| self.unknown(source))? {
+        let mut tried = self.tried()?;
+        if tried.iter().any(|tried| tried == self.origin.as_str()) {
             return Ok(());
         }
-        let mut known = self.known()?;
-        if known.iter().any(|known| known == self.origin.as_str()) {
-            return Ok(());
-        }
-        if !self.trust {
-            return Err(self.elsewhere(known));
-        }
-        known.push(self.origin.to_string());
-        replace(&self.folder, &self.path, &(known.join("\n") + "\n"))
-            .map_err(|source| self.unknown(source))
+        tried.push(self.origin.to_string());
+        self.write(&self.tries(), &tried)
+    }
+
+    fn tries(&self) -> PathBuf {
+        self.path.with_extension("tried")
+    }
+
+    fn tried(&self) -> Result<Vec<String>, OriginError> {
+        self.lines(&self.tries())
+    }
+
+    fn write(&self, path: &Path, origins: &[String]) -> Result<(), OriginError> {
+        let text = origins.join("\n") + "\n";
+        replace(&self.folder, path, &text).map_err(|source| self.unknown(source))
     }
 
     /// The origins that the token may be sent to; none yet, when no file is there.
     fn known(&self) -> Result<Vec<String>, OriginError> {
-        match std::fs::read_to_string(&self.path) {
+        let known = self.lines(&self.path)?;
+        if known.is_empty() && self.path.exists() {
+            let empty = io::Error::new(io::ErrorKind::InvalidData, "it is empty");
+            return Err(self.unknown(empty));
+        }
+        Ok(known)
+    }
+
+    fn lines(&self, path: &Path) -> Result<Vec<String>, OriginError> {
+        match std::fs::read_to_string(path) {
             Ok(text) => Ok(text.lines().map(str::to_owned).collect()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
             Err(source) => Err(self.unknown(source)),
@@ -256,141 +294,4 @@ fn written(folder: &Path, text: &str) -> io::Result<tempfile::NamedTempFile> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::PermissionsExt;
-
-    fn origin(url: &str) -> Origin {
-        Origin::of(url).expect("an address")
-    }
-
-    #[test]
-    fn f133_a_token_stays_with_the_first_origin_it_was_used_with() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let token = Token::new("canary-4711").expect("a token");
-        let check = |url, trust| {
-            let visit = check_origin(dir.path(), &token, &origin(url), trust)?;
-            visit.map_or(Ok(()), |visit| visit.remember())
-        };
-
-        check("https://kb.example.com/help/", false).expect("the first");
-        check("https://kb.example.com", false).expect("the same origin");
-        for other in [
-            "https://evil.example",
-            "https://kb.example.com:8443",
-            "http://kb.example.com",
-        ] {
-            let error = check(other, false).expect_err("another origin");
-            assert!(matches!(error, OriginError::Elsewhere { .. }), "{error}");
-            assert!(!error.to_string().contains("4711"));
-            assert!(
-                error.to_string().contains("https://kb.example.com"),
-                "{error}"
-            );
-        }
-        check("https://kb2.example.com", true).expect("trusted");
-        check("https://kb2.example.com", false).expect("remembered");
-        check("https://kb.example.com", false).expect("not forgotten");
-        let other = Token::new("another").expect("a token");
-        check_origin(dir.path(), &other, &origin("https://evil.example"), false)
-            .expect("another token is free");
-    }
-
-    #[test]
-    fn f133_an_address_that_never_answered_does_not_get_the_token_for_good() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let token = Token::new("canary-4711").expect("a token");
-        let check = |url| check_origin(dir.path(), &token, &origin(url), false);
-
-        let slip = check("https://kb.exmaple.com").expect("the first");
-        let right = check("https://kb.example.com").expect("none is known");
-        right
-            .expect("to be remembered")
-            .remember()
-            .expect("remembered");
-        let error = slip.expect("to be remembered").remember();
-        assert!(matches!(error, Err(OriginError::Elsewhere { .. })));
-        assert!(check("https://kb.example.com").expect("known").is_none());
-        check("https://kb.exmaple.com").expect_err("another origin");
-    }
-
-    #[test]
-    fn f141_what_is_remembered_is_private_and_has_no_token() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let token = Token::new("canary-4711").expect("a token");
-        check_origin(dir.path(), &token, &origin("https://kb.example.com"), false)
-            .expect("first")
-            .expect("to be remembered")
-            .remember()
-            .expect("remembered");
-        let folder = dir.path().join("origins");
-        let mode =
-            |path: &Path| std::fs::metadata(path).expect("there").permissions().mode() & 0o777;
-        assert_eq!(mode(&folder), 0o700);
-        for file in std::fs::read_dir(&folder).expect("readable") {
-            let path = file.expect("a file").path();
-            assert_eq!(mode(&path), 0o600);
-            assert!(!path.to_string_lossy().contains("4711"));
-            assert!(
-                !std::fs::read_to_string(&path)
-                    .expect("text")
-                    .contains("4711")
-            );
-        }
-    }
-
-    #[test]
-    fn loopback_origins_are_neither_blocked_nor_remembered() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let token = Token::new("canary").expect("a token");
-        for url in [
-            "http://127.0.0.1:4000",
-            "http://[::1]:9",
-            "http://localhost:1",
-        ] {
-            assert!(origin(url).is_loopback(), "{url}");
-            check_origin(dir.path(), &token, &origin(url), false).expect("loopback");
-        }
-        check_origin(dir.path(), &token, &origin("https://kb.example.com"), false).expect("first");
-        check_origin(dir.path(), &token, &origin("http://127.0.0.1:4"), false).expect("loopback");
-        for url in [
-            "http://127.0.0.1.evil.example",
-            "http://localhost.evil.example",
-        ] {
-            assert!(!origin(url).is_loopback(), "{url}");
-        }
-    }
-
-    #[test]
-    fn an_unreadable_memory_sends_nothing() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let token = Token::new("canary").expect("a token");
-        let folder = dir.path().join("origins");
-        std::fs::create_dir_all(folder.join(token.fingerprint(&["origin"]))).expect("in the way");
-        let error = check_origin(dir.path(), &token, &origin("https://a.example"), false)
-            .expect_err("a folder in the way");
-        assert!(matches!(error, OriginError::Unknown { .. }));
-    }
-
-    #[test]
-    fn addresses_are_checked() {
-        for (text, path) in [
-            ("https://kb.example.com", "/"),
-            ("https://kb.example.com/", "/"),
-            ("https://kb.example.com/help", "/help/"),
-            (" https://kb.example.com/help/ ", "/help/"),
-        ] {
-            assert_eq!(parse_address(text).expect(text).path(), path);
-        }
-        for text in [
-            "kb.example.com",
-            "ftp://kb.example.com",
-            "https://user:geheim@kb.example.com",
-            "https://kb.example.com?x=1",
-            "user:geheim@kb",
-        ] {
-            let error = parse_address(text).expect_err(text).to_string();
-            assert!(!error.contains("geheim"), "{error}");
-        }
-    }
-}
+mod tests;
