@@ -391,7 +391,8 @@ fn claim_by_slug(
 }
 
 /// Marks articles whose id may never have come into their file, while something that is no ready article and
-/// names none lies where no article was: that may be the file, moved by its writer before the id was in it.
+/// names none lies where no article was, or has words of theirs: that may be the file, moved by its writer before the
+/// id was in it.
 fn mark_nameless(
     base: &Base,
     local: &LocalSnapshot,
@@ -399,17 +400,24 @@ fn mark_nameless(
     places: &StatePlaces<'_>,
     paired: &mut Paired,
 ) {
-    let nameless = local.unknown.iter().find(|unknown| {
-        let category = folders.get(unknown.place.folder.as_str()).copied();
-        unknown.id.is_none() && places.owner(category, &unknown.place).is_none()
-    });
-    let Some(nameless) = nameless else {
+    let mut unknown = local.unknown.iter();
+    if !unknown.any(|unknown| unknown.id.is_none()) {
         return;
-    };
+    }
     for row in base.articles.values().filter(|row| is_unread(row)) {
         if !paired.is_free(row.id) {
             continue;
         }
+        let nameless = local.unknown.iter().find(|unknown| {
+            let category = folders.get(unknown.place.folder.as_str()).copied();
+            let owner = || places.owner(category, &unknown.place);
+            // Another article was there: what can be read in it tells.
+            let akin = || local.nameless.contains(&(row.id, unknown.place.clone()));
+            unknown.id.is_none() && (owner().is_none() || akin())
+        });
+        let Some(nameless) = nameless else {
+            continue;
+        };
         paired.problems.push(Problem {
             path: row.place.to_string(),
             id: Some(row.id),
