@@ -2,7 +2,7 @@
 //! state.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Colleague, Command, Step, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
 
 #[test]
 fn a_new_article_that_lies_at_anothers_place_with_markers_of_git_was_deleted() {
@@ -44,6 +44,64 @@ fn a_new_article_that_lies_at_anothers_place_with_markers_of_git_was_deleted() {
             },
             Step::Mirror {
                 deed: Writer::Mark { at: At(0, 1) },
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_copy_without_an_id_of_its_own_that_was_removed_goes_though_a_colleague_was_quicker() {
+    holds(
+        Setup {
+            max_deletes: 3,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 3),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(1, 3),
+                    to: At(1, 1),
+                },
+            },
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::Full {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(1, 1) },
+            },
+            Step::Fault {
+                call: Call::Delete,
+                nth: 1,
+                what: What::ByColleague {
+                    deed: Colleague::Change {
+                        at: At(1, 1),
+                        part: Part::Keywords,
+                        token: 17,
+                    },
+                },
+            },
+            Step::Fault {
+                call: Call::Delete,
+                nth: 0,
+                what: What::LostBefore {},
+            },
+            Step::Run {
+                command: Command::Sync {},
             },
         ],
     );
