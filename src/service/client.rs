@@ -153,7 +153,9 @@ impl Client {
 
     /// Sends once. Gives the answer when it is a success, or a 304 to a condition.
     pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        self.check_token(call)?;
+        if let Some(why) = self.stranger() {
+            return Err(self.unsent(call, ErrorKind::Unauthorized, &why));
+        }
         let counted = self.pay(call).await?;
         let mut request = self.http.request(method(call.verb), call.url.clone());
         if let Some(validator) = call.validator {
@@ -332,13 +334,10 @@ impl Client {
         });
     }
 
-    /// A token that turned out to belong to another service is sent no more.
-    fn check_token(&self, call: &Call<'_>) -> Result<(), Failure> {
-        let foreign = self.foreign.lock().unwrap_or_else(PoisonError::into_inner);
-        match foreign.as_deref() {
-            None => Ok(()),
-            Some(why) => Err(self.unsent(call, ErrorKind::Unauthorized, why)),
-        }
+    /// Why the token is sent no more: it turned out to belong to another service.
+    fn stranger(&self) -> Option<String> {
+        let foreign = self.foreign.lock();
+        foreign.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn take_kept(&self) -> Option<Kept> {

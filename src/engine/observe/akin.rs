@@ -25,8 +25,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if sent.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let nameless = sight.local.files.iter().filter(|file| file.id.is_none());
-        let found = nameless.map(|file| file.version.text).collect();
+        let ready = sight.local.files.iter().filter(|file| file.id.is_none());
+        let found = ready.map(|file| file.version.text).collect();
         akin(&self.store, &sight.spool, base, &sent, &found)
     }
 
@@ -96,7 +96,11 @@ fn akin(
 }
 
 /// The lines and blocks of a text; none of one that is not kept any more.
-fn words_of(store: &Store, spool: &Spool, digest: TextDigest) -> anyhow::Result<BTreeSet<String>> {
+pub(super) fn words_of(
+    store: &Store,
+    spool: &Spool,
+    digest: TextDigest,
+) -> anyhow::Result<BTreeSet<String>> {
     let text = spool.text(store, digest)?.unwrap_or_default();
     let units = units(&text).into_iter().filter(|unit| !is_blank(unit));
     Ok(units.map(str::to_owned).collect())

@@ -13,6 +13,7 @@ mod foreign;
 mod lately;
 pub(in crate::engine) mod local;
 mod moved;
+mod nameless;
 pub(in crate::engine) mod paths;
 mod posted;
 pub(in crate::engine) mod questions;
@@ -101,6 +102,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
         sight.local.akin = self.akin(&base, &sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
+        sight.local.nameless = self.nameless(&base, &sight)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
         let asked = self

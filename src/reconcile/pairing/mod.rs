@@ -6,6 +6,7 @@
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
+mod strangers;
 mod words;
 
 use crate::drill::defect::{self, Defect};
@@ -71,6 +72,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, (left, doubtful), &mut paired);
+    strangers::hold_moved(base, local, remote, &mut paired);
     mark_nameless(base, local, &folders, &places, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
@@ -391,7 +393,8 @@ fn claim_by_slug(
 }
 
 /// Marks articles whose id may never have come into their file, while something that is no ready article and
-/// names none lies where no article was: that may be the file, moved by its writer before the id was in it.
+/// names none lies where no article was, or has words of theirs: that may be the file, moved by its writer before the
+/// id was in it.
 fn mark_nameless(
     base: &Base,
     local: &LocalSnapshot,
@@ -399,17 +402,24 @@ fn mark_nameless(
     places: &StatePlaces<'_>,
     paired: &mut Paired,
 ) {
-    let nameless = local.unknown.iter().find(|unknown| {
-        let category = folders.get(unknown.place.folder.as_str()).copied();
-        unknown.id.is_none() && places.owner(category, &unknown.place).is_none()
-    });
-    let Some(nameless) = nameless else {
+    let mut unknown = local.unknown.iter();
+    if !unknown.any(|unknown| unknown.id.is_none()) {
         return;
-    };
+    }
     for row in base.articles.values().filter(|row| is_unread(row)) {
         if !paired.is_free(row.id) {
             continue;
         }
+        let nameless = local.unknown.iter().find(|unknown| {
+            let category = folders.get(unknown.place.folder.as_str()).copied();
+            let owner = || places.owner(category, &unknown.place);
+            // Another article was there: what can be read in it tells.
+            let akin = || local.nameless.contains(&(row.id, unknown.place.clone()));
+            unknown.id.is_none() && (owner().is_none() || akin())
+        });
+        let Some(nameless) = nameless else {
+            continue;
+        };
         paired.problems.push(Problem {
             path: row.place.to_string(),
             id: Some(row.id),

@@ -138,7 +138,13 @@ impl World {
     pub(crate) fn judge_delete(&mut self, id: ArticleId) {
         // A file that a person took away before its id was in it is told by its words.
         let words = self.kb.articles.get(&id).map(|article| article.tokens);
-        let mut kept = words.unwrap_or_default().without(&self.ledger.removed);
+        let words = words.unwrap_or_default();
+        let mut kept = words.without(&self.ledger.removed);
+        // What a colleague added to it since it was last looked at nobody could know.
+        let read = self.ledger.read.get(&id).map(|(at, _)| at);
+        if self.ledger.edited.get(&id) > read && !words.and(&self.ledger.removed).is_empty() {
+            kept.remove(&self.ledger.fresh);
+        }
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
             kept.remove(&other.tokens);
         }

@@ -111,6 +111,44 @@ fn a_file_that_came_back_after_the_last_look_before_a_delete_is_not_seen() {
     assert_eq!(came_back(false, true), Some("I5"));
 }
 
+/// A file is taken away before its id was in it, a colleague adds a word to its article, and that is deleted.
+fn taken_away(removed: bool, looked_since: bool) -> Option<&'static str> {
+    let mut world = world();
+    let write = Writer::Write {
+        at: A,
+        token: 1,
+        enabled: true,
+    };
+    world.writer(write);
+    let id = born(&mut world, "a", "zq001z", true);
+    if removed {
+        world.writer(Writer::Remove { at: A });
+    }
+    world.begin();
+    world.ledger.limit = 1;
+    world.now += 1;
+    world.saw([id]);
+    world.now += 1;
+    world.colleague(Colleague::Change {
+        at: A,
+        part: Part::Keywords,
+        token: 2,
+    });
+    if looked_since {
+        world.now += 1;
+        world.saw([id]);
+    }
+    world.judge_delete(id);
+    found(world)
+}
+
+#[test]
+fn what_came_into_an_article_after_the_last_look_before_a_delete_is_not_seen() {
+    assert_eq!(taken_away(true, false), None);
+    assert_eq!(taken_away(true, true), Some("I5"));
+    assert_eq!(taken_away(false, false), Some("I5"));
+}
+
 /// A POST whose answer is lost is sent again under the same words.
 fn posted_twice(moved: bool, hidden: bool, recorded: bool) -> Option<&'static str> {
     let mut world = world();

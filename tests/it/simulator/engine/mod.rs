@@ -48,6 +48,8 @@ mod regressions_late;
 #[cfg(test)]
 mod regressions_moving;
 #[cfg(test)]
+mod regressions_nameless;
+#[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
 mod regressions_twice;
