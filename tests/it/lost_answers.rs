@@ -286,6 +286,132 @@ async fn f005_the_same_when_the_listing_does_not_show_it_yet() {
     assert_settled(&world).await;
 }
 
+/// A POST with these flags that arrived, and whose answers are lost until the run gives up.
+async fn posted_without_an_answer(flags: &str) -> (Stage, Uuid) {
+    let (world, ..) = one_article().await;
+    world.write(
+        "a/new.html",
+        &format!("---\ntitle: New\n{flags}---\n<p>new</p>\n"),
+    );
+    world
+        .sandbox()
+        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    world
+        .sandbox()
+        .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
+    hostile::sync(&world).await;
+    world.sandbox().clear_faults();
+    let id = world.sandbox().articles().pop().expect("there").id;
+    (world, id)
+}
+
+/// The listing does not show the article in the first look of the next cycle.
+fn not_shown_yet(world: &Stage, id: Uuid) {
+    let hidden = world.sandbox().remove(id).expect("there");
+    world.sandbox().serve_stale(1);
+    world.sandbox().restore(hidden);
+}
+
+#[tokio::test]
+async fn f014_a_writer_who_hides_a_file_before_the_answer_to_its_post_is_known_is_obeyed() {
+    for stale in [false, true] {
+        let (world, id) = posted_without_an_answer("").await;
+        world.edit("a/new.html", "title: New", "title: New\nenabled: false");
+        if stale {
+            not_shown_yet(&world, id);
+        }
+        hostile::sync(&world).await;
+        hostile::sync(&world).await;
+        assert!(
+            !world.sandbox().article(id).expect("there").enabled,
+            "{stale}"
+        );
+        assert!(world.read("a/new.html").contains("enabled: false"));
+        assert_eq!(slugs(&world), ["new", "one"]);
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn f014_what_was_sent_hidden_and_a_colleague_published_stays_public() {
+    for stale in [false, true] {
+        let (world, id) = posted_without_an_answer("enabled: false\n").await;
+        world.sandbox().enable(id);
+        if stale {
+            not_shown_yet(&world, id);
+        }
+        hostile::sync(&world).await;
+        hostile::sync(&world).await;
+        assert!(
+            world.sandbox().article(id).expect("there").enabled,
+            "{stale}"
+        );
+        let file = world.read("a/new.html");
+        assert!(!file.contains("enabled: false"), "{stale}: {file}");
+        assert_eq!(slugs(&world), ["new", "one"]);
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn f014_a_file_that_was_sent_hidden_then_public_and_is_hidden_again_ends_hidden() {
+    for stale in [false, true] {
+        let (world, ..) = one_article().await;
+        let hidden = "---\ntitle: New\nenabled: false\n---\n<p>new</p>\n";
+        world.write("a/new.html", hidden);
+        // The first one never arrives; the second one does, and nobody knows.
+        world
+            .sandbox()
+            .inject(Fault::always(on(POST), FaultKind::ResetBefore));
+        hostile::sync(&world).await;
+        world.sandbox().clear_faults();
+        world.edit("a/new.html", "enabled: false\n", "");
+        world
+            .sandbox()
+            .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+        world
+            .sandbox()
+            .inject(Fault::always(on(POST), FaultKind::ResetBefore).after(1));
+        hostile::sync(&world).await;
+        world.sandbox().clear_faults();
+        let id = world.sandbox().articles().pop().expect("there").id;
+        assert!(world.sandbox().article(id).expect("there").enabled);
+        world.write("a/new.html", hidden);
+        if stale {
+            not_shown_yet(&world, id);
+        }
+        hostile::sync(&world).await;
+        hostile::sync(&world).await;
+        assert!(
+            !world.sandbox().article(id).expect("there").enabled,
+            "{stale}"
+        );
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn f014_a_draft_line_that_came_before_the_answer_to_a_post_is_told_not_to_count() {
+    for stale in [false, true] {
+        let (world, id) = posted_without_an_answer("").await;
+        world.edit("a/new.html", "title: New", "title: New\ndraft: true");
+        if stale {
+            not_shown_yet(&world, id);
+        }
+        hostile::sync(&world).await;
+        let report = hostile::sync(&world).await;
+        assert!(
+            report
+                .problems
+                .iter()
+                .any(|problem| problem.message.contains("`draft` of an existing article")),
+            "{stale}: {report:#?}"
+        );
+        assert!(!world.sandbox().article(id).expect("there").draft);
+        assert!(world.read("a/new.html").contains("draft: true"));
+    }
+}
+
 #[tokio::test]
 async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     let (world, ..) = one_article().await;

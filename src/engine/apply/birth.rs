@@ -8,6 +8,7 @@ use super::render::{digest_of, needs_whole, says};
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::observe::remote::visibility_of;
+use crate::engine::recover::said_when_sent;
 use crate::engine::spool::text_lf;
 use crate::mirror::disk::{At, Disk, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
@@ -45,13 +46,19 @@ struct Written {
 }
 
 /// What was sent under an intent, in this run or an earlier one.
-pub(super) type Birthright = (IntentId, Version);
+pub(super) struct Birthright {
+    pub(super) id: IntentId,
+    pub(super) version: Version,
+    pub(super) flags: Flags,
+}
 
 /// An article that a POST made.
 pub(super) struct Newborn {
     pub(super) id: ArticleId,
     /// What was sent; of an earlier try, where that is the one that arrived.
     pub(super) sent: Version,
+    /// `enabled` and `draft` as they were sent with it: by now the file may wish otherwise.
+    pub(super) wish: Flags,
     /// The service's half of the base.
     pub(super) remote: Version,
     /// The revision that goes with `remote`.
@@ -72,14 +79,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Done> {
         let id = newborn.id;
         let flags = Flags {
-            enabled: newborn.flags.enabled.or(birth.flags.enabled),
-            draft: newborn.flags.draft.or(birth.flags.draft),
+            enabled: newborn.flags.enabled.or(newborn.wish.enabled),
+            draft: newborn.flags.draft.or(newborn.wish.draft),
         };
         // What the file said when it was sent is no new wish, even if this run does not live to write its id.
         let mut scanned = run.sight.local.files.iter();
         let file = scanned.find(|file| file.place == *birth.place);
         let row = ArticleRow {
-            file_flags: file.map(|file| file.flags).unwrap_or_default(),
+            file_flags: said_when_sent(
+                file.map(|file| file.flags).unwrap_or_default(),
+                newborn.wish,
+                (self.settings.new_enabled, self.settings.new_draft),
+            ),
             ..birth.row(&newborn, flags, self.clock.now())
         };
         self.record_birth(birth, &newborn, &row, sent)?;
@@ -90,7 +101,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.sight.base.articles.insert(id, row.clone());
         self.figures.insert(id, FigureRow::default());
         run.born.insert(birth.action.path.clone(), id);
-        let written = match Box::pin(self.write_id(birth, &row, run)).await {
+        let written = match Box::pin(self.write_id(birth, (&row, newborn.wish), run)).await {
             Ok(written) => written,
             // The article is there and known; the id is written by the next cycle.
             Err(done) => return Ok(without_id(done, run)),
@@ -149,8 +160,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tx.rename_subject(&Subject::File(birth.place.clone()), &Subject::Article(id))?;
             tx.put_article(row)?;
             tx.record(&agreed(id, &row.place, &row.local, "created"))?;
-            sent.iter()
-                .try_for_each(|(intent, _)| tx.remove_intent(*intent))?;
+            sent.iter().try_for_each(|sent| tx.remove_intent(sent.id))?;
             tx.event(&deed(
                 "create",
                 Side::Remote,
@@ -168,7 +178,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     async fn write_id(
         &self,
         birth: &Birth<'_>,
-        row: &ArticleRow,
+        (row, wish): (&ArticleRow, Flags),
         run: &Run<'_>,
     ) -> Result<Written, Done> {
         let at = At::Folder(&birth.place.folder);
@@ -190,21 +200,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Err(Done::Later("another file took its place".to_owned()));
         }
         let (had, sent) = (document.flags(), row.remote_flags);
-        let as_sent =
-            had.enabled.unwrap_or(self.settings.new_enabled) == birth.flags.enabled.unwrap_or(true);
+        let usual = (self.settings.new_enabled, self.settings.new_draft);
+        let as_enabled = had.enabled.unwrap_or(usual.0) == wish.enabled.unwrap_or(true);
+        let as_drafted = had.draft.unwrap_or(usual.1) == wish.draft.unwrap_or(false);
         // If the writer saved meanwhile, the file is more than what was sent. So it is if it was sent under the
         // address that it had before, which only its place can tell.
-        let same = as_sent && !birth.moved && says(&document, &row.local);
+        let same = as_enabled && as_drafted && !birth.moved && says(&document, &row.local);
         // Comments and keys of the writer's own that came just before, too, are in no history yet.
         let unseen = !run.sight.vouches(Some(birth.place), content.stamp)
             && needs_whole(document.source(), &row.local, birth.place);
-        let flags = if as_sent {
-            Flags {
-                enabled: sent.enabled.filter(|on| !on).or(had.enabled),
-                draft: sent.draft.filter(|on| *on).or(had.draft),
-            }
-        } else {
-            had
+        let hidden = sent.enabled.filter(|on| as_enabled && !on);
+        let drafted = sent.draft.filter(|on| as_drafted && *on);
+        let flags = Flags {
+            enabled: hidden.or(had.enabled),
+            draft: drafted.or(had.draft),
         };
         let source = document.edit(&Changes {
             id: Some(row.id),
@@ -225,7 +234,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .map_err(|error| not_written(&error))?;
         Ok(Written {
             stamp: same.then_some(stamp),
-            flags: if as_sent { flags } else { sent },
+            flags: Flags {
+                enabled: if as_enabled {
+                    flags.enabled
+                } else {
+                    sent.enabled
+                },
+                draft: if as_drafted { flags.draft } else { sent.draft },
+            },
             bytes: digest_of(source.as_bytes()),
             own: (same && unseen).then(|| document.source().to_owned()),
         })

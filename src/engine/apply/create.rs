@@ -74,6 +74,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         id: article.id,
                         remote: version_of(&article, &birth.version),
                         sent: birth.version.clone(),
+                        wish: birth.flags,
                         revision: article.revision,
                         flags: article.flags,
                         text: article.text,
@@ -112,8 +113,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Vec<Birthright>> {
         let mut sent = Vec::new();
         for (id, intent) in self.store.intents()? {
-            if let Intent::CreateArticle { place, version, .. } = intent {
-                sent.push((id, place, version));
+            if let Intent::CreateArticle {
+                place,
+                version,
+                flags,
+            } = intent
+            {
+                sent.push((place, Birthright { id, version, flags }));
             }
         }
         let here = |wanted: &Version, version: &Version| {
@@ -121,23 +127,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         if !sent
             .iter()
-            .any(|(_, _, version)| here(&birth.version, version))
+            .any(|(_, sent)| here(&birth.version, &sent.version))
         {
             let posted = (birth.place, &birth.version);
             let earlier = sent
                 .iter()
-                .find(|(_, place, version)| is_posted(&run.sight.local, posted, (place, version)));
-            if let Some((_, _, version)) = earlier {
-                birth.version.slug.clone_from(&version.slug);
-                birth.version.category = version.category;
+                .find(|(place, sent)| is_posted(&run.sight.local, posted, (place, &sent.version)));
+            if let Some((_, sent)) = earlier {
+                birth.version.slug.clone_from(&sent.version.slug);
+                birth.version.category = sent.version.category;
                 birth.moved = true;
             }
         }
-        sent.retain(|(_, _, version)| here(&birth.version, version));
-        Ok(sent
-            .into_iter()
-            .map(|(id, _, version)| (id, version))
-            .collect())
+        sent.retain(|(_, sent)| here(&birth.version, &sent.version));
+        Ok(sent.into_iter().map(|(_, sent)| sent).collect())
     }
 
     /// Adds the intent for what is sent now. What was sent before may be what arrived, so it stays, too.
@@ -146,7 +149,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         birth: &Birth<'_>,
         mut earlier: Vec<Birthright>,
     ) -> anyhow::Result<Vec<Birthright>> {
-        if earlier.iter().any(|(_, version)| *version == birth.version) {
+        let again =
+            |sent: &Birthright| (&sent.version, sent.flags) == (&birth.version, birth.flags);
+        if earlier.iter().any(again) {
             return Ok(earlier);
         }
         let intent = Intent::CreateArticle {
@@ -156,7 +161,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         let id = self.store.write(now, |tx| tx.add_intent(&intent))?;
-        earlier.push((id, birth.version.clone()));
+        earlier.push(Birthright {
+            id,
+            version: birth.version.clone(),
+            flags: birth.flags,
+        });
         Ok(earlier)
     }
 
@@ -193,7 +202,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn drop_intents(&mut self, sent: &[Birthright]) -> anyhow::Result<()> {
         let now = self.clock.now();
         self.store.write(now, |tx| {
-            sent.iter().try_for_each(|(id, _)| tx.remove_intent(*id))
+            sent.iter().try_for_each(|sent| tx.remove_intent(sent.id))
         })?;
         Ok(())
     }
@@ -253,11 +262,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return self.wait_for_person(birth.action, reason);
         };
         let text = seen.as_ref().map(|seen| seen.version.text);
-        let ours = sent.iter().find(|(_, version)| {
-            same(&version.title, &title)
-                || text.is_some_and(|text| is_same_text(version.text, text))
+        let ours = sent.iter().filter(|sent| {
+            same(&sent.version.title, &title)
+                || text.is_some_and(|text| is_same_text(sent.version.text, text))
         });
-        let Some((_, version)) = ours.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
+        // It is listed: where it was sent both ways, the one that nothing hides arrived.
+        let ours = ours.min_by_key(|sent| sent.flags.hides());
+        let Some(ours) = ours.filter(|_| !run.sight.base.articles.contains_key(&id)) else {
             self.drop_intents(sent)?;
             if birth.moved {
                 let reason = "what was sent from where its file was before did not arrive";
@@ -269,7 +280,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             );
             return Ok(Done::Held(reason));
         };
-        let (version, flags) = (version.clone(), seen.as_ref().map(|seen| seen.flags));
+        let (version, wish) = (ours.version.clone(), ours.flags);
+        let flags = seen.as_ref().map(|seen| seen.flags);
         let (found, revision) = match seen {
             Some(seen) => (seen.version, seen.revision),
             None => match self.read_one(id, Visibility::Published).await {
@@ -280,14 +292,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let newborn = Newborn {
             id,
             // Whether the service rewrote it or a colleague did is not known: what was sent is the base, and
-            // the next cycle pulls the rest.
-            revision: if found == version {
+            // the next cycle pulls the rest. One that was sent hidden and is listed was published since.
+            revision: if found == version && !wish.hides() {
                 revision
             } else {
                 Revision::default()
             },
             remote: version.clone(),
             sent: version,
+            wish,
             flags: flags.unwrap_or_default(),
             text: None,
         };

@@ -6,13 +6,19 @@ use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::html::{is_blank, units};
 use crate::model::{ArticleId, Flags, Place, Revision, TextDigest, Version};
-use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Remote, Seen};
+use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Policy, Remote, Seen};
 use crate::state::store::Store;
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
 
 /// A POST without an answer: what it made is found, may still be found, or will be sent again.
-pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, alike: &Alike) -> Verdict {
+pub(super) fn posted(
+    base: &Base,
+    sight: &Sight,
+    intent: &Intent,
+    alike: &Alike,
+    policy: &Policy,
+) -> Verdict {
     let Intent::CreateArticle {
         place,
         version,
@@ -35,7 +41,7 @@ pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, alike: &Alike)
         row.is_some_and(|row| row.place == file.place && !is_gone(base, row))
     };
     let posted = (place, version);
-    let waits = files.any(|file| {
+    let waiting = files.find(|file| {
         let mine = file.place == *place
             || file.id.is_none() && is_posted(&sight.local, (&file.place, &file.version), posted);
         mine && !told_apart(file) && !known(file)
@@ -46,11 +52,15 @@ pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, alike: &Alike)
     });
     match found {
         Some((id, seen)) => {
-            let row = newborn(id, place, version, *flags, seen);
+            let now = waiting.map(|file| file.flags).unwrap_or_default();
+            let row = ArticleRow {
+                file_flags: said_when_sent(now, *flags, (policy.new_enabled, policy.new_draft)),
+                ..newborn(id, place, version, *flags, seen)
+            };
             Verdict::Born(Box::new(row), gone.map(|row| row.id))
         }
         // Perhaps it exists and cannot be seen: its slug tells, when it is sent again.
-        None if waits && !settled => Verdict::Open,
+        None if waiting.is_some() && !settled => Verdict::Open,
         None => Verdict::Void,
     }
 }
@@ -185,6 +195,22 @@ fn is_gone(base: &Base, row: &ArticleRow) -> bool {
             .is_some_and(|conflict| conflict.remote.is_none())
 }
 
+/// What the base has of the flags of a file that was sent with `sent`, and has `now` by now: where it says what was
+/// sent it has no new wish. `usual`: of `enabled` and `draft`, what a file without them wishes.
+pub(in crate::engine) fn said_when_sent(now: Flags, sent: Flags, usual: (bool, bool)) -> Flags {
+    let said = |now: Option<bool>, sent: Option<bool>, usual: bool| {
+        if sent.is_none_or(|sent| now.unwrap_or(usual) == sent) {
+            now
+        } else {
+            sent
+        }
+    };
+    Flags {
+        enabled: said(now.enabled, sent.enabled, usual.0),
+        draft: said(now.draft, sent.draft, usual.1),
+    }
+}
+
 /// What was sent is the base: whether the service rewrote it or a colleague did is not known.
 fn newborn(
     id: ArticleId,
@@ -193,7 +219,8 @@ fn newborn(
     flags: Flags,
     seen: &Seen,
 ) -> ArticleRow {
-    let as_sent = seen.version == *version;
+    // One that was sent hidden and is listed was published since: that is not our own write.
+    let as_sent = seen.version == *version && !flags.hides();
     ArticleRow {
         id,
         place: place.clone(),

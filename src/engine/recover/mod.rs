@@ -20,7 +20,7 @@ use crate::state::store::Writing;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use born::{Alike, alike, posted};
-pub(in crate::engine) use born::{is_posted, is_same_text};
+pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use std::collections::BTreeSet;
 use written::{file_written, folder_written, names_on_the_move};
 
@@ -56,6 +56,8 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
         let answered = |intent: &Intent| put_to(intent).is_some_and(|id| asked.contains(&id));
         intents.retain(|(_, intent)| answered(intent));
     }
+    // Of what was sent both ways, what is listed is more likely the one that nothing hides.
+    intents.sort_by_key(|(_, intent)| is_hidden_post(intent));
     let now = engine.clock.now();
     let names = names_on_the_move(&intents);
     if !request.dry_run && intents.iter().any(|(_, intent)| writes_files(intent)) {
@@ -180,6 +182,11 @@ fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state:
     }
 }
 
+/// Tells whether a POST was to make an article that no listing shows.
+fn is_hidden_post(intent: &Intent) -> bool {
+    matches!(intent, Intent::CreateArticle { flags, .. } if flags.hides())
+}
+
 /// The article of a PUT.
 pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
     let Intent::UpdateArticle { id, .. } = intent else {
@@ -214,7 +221,7 @@ fn judge(
     match intent {
         Intent::WriteFile { .. } => file_written(base, sight, intent, names, policy),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
-        Intent::CreateArticle { .. } => posted(base, sight, intent, alike),
+        Intent::CreateArticle { .. } => posted(base, sight, intent, alike, policy),
         Intent::CreateCategory { folder, .. } => {
             // It cannot be found through the API; the slug tells, when it is sent again.
             let waits = sight

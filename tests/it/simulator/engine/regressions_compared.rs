@@ -540,3 +540,52 @@ fn what_became_of_a_category_may_be_known_sooner_after_a_kill() {
     ];
     compares(Relation::Killed(25), PLAIN, &steps);
 }
+
+#[test]
+fn a_kill_may_be_what_makes_known_that_a_colleague_renamed_a_category() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 0),
+                token: 3,
+                enabled: true,
+            },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Rename {
+                folder: 0,
+                token: 10,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 0),
+                part: Part::First,
+                token: 15,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Swap {
+                one: At(0, 0),
+                other: At(1, 1),
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(52), PLAIN, &steps);
+}
