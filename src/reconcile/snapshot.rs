@@ -80,6 +80,8 @@ pub struct LocalSnapshot {
     /// What was sent as a new article that may not have come into its file, and texts of files without an id that
     /// have words of it which no other article has.
     pub akin: BTreeSet<(TextDigest, TextDigest)>,
+    /// Of what was sent so, the texts that tell by themselves whose they are.
+    pub telling: BTreeSet<TextDigest>,
     /// Articles whose id may not have come into their file, and files that are not ready, name no article, and may be
     /// theirs by what can be read in them.
     pub nameless: BTreeSet<(ArticleId, Place)>,

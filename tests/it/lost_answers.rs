@@ -412,6 +412,49 @@ async fn f014_a_draft_line_that_came_before_the_answer_to_a_post_is_told_not_to_
     }
 }
 
+/// What `kbsync new` writes.
+fn stub(title: &str) -> String {
+    format!("---\ntitle: {title}\nenabled: false\n---\n<p></p>\n")
+}
+
+#[tokio::test]
+async fn f014_a_text_that_says_nothing_tells_of_no_file_what_was_sent() {
+    let (world, ..) = one_article().await;
+    world.write("a/first.html", &stub("First"));
+    world
+        .sandbox()
+        .inject(Fault::once(on(POST), FaultKind::ResetAfter));
+    hostile::sync(&world).await;
+    world.sandbox().clear_faults();
+    assert_eq!(slugs(&world), ["first", "one"]);
+    // It is hidden, so that nothing but its slug can tell; meanwhile the writer goes on, and begins another one.
+    world.edit("a/first.html", "<p></p>", "<p>Now it says something.</p>");
+    world.write("a/second.html", &stub("Second"));
+    hostile::sync(&world).await;
+    hostile::sync(&world).await;
+    assert_eq!(slugs(&world), ["first", "one", "second"]);
+    assert!(world.read("a/second.html").contains("\nid: "));
+}
+
+#[tokio::test]
+async fn f014_a_colleagues_article_that_says_as_little_is_not_ours() {
+    let (world, ..) = one_article().await;
+    let a = world.sandbox().categories()[0].id;
+    world.write("a/new.html", "---\ntitle: New\n---\n<p></p>\n");
+    world
+        .sandbox()
+        .inject(Fault::always(on(POST), FaultKind::ResetBefore));
+    hostile::sync(&world).await;
+    world.sandbox().clear_faults();
+    world
+        .sandbox()
+        .add_article(NewSeed::new(a, "Theirs", "theirs", "<p></p>"));
+    hostile::sync(&world).await;
+    assert_eq!(slugs(&world), ["new", "one", "theirs"]);
+    assert!(world.read("a/new.html").contains("title: New\n"));
+    assert_settled(&world).await;
+}
+
 #[tokio::test]
 async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     let (world, ..) = one_article().await;

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::TextDigest;
-use crate::model::html::{is_blank, units};
+use crate::model::html::units;
 use crate::reconcile::pairing;
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
@@ -25,9 +25,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if sent.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let ready = sight.local.files.iter().filter(|file| file.id.is_none());
-        let found = ready.map(|file| file.version.text).collect();
-        akin(&self.store, &sight.spool, base, &sent, &found)
+        akin(
+            &self.store,
+            &sight.spool,
+            base,
+            &sent,
+            &nameless_texts(sight),
+        )
+    }
+
+    /// Finds which of the texts that were sent as new tell by themselves whose they are: what says little, as the text
+    /// that `kbsync new` writes, or what two files without an id say, is nobody's.
+    pub(super) fn telling(
+        &self,
+        base: &Base,
+        sight: &Sight,
+    ) -> anyhow::Result<BTreeSet<TextDigest>> {
+        let nameless = nameless_texts(sight);
+        let mut telling = self.sent_as_new(base, sight)?;
+        let mut told = Ok(());
+        telling.retain(|digest| {
+            let alone = nameless.iter().filter(|text| *text == digest).count() < 2;
+            match sight.spool.text(&self.store, *digest) {
+                Ok(text) => alone && text.is_some_and(|text| says(&text) >= TELLING_TEXT),
+                Err(error) => {
+                    told = Err(error);
+                    false
+                }
+            }
+        });
+        told?;
+        Ok(telling)
     }
 
     /// Texts that were sent without an answer, and those of articles whose id may not have come into their file.
@@ -48,24 +76,59 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// The texts of files without an id.
+fn nameless_texts(sight: &Sight) -> Vec<TextDigest> {
+    let nameless = sight.local.files.iter().filter(|file| file.id.is_none());
+    nameless.map(|file| file.version.text).collect()
+}
+
+/// So many letters and digits a line or block needs to tell whose it is.
+const TELLING: usize = 8;
+/// So many a whole text needs.
+const TELLING_TEXT: usize = 20;
+
+/// How many letters and digits there are outside of tags.
+fn says(text: &str) -> usize {
+    let mut in_tag = false;
+    let words = text.chars().filter(|c| {
+        match c {
+            '<' => in_tag = true,
+            '>' => in_tag = false,
+            _ => return !in_tag && c.is_alphanumeric(),
+        }
+        false
+    });
+    words.count()
+}
+
 fn akin(
     store: &Store,
     spool: &Spool,
     base: &Base,
     sent: &BTreeSet<TextDigest>,
-    found: &BTreeSet<TextDigest>,
+    found: &[TextDigest],
 ) -> anyhow::Result<BTreeSet<Pair>> {
     let mut words: BTreeMap<TextDigest, BTreeSet<String>> = BTreeMap::new();
     for digest in sent {
         words.insert(*digest, words_of(store, spool, *digest)?);
     }
     let mut shared: BTreeMap<Pair, BTreeSet<String>> = BTreeMap::new();
+    let mut texts = Vec::new();
+    let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for digest in found {
         let text = words_of(store, spool, *digest)?;
+        for unit in &text {
+            *times.entry(unit.clone()).or_default() += 1;
+        }
+        texts.push((digest, text));
+    }
+    for (digest, text) in &texts {
         for (from, sent) in &words {
-            let both: BTreeSet<String> = sent.intersection(&text).cloned().collect();
+            // What two new files say tells them apart from nobody.
+            let both = sent.intersection(text).filter(|unit| times[*unit] < 2);
+            let both: BTreeSet<String> = both.cloned().collect();
             if !both.is_empty() {
-                shared.insert((*from, *digest), both);
+                shared.insert((*from, **digest), both);
             }
         }
     }
@@ -95,13 +158,15 @@ fn akin(
     Ok(shared.into_keys().collect())
 }
 
-/// The lines and blocks of a text; none of one that is not kept any more.
+/// The lines and blocks of a text that say something; none of one that is not kept any more.
 pub(super) fn words_of(
     store: &Store,
     spool: &Spool,
     digest: TextDigest,
 ) -> anyhow::Result<BTreeSet<String>> {
     let text = spool.text(store, digest)?.unwrap_or_default();
-    let units = units(&text).into_iter().filter(|unit| !is_blank(unit));
+    let units = units(&text)
+        .into_iter()
+        .filter(|unit| says(unit) >= TELLING);
     Ok(units.map(str::to_owned).collect())
 }

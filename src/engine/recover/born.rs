@@ -82,7 +82,8 @@ fn born<'a>(
     };
     // Under another title as well, it is the only one that has the text.
     let retitled = |(id, seen): &(ArticleId, &Seen)| {
-        is_same_text(version.text, seen.version.text) && !named(id) && !alike.at_home.contains(id)
+        let same = version.text == seen.version.text && sight.local.telling.contains(&version.text);
+        same && !named(id) && !alike.at_home.contains(id)
     };
     let only = || {
         let mut found = strangers(base, sight).filter(retitled);
@@ -179,7 +180,8 @@ pub(in crate::engine) fn is_posted(
     (from, sent): (&Place, &Version),
 ) -> bool {
     let text = version.text;
-    let said = is_same_text(sent.text, text) || local.akin.contains(&(sent.text, text));
+    let same_text = sent.text == text && local.telling.contains(&text);
+    let said = same_text || local.akin.contains(&(sent.text, text));
     let mut there = local.files.iter().filter(|file| file.place == *from);
     let has_left =
         place == from || there.all(|file| said && !is_same_text(sent.text, file.version.text));

@@ -1,19 +1,21 @@
 //! Articles whose id may never have come into their file, and whose file was moved before: their words tell.
 
 use super::{NOT_READY, Paired, StatePlaces, Unready, is_unread};
-use crate::model::TextDigest;
 use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
+use std::collections::BTreeSet;
 
 /// Why an article is left alone whose file may be another one.
 pub(super) const DOUBTFUL: &str = "whether a file without an id is its file cannot be told";
 
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
 /// the id in it yet, so it may never have been written, and the file was moved before. One that was edited as
-/// well has its text still, and a place where no article was, while nothing lies at the article's own.
+/// well has its text still, if that tells whose it is, and a place where no article was or whose article's file
+/// lies elsewhere, while nothing lies at the article's own.
 pub(super) fn claim_by_words(
     base: &Base,
+    local: &LocalSnapshot,
     places: &StatePlaces<'_>,
     unready: &Unready,
     mut files: Vec<LocalFile>,
@@ -35,7 +37,7 @@ pub(super) fn claim_by_words(
             owner.is_none_or(|owner| paired.files.contains_key(&owner))
         };
         let edited = |file: &LocalFile| {
-            let kept = text != TextDigest::of("") && file.version.text == text;
+            let kept = local.telling.contains(&text) && file.version.text == text;
             kept && !taken && vacant(file)
         };
         let found = files.iter().position(same);
@@ -96,8 +98,15 @@ pub(super) fn hold_doubtful(
         let maybe = missing.iter().filter(|row| titled(row) || worded(row));
         doubts.push(maybe.copied().collect::<Vec<_>>());
     }
+    // What lies at the place of an article that is in doubt is none of its own either: it may be that one's file.
+    let doubted: BTreeSet<_> = doubts.iter().flatten().map(|row| row.id).collect();
     let (mut left, mut held) = (Vec::new(), Vec::new());
     for (file, maybe) in files.into_iter().zip(doubts) {
+        let at_home = places.owner_of(&file).filter(|id| doubted.contains(id));
+        if maybe.is_empty() && at_home.is_some() {
+            held.push(file);
+            continue;
+        }
         if maybe.is_empty() {
             left.push(file);
             continue;
