@@ -189,6 +189,12 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         })
         .count();
     let released = facts.allow_deletes || (waiting == 0 && facts.approved.is_superset(&all));
+    // So do those that cannot be read just now, and that nobody was shown yet.
+    let unread = match side {
+        Side::Remote => plan.removed_unread,
+        Side::Local | Side::Both => 0,
+    };
+    let waiting = waiting + unread;
     let Some((rule, reason)) = against_deleting(facts, side, all.len(), waiting, released) else {
         return;
     };

@@ -315,6 +315,9 @@ pub struct Plan {
     pub outcomes: BTreeMap<Key, Outcome>,
     /// Bodies that merging made.
     pub bodies: Bodies,
+    /// Articles whose file was removed, and of which the service's version could not be read: they are left alone, and
+    /// belong to what was removed at once.
+    pub removed_unread: usize,
 }
 
 impl Plan {

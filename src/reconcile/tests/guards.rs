@@ -228,3 +228,33 @@ fn a_deletion_that_was_refused_is_not_repeated() {
     other.remote.articles.insert(article("a"), Remote::Gone);
     assert_eq!(rules(&other), [None]);
 }
+
+#[test]
+fn f041_what_was_removed_and_cannot_be_read_counts_with_what_was_removed_at_once() {
+    let world = |unread: usize| {
+        let line = |word: &dyn Fn(usize) -> &'static str| {
+            let names = names(11).into_iter().enumerate();
+            let entries: Vec<String> = names
+                .map(|(number, name)| format!("{name} {}", word(number)))
+                .collect();
+            entries.join("; ")
+        };
+        let told = |number| if number < unread { "unread" } else { "" };
+        Small::new(&line(&|_| ""), &line(&|_| "-"), &line(&told))
+    };
+    assert_eq!(rules(&world(0)), [Some(HoldRule::MassDeletion)]);
+    assert_eq!(rules(&world(1)), [Some(HoldRule::MassDeletion)]);
+    // Whoever was shown the rest has approved it.
+    let mut approved = world(1);
+    let set = approved.plan();
+    let set = set.actions.iter().map(Action::fingerprint);
+    approved.facts.approved.extend(set);
+    assert_eq!(rules(&approved), [None]);
+    // Files that are there are not.
+    let mut edited = many(10, "-", "");
+    edited.remote.articles.insert(
+        article("other"),
+        Remote::Unknown("its body was not read".to_owned()),
+    );
+    assert_eq!(rules(&edited), [None]);
+}

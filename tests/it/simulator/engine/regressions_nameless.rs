@@ -1,7 +1,8 @@
 //! New articles whose id never came into their file, and what else of them was lost: the file that is not ready, or the
 //! state.
 
-use super::regressions::{PLAIN, holds};
+use super::regressions::{PLAIN, compares, holds};
+use super::relations::Relation;
 use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
 
 #[test]
@@ -99,6 +100,59 @@ fn a_copy_without_an_id_of_its_own_that_was_removed_goes_though_a_colleague_was_
                 call: Call::Delete,
                 nth: 0,
                 what: What::LostBefore {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_folder_that_was_removed_is_held_though_one_of_its_articles_cannot_be_read() {
+    compares(
+        Relation::Struck(60),
+        Setup {
+            bodies: false,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 1,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 4),
+                    token: 2,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 4,
+                    shown: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 6),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 0 },
+            },
+            Step::Service {
+                deed: Colleague::Touch { at: At(0, 2) },
             },
             Step::Run {
                 command: Command::Sync {},

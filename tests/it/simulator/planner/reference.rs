@@ -248,12 +248,19 @@ fn guard(articles: &[Article], all: &mut [Vec<Answer>], rules: &Rules) {
     // What vanished and was not asked for yet counts as well, as it may be gone.
     let vanished = |one: &&Article| one.remote == Remote::NotVisible && one.file().is_some();
     let vanished = articles.iter().filter(vanished).count();
+    // So does what was removed and cannot be read.
+    let unread = |one: &&Article| {
+        one.base.is_some()
+            && matches!(one.remote, Remote::Unknown | Remote::Missing)
+            && one.file().is_none()
+    };
+    let unread = articles.iter().filter(unread).count();
     let doubt = !rules.listed || !rules.scanned;
-    for removes in sides {
+    for (removes, waiting) in sides.into_iter().zip([vanished, vanished + unread]) {
         let sure = all.iter().filter(|answers| answers.iter().all(removes));
         let held = doubt || sure.count() > rules.max_deletes;
         let maybe = all.iter().filter(|answers| answers.iter().any(removes));
-        let may_be_held = held || maybe.count() + vanished > rules.max_deletes;
+        let may_be_held = held || maybe.count() + waiting > rules.max_deletes;
         for answers in all.iter_mut().filter(|answers| answers.iter().any(removes)) {
             answers.retain(|answer| !held || !removes(answer));
             answers.extend(may_be_held.then_some(WAITS));
