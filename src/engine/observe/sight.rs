@@ -171,7 +171,7 @@ impl Sight {
     }
 
     /// Tells whether all of the mirror was read, for the first time with this state, and every article that has a
-    /// file is in it.
+    /// file, or may have one, is in it.
     pub(in crate::engine) fn read_the_mirror(&self) -> bool {
         let local = &self.local;
         let files = local.files.iter().filter_map(|file| file.id);
@@ -182,6 +182,7 @@ impl Sight {
             && local.unread.is_empty()
             && files
                 .chain(unknown)
+                .chain(self.paired.unknown.keys().copied())
                 .all(|id| self.base.articles.contains_key(&id))
     }
 

@@ -6,6 +6,7 @@
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
+mod strangers;
 mod words;
 
 use crate::drill::defect::{self, Defect};
@@ -71,6 +72,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, (left, doubtful), &mut paired);
+    strangers::hold_moved(base, local, remote, &mut paired);
     mark_nameless(base, local, &folders, &places, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired

@@ -1,6 +1,6 @@
 //! Which file is which article, and which folder which category (design, section 3, "Identity").
 
-use super::small::table;
+use super::small::{Small, table};
 
 /// Base, mirror, service, and the plan.
 const FILES: &[[&str; 4]] = &[
@@ -212,4 +212,32 @@ const FOLDERS: &[[&str; 4]] = &[
 #[test]
 fn a_folder_is_a_category_by_its_id_its_place_or_its_slug() {
     table(FOLDERS);
+}
+
+/// A file without an id in a new state, and a listed article that says this.
+fn strange(first: bool, file: &str, article: &str) -> (usize, Vec<String>) {
+    let mut world = Small::new("a", &format!("a; {file}"), &format!("a; {article}"));
+    world.local.first = first;
+    let plan = world.plan();
+    let messages = plan.problems.iter().map(|problem| problem.message.clone());
+    (plan.actions.len(), messages.collect())
+}
+
+#[test]
+fn a_new_state_takes_no_moved_file_for_a_new_article() {
+    let moved = "n file=other title=T text=words";
+    let (actions, problems) = strange(true, moved, "n title=T text=words");
+    assert_eq!(actions, 0, "neither is created");
+    let [problem] = problems.as_slice() else {
+        panic!("one problem, not {problems:?}");
+    };
+    assert!(problem.contains("put `id: "), "{problem}");
+    // It is created, and the other one is pulled, where one of these is not so.
+    for (first, article) in [
+        (false, "n title=T text=words"),
+        (true, "n title=U text=words"),
+        (true, "n title=T text=others"),
+    ] {
+        assert_eq!(strange(first, moved, article), (2, vec![]), "{article}");
+    }
 }

@@ -160,3 +160,38 @@ fn a_folder_that_was_removed_is_held_though_one_of_its_articles_cannot_be_read()
         ],
     );
 }
+
+#[test]
+fn a_new_article_that_was_moved_was_created_twice_when_the_state_was_lost() {
+    for after in 20..60 {
+        holds(
+            PLAIN,
+            &[
+                Step::Mirror {
+                    deed: Writer::Write {
+                        at: At(0, 0),
+                        token: 1,
+                        enabled: true,
+                    },
+                },
+                Step::Kill { after },
+                Step::Run {
+                    command: Command::Sync {},
+                },
+                Step::Mirror {
+                    deed: Writer::Move {
+                        from: At(0, 0),
+                        to: At(0, 1),
+                    },
+                },
+                Step::LoseState {},
+                Step::Run {
+                    command: Command::Sync {},
+                },
+                Step::Run {
+                    command: Command::Sync {},
+                },
+            ],
+        );
+    }
+}
