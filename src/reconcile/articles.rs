@@ -95,7 +95,6 @@ impl<'a> Planner<'a> {
             }
         };
         match (row, local, entry) {
-            (_, Local::Unknown, _) => Outcome::Unknown,
             (None, Local::Absent, Remote::Present(seen)) => self.create_local(id, seen),
             (Some(row), Local::File(file), Remote::Present(seen)) => {
                 if self.agrees(row, file, seen) {
@@ -124,7 +123,7 @@ impl<'a> Planner<'a> {
                 self.plan.removed_unread += usize::from(self.policy.direction.pushes());
                 Outcome::Unknown
             }
-            (None, Local::Absent, _) => Outcome::Unknown,
+            (_, Local::Unknown, _) | (None, Local::Absent, _) => Outcome::Unknown,
             (None, Local::File(file), Remote::Present(seen)) => self.meet(id, None, file, seen),
             (None, Local::File(file), Remote::Gone) => self.gone(id, None, file),
             (None, Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {
