@@ -2,6 +2,7 @@
 
 use super::{
     Outcome,
+    connect::budget_left,
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -94,6 +95,11 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
         outcome => return outcome,
     };
     report.outcome = ending(&failure);
+    if report.requests.total == 0
+        && let Ok(config) = context.config(Need::Workspace)
+    {
+        report.budget = budget_left(context, &config).unwrap_or_default();
+    }
     report.problems.push(Problem {
         path: String::new(),
         id: None,

@@ -10,7 +10,12 @@ use super::{
 use crate::{
     config::{Config, Need},
     engine::{open, report::Report, settings::Request},
-    model::ArticleId,
+    mirror::{
+        RealDisk,
+        disk::{At, Disk as _},
+        document::{Document, MAX_FILE},
+    },
+    model::{ArticleId, path::EXTENSION},
     reconcile::snapshot::{Direction, Keep},
     state::{ConflictRow, Store},
 };
@@ -86,18 +91,40 @@ fn conflict(
             .map(|copy| format!("{}/{copy}", row.place.folder));
         (now, shown, copy)
     };
+    // A file that was renamed since says by its id which conflict it is.
+    let told = id_in(part, path);
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
         let (now, shown, copy) = places(&row, now);
         let places = [Some(&shown), now.as_ref(), copy.as_ref()];
-        let named = places.into_iter().flatten().any(|name| {
-            name == path || name.strip_suffix(crate::model::path::EXTENSION) == Some(path)
-        });
-        if named {
-            let mut places: Vec<String> = now.into_iter().chain([shown]).collect();
+        let named = places
+            .into_iter()
+            .flatten()
+            .any(|name| name == path || name.strip_suffix(EXTENSION) == Some(path));
+        if named || told == Some(row.id) {
+            let moved = (!named).then(|| with_ending(path));
+            let mut places: Vec<String> = now.into_iter().chain([shown]).chain(moved).collect();
             places.dedup();
             return Ok(Some((row.id, places)));
         }
     }
     Ok(None)
+}
+
+/// The id in the file at a path, if there is one that can be read.
+fn id_in(part: &Part, path: &str) -> Option<ArticleId> {
+    let path = with_ending(path);
+    let (folder, file) = path.split_once('/')?;
+    let disk = RealDisk::open(&part.root.path).ok()?;
+    let content = disk.read(At::Folder(folder), file, MAX_FILE).ok()?;
+    Document::parse_with_markers(&content.bytes).ok()?.id()
+}
+
+/// `.html` may be left out.
+fn with_ending(path: &str) -> String {
+    if path.ends_with(EXTENSION) {
+        path.to_owned()
+    } else {
+        format!("{path}{EXTENSION}")
+    }
 }

@@ -40,8 +40,9 @@ impl Planner<'_> {
             return Outcome::Unknown;
         }
         if let Some(unread) = self.unread_for(&folder, id) {
-            let message =
-                format!("its file is not made, since {unread} cannot be read and may be it");
+            let message = format!(
+                "its file is not made, since {unread} cannot be read and may be it; make that readable, or take it out of the mirror"
+            );
             self.plan.problems.push(Problem {
                 path: format!("{folder}/{}{EXTENSION}", seen.version.slug),
                 id: Some(id),
@@ -79,7 +80,7 @@ impl Planner<'_> {
             let near = self.local.first || place.folder == folder;
             near && !known(place)
         });
-        let mut folders = self.local.unreadable.iter();
+        let mut folders = self.local.closed.iter();
         let hidden = || folders.find(|_| self.local.first).cloned();
         file.map(ToString::to_string).or_else(hidden)
     }

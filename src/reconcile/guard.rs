@@ -82,7 +82,26 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     for side in [Side::Remote, Side::Local] {
         hold_deletions(plan, facts, side);
     }
+    note_rollbacks(plan, facts);
     plan.note_held();
+}
+
+/// A few files may go back to older versions unasked, as after a stash or a checkout. Somebody may miss what they
+/// undo: that it is done is said.
+fn note_rollbacks(plan: &mut Plan, facts: &Facts) {
+    let older = |action: &&mut Action| action.id.is_some_and(|id| facts.older_local.contains(&id));
+    let unnoted = plan
+        .actions
+        .iter_mut()
+        .filter(|action| action.note.is_none());
+    for action in unnoted.filter(older) {
+        if action.held.is_none() && matches!(&action.step, Step::Settle(settle) if settle.sends()) {
+            action.note = Some(
+                "the file went back to an older version; `kbsync log` has the one that this replaces"
+                    .to_owned(),
+            );
+        }
+    }
 }
 
 /// Holds what would bring files back, where a part of the mirror could not be read: a file that seems to be

@@ -67,8 +67,10 @@ pub struct LocalSnapshot {
     pub unread: Vec<Place>,
     /// Folders whose `_category.yaml` cannot be read: nothing is concluded about the category's words.
     pub unready_categories: BTreeSet<String>,
-    /// Folders that could not be listed: nothing below them counts as absent.
+    /// Folders that could not be listed, are ignored, or in motion: nothing below them counts as absent.
     pub unreadable: BTreeSet<String>,
+    /// Of these, the folders that could not be listed.
+    pub closed: BTreeSet<String>,
     /// Every name in every folder, folded: what a new file must not clash with.
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Every name at the top, folded: what a new folder must not clash with.

@@ -52,6 +52,22 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
 }
 
 #[test]
+fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_proposed() {
+    let (service, kb, one, _) = in_conflict();
+    let mirror = kb.mirror();
+    std::fs::rename(mirror.join("start/one.html"), mirror.join("start/uno.html")).expect("renamed");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("kbsync resolve start/uno.html --keep"),
+        "{ran:#?}"
+    );
+    kb.run(&["resolve", "start/uno.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
 fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
     for keep in ["local", "remote", "both"] {
         let (service, kb, one, _) = in_conflict();

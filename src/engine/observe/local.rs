@@ -406,6 +406,7 @@ impl Scanned {
                 message: format!("failed to {}", unreadable.error),
             });
             self.snapshot.unreadable.insert(unreadable.folder.clone());
+            self.snapshot.closed.insert(unreadable.folder.clone());
         }
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());

@@ -225,6 +225,24 @@ fn f038_many_articles_that_went_back_are_held() {
 }
 
 #[test]
+fn f085_that_a_file_went_back_to_an_older_version_is_said() {
+    let mut world = many(2, "title=Old", "");
+    world.facts.older_local = [article(&names(2)[0])].into();
+    let plan = world.plan();
+    let noted: Vec<bool> = plan
+        .actions
+        .iter()
+        .map(|action| {
+            action
+                .note
+                .as_ref()
+                .is_some_and(|note| note.contains("older version"))
+        })
+        .collect();
+    assert_eq!(noted, [true, false]);
+}
+
+#[test]
 fn f119_who_writes_back_and_forth_with_somebody_is_held() {
     let mut world = Small::new("a; b", "a title=X; b title=X", "");
     world.facts.duels.insert(article("a"));
