@@ -2,6 +2,7 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem};
 use crate::service::{ErrorKind, Usage};
@@ -252,7 +253,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     let below = format!("{prefix}/{path}");
     let below = below.trim_end_matches('/');
     if let Some(reason) = reason {
-        let command = |path: &str| format!("`kbsync resolve {path} ");
+        let command = |path: &str| format!("`kbsync resolve {} ", quoted(path));
         *reason = reason.replace(&command(path), &command(below));
     }
     below.clone_into(path);

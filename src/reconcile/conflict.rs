@@ -12,7 +12,7 @@ use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow};
-use crate::model::path::{CONFLICT_EXTENSION, EXTENSION};
+use crate::model::path::{CONFLICT_EXTENSION, EXTENSION, quoted};
 use crate::model::{ArticleId, Field, Place, TextDigest, Version};
 
 impl Planner<'_> {
@@ -192,9 +192,10 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}{reason}; edit the file and delete {}, or `kbsync resolve {place} --keep local|remote|both`",
+                "{}{reason}; edit the file and delete {}, or `kbsync resolve {} --keep local|remote|both`",
                 if outrun { OUTRUN } else { "" },
                 elsewhere.as_ref().unwrap_or(&copy),
+                quoted(&place.to_string()),
             ),
         );
         action.step = Step::Conflict(Box::new(Conflict {

@@ -6,6 +6,7 @@ use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Keep, LocalFile};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, Visibility};
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Side};
 
 impl Planner<'_> {
@@ -48,7 +49,7 @@ impl Planner<'_> {
                         "{}the article was deleted on the service, and the file was edited; \
                          `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
                         if outrun { OUTRUN } else { "" },
-                        file.place
+                        quoted(&file.place.to_string())
                     ),
                 );
                 let standing = self.base.conflicts.get(&id);

@@ -6,7 +6,7 @@
 //! Nothing here looks at a disk: the caller says which names are taken.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{borrow::Cow, fmt};
 use unicode_normalization::UnicodeNormalization as _;
 use uuid::Uuid;
 
@@ -266,6 +266,16 @@ fn safe_part(slug: &str) -> String {
         FALLBACK.to_owned()
     } else {
         part.nfc().collect()
+    }
+}
+
+/// A path as it is typed in a shell: in quotes where one would take it apart.
+pub fn quoted(path: &str) -> Cow<'_, str> {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
+    if path.chars().all(plain) && !path.is_empty() {
+        Cow::Borrowed(path)
+    } else {
+        Cow::Owned(format!("'{}'", path.replace('\'', "'\\''")))
     }
 }
 

@@ -252,3 +252,15 @@ proptest! {
         prop_assert!(safe_stem(&slug) && slug.len() <= 90, "{:?} became {:?}", title, slug);
     }
 }
+
+#[test]
+fn a_path_is_quoted_where_a_shell_would_take_it_apart() {
+    for (path, typed) in [
+        ("start/a-b_c.html", "start/a-b_c.html"),
+        ("Über/ä.html", "Über/ä.html"),
+        ("a & b/c.html", "'a & b/c.html'"),
+        ("it's/x.html", r"'it'\''s/x.html'"),
+    ] {
+        assert_eq!(quoted(path), typed);
+    }
+}
