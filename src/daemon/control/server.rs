@@ -135,10 +135,10 @@ mod tests {
         for (line, expected) in [
             ("", "unreadable"),
             ("{}", "unreadable"),
-            (r#"{"version":2,"command":{"paint":{}}}"#, "version 2"),
-            (r#"{"version":1,"command":{"paint":{}}}"#, "does not know"),
+            (r#"{"version":1,"command":{"paint":{}}}"#, "version 1"),
+            (r#"{"version":2,"command":{"paint":{}}}"#, "does not know"),
             (
-                r#"{"version":1,"command":{"cycle":{"direction":"up"}}}"#,
+                r#"{"version":2,"command":{"cycle":{"direction":"up"}}}"#,
                 "does not know",
             ),
         ] {
@@ -146,7 +146,7 @@ mod tests {
             assert!(refusal.message.contains(expected), "{line}: {refusal:?}");
             assert_eq!(refusal.code, 2);
         }
-        let sync = r#"{"version":1,"command":{"cycle":{"direction":"both"}}}"#;
+        let sync = r#"{"version":2,"command":{"cycle":{"direction":"both"}}}"#;
         assert!(matches!(understand(sync.as_bytes()), Ok(Command::Cycle(wish)) if wish.is_whole()));
         let status = r#"{"version":1,"command":"status"}"#;
         assert_eq!(understand(status.as_bytes()), Ok(Command::Status));

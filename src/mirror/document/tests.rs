@@ -809,10 +809,23 @@ fn own_values(file: &str) -> serde_yaml::Mapping {
         .next()
         .unwrap_or_default()
         .to_owned();
+    // Without its last line break a block's last line would have none either.
+    let front = front + "\n";
     let mut map: serde_yaml::Mapping =
         serde_yaml::from_str(&front).unwrap_or_else(|error| panic!("{error}\n{front}"));
     map.retain(|key, _| !key.as_str().is_some_and(|key| KEYS.contains(&key)));
     map
+}
+
+#[test]
+fn a_block_that_becomes_the_last_key_keeps_its_last_line_break() {
+    let file = "---\ntitle: T\nj: >\n  x\n\n  # c\nintrotext: |\n  a\n---\n";
+    let edited = parse(file).edit(&Changes {
+        introtext: Some(String::new()),
+        ..Changes::default()
+    });
+    assert_eq!(edited, "---\ntitle: T\nj: >\n  x\n\n  # c\n---\n");
+    assert_eq!(own_values(&edited), own_values(file));
 }
 
 proptest! {
