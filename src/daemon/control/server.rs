@@ -148,7 +148,7 @@ mod tests {
         }
         let sync = r#"{"version":2,"command":{"cycle":{"direction":"both"}}}"#;
         assert!(matches!(understand(sync.as_bytes()), Ok(Command::Cycle(wish)) if wish.is_whole()));
-        let status = r#"{"version":1,"command":"status"}"#;
+        let status = r#"{"version":2,"command":"status"}"#;
         assert_eq!(understand(status.as_bytes()), Ok(Command::Status));
     }
 }
