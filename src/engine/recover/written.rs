@@ -3,7 +3,7 @@
 use super::Verdict;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Place, Revision, Version, path};
+use crate::model::{ArticleId, CategoryVersion, Field, Place, Revision, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
@@ -57,7 +57,7 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way(sight, old, (from.as_ref(), to), version, names);
+        return half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -118,11 +118,14 @@ fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
 
 /// Files that were taking each other's names in a circle lie under each other's for a moment, and one that was renamed
 /// lies under its new name before it is written: no writer gave such a name, so it counts as the one that the file had.
+///
+/// Both halves of the base say so: whatever address the service has by now is another one then, though a colleague
+/// may have taken back the one that the file was renamed for.
 fn half_way(
     sight: &Sight,
     row: Option<&ArticleRow>,
     (from, to): (Option<&Place>, &Place),
-    version: &Version,
+    (version, remote): (&Version, &Version),
     names: &BTreeSet<Place>,
 ) -> Verdict {
     let moving = from.is_some_and(|from| from != to);
@@ -133,23 +136,35 @@ fn half_way(
             && Some(&file.place) != from
             && (arrived || astray)
     };
-    match (row, sight.local.files.iter().find(strayed)) {
-        (Some(row), Some(file)) => Verdict::Article(Box::new(ArticleRow {
-            place: file.place.clone(),
-            local: Version {
-                slug: file.version.slug.clone(),
-                category: if file.place == *to {
-                    version.category
-                } else {
-                    row.local.category
-                },
-                ..row.local.clone()
-            },
-            stamp: None,
-            ..row.clone()
-        })),
-        (Some(_), None) | (None, _) => Verdict::Void,
+    let (Some(row), Some(file)) = (row, sight.local.files.iter().find(strayed)) else {
+        return Verdict::Void;
+    };
+    let mut row = row.clone();
+    let mut given = file.version.clone();
+    if file.place == *to {
+        given.category = version.category;
+    } else {
+        given.category = row.local.category;
     }
+    // A `slug:` is the writer's own, and so is an address or a category that was about to be sent.
+    let named = given.slug == file.place.stem();
+    let ours = |field: Field| {
+        let wish = given.agrees(version, field) && !version.agrees(remote, field);
+        !given.agrees(&row.local, field) && !wish && (field == Field::Category || named)
+    };
+    let ours: Vec<Field> = [Field::Slug, Field::Category]
+        .into_iter()
+        .filter(|field| ours(*field))
+        .collect();
+    for field in ours {
+        row.local.take(field, &given);
+        row.remote.take(field, &given);
+    }
+    Verdict::Article(Box::new(ArticleRow {
+        place: file.place.clone(),
+        stamp: None,
+        ..row
+    }))
 }
 
 /// A folder found with the values of the intent has the service's version of the intent as its base.
