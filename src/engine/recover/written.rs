@@ -40,9 +40,16 @@ pub(super) fn file_written(
     let still = BTreeSet::new();
     let moving = from.as_ref().is_some_and(|from| from != to);
     let names = if moving { names } else { &still };
-    let Some(file) = file_of(sight, *id, to, names)
-        .filter(|file| file.version.same_words(version) || made(file))
-    else {
+    let found = file_of(sight, *id, to, names);
+    if found.is_none()
+        && (is_out_of_sight(sight, to)
+            || from
+                .as_ref()
+                .is_some_and(|from| is_out_of_sight(sight, from)))
+    {
+        return Verdict::Open;
+    }
+    let Some(file) = found.filter(|file| file.version.same_words(version) || made(file)) else {
         if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
             // That says something of what the service has now: it is for the cycle that deals with it.
             if !policy.covers(&row.place) && !policy.covers(to) {
@@ -90,6 +97,16 @@ pub(super) fn file_written(
     } else {
         Verdict::Article(row)
     }
+}
+
+/// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
+/// motion or cannot be read.
+fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+    let local = &sight.local;
+    let names = local.names.get(&place.folder);
+    local.unreadable.contains(&place.folder)
+        || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
+            && local.files.iter().all(|file| file.place != *place))
 }
 
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
