@@ -40,14 +40,13 @@ pub(super) fn file_written(
     let still = BTreeSet::new();
     let moving = from.as_ref().is_some_and(|from| from != to);
     let names = if moving { names } else { &still };
+    let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     let found = file_of(sight, *id, to, names);
-    if found.is_none()
-        && (is_out_of_sight(sight, to)
-            || from
-                .as_ref()
-                .is_some_and(|from| is_out_of_sight(sight, from)))
-    {
-        return Verdict::Open;
+    let mut places = from.iter().chain([to]);
+    if found.is_none() && places.any(|place| is_out_of_sight(sight, place)) {
+        let verdict = half_way();
+        let unknown = matches!(verdict, Verdict::Void);
+        return if unknown { Verdict::Open } else { verdict };
     }
     let Some(file) = found.filter(|file| file.version.same_words(version) || made(file)) else {
         if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
@@ -64,7 +63,7 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way(sight, old, (from.as_ref(), to), (version, remote), names);
+        return half_way();
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -164,10 +163,10 @@ fn half_way(
         given.category = row.local.category;
     }
     // A `slug:` is the writer's own, and so is an address or a category that was about to be sent.
-    let named = given.slug == file.place.stem();
+    let by_place = given.slug == file.place.stem();
     let ours = |field: Field| {
         let wish = given.agrees(version, field) && !version.agrees(remote, field);
-        !given.agrees(&row.local, field) && !wish && (field == Field::Category || named)
+        !given.agrees(&row.local, field) && !wish && (field == Field::Category || by_place)
     };
     let ours: Vec<Field> = [Field::Slug, Field::Category]
         .into_iter()
