@@ -3,7 +3,7 @@
 use super::Verdict;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Place, Revision, Version, path};
+use crate::model::{ArticleId, CategoryVersion, Field, Place, Revision, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
@@ -40,9 +40,15 @@ pub(super) fn file_written(
     let still = BTreeSet::new();
     let moving = from.as_ref().is_some_and(|from| from != to);
     let names = if moving { names } else { &still };
-    let Some(file) = file_of(sight, *id, to, names)
-        .filter(|file| file.version.same_words(version) || made(file))
-    else {
+    let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
+    let found = file_of(sight, *id, to, names);
+    let mut places = from.iter().chain([to]);
+    if found.is_none() && places.any(|place| is_out_of_sight(sight, place)) {
+        let verdict = half_way();
+        let unknown = matches!(verdict, Verdict::Void);
+        return if unknown { Verdict::Open } else { verdict };
+    }
+    let Some(file) = found.filter(|file| file.version.same_words(version) || made(file)) else {
         if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
             // That says something of what the service has now: it is for the cycle that deals with it.
             if !policy.covers(&row.place) && !policy.covers(to) {
@@ -57,7 +63,7 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way(sight, old, (from.as_ref(), to), version, names);
+        return half_way();
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -92,6 +98,16 @@ pub(super) fn file_written(
     }
 }
 
+/// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
+/// motion or cannot be read.
+fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+    let local = &sight.local;
+    let names = local.names.get(&place.folder);
+    local.unreadable.contains(&place.folder)
+        || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
+            && local.files.iter().all(|file| file.place != *place))
+}
+
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
 /// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
 fn is_taken_back(sight: &Sight, row: &ArticleRow, to: &Place, pulled: &Revision) -> bool {
@@ -118,11 +134,14 @@ fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
 
 /// Files that were taking each other's names in a circle lie under each other's for a moment, and one that was renamed
 /// lies under its new name before it is written: no writer gave such a name, so it counts as the one that the file had.
+///
+/// Both halves of the base say so: whatever address the service has by now is another one then, though a colleague
+/// may have taken back the one that the file was renamed for.
 fn half_way(
     sight: &Sight,
     row: Option<&ArticleRow>,
     (from, to): (Option<&Place>, &Place),
-    version: &Version,
+    (version, remote): (&Version, &Version),
     names: &BTreeSet<Place>,
 ) -> Verdict {
     let moving = from.is_some_and(|from| from != to);
@@ -133,23 +152,35 @@ fn half_way(
             && Some(&file.place) != from
             && (arrived || astray)
     };
-    match (row, sight.local.files.iter().find(strayed)) {
-        (Some(row), Some(file)) => Verdict::Article(Box::new(ArticleRow {
-            place: file.place.clone(),
-            local: Version {
-                slug: file.version.slug.clone(),
-                category: if file.place == *to {
-                    version.category
-                } else {
-                    row.local.category
-                },
-                ..row.local.clone()
-            },
-            stamp: None,
-            ..row.clone()
-        })),
-        (Some(_), None) | (None, _) => Verdict::Void,
+    let (Some(row), Some(file)) = (row, sight.local.files.iter().find(strayed)) else {
+        return Verdict::Void;
+    };
+    let mut row = row.clone();
+    let mut given = file.version.clone();
+    if file.place == *to {
+        given.category = version.category;
+    } else {
+        given.category = row.local.category;
     }
+    // A `slug:` is the writer's own, and so is an address or a category that was about to be sent.
+    let by_place = given.slug == file.place.stem();
+    let ours = |field: Field| {
+        let wish = given.agrees(version, field) && !version.agrees(remote, field);
+        !given.agrees(&row.local, field) && !wish && (field == Field::Category || by_place)
+    };
+    let ours: Vec<Field> = [Field::Slug, Field::Category]
+        .into_iter()
+        .filter(|field| ours(*field))
+        .collect();
+    for field in ours {
+        row.local.take(field, &given);
+        row.remote.take(field, &given);
+    }
+    Verdict::Article(Box::new(ArticleRow {
+        place: file.place.clone(),
+        stamp: None,
+        ..row
+    }))
 }
 
 /// A folder found with the values of the intent has the service's version of the intent as its base.

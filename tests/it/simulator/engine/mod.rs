@@ -42,6 +42,8 @@ mod regressions_cut_off;
 #[cfg(test)]
 mod regressions_disk;
 #[cfg(test)]
+mod regressions_halfway;
+#[cfg(test)]
 mod regressions_identity;
 #[cfg(test)]
 mod regressions_late;
