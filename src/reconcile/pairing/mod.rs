@@ -84,6 +84,8 @@ const NOT_READY: &str = "its file is not ready";
 /// category's any more, the place itself counts.
 struct StatePlaces<'a> {
     by_category: HashMap<(CategoryId, &'a str), ArticleId>,
+    /// The categories of the folders in the state.
+    categories: BTreeMap<&'a str, CategoryId>,
     /// Hardly ever asked for.
     exact: OnceCell<HashMap<&'a Place, ArticleId>>,
     base: &'a Base,
@@ -110,6 +112,7 @@ impl<'a> StatePlaces<'a> {
         }
         Self {
             by_category,
+            categories,
             exact: OnceCell::new(),
             base,
         }
@@ -121,6 +124,22 @@ impl<'a> StatePlaces<'a> {
             .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
             .or_else(|| self.exact().get(place))
             .copied()
+    }
+
+    /// Tells which of the files that name an article is where it was. Another article may have had this place, too: its
+    /// file was moved away, and the two sides do not agree on it since.
+    fn home(&self, id: ArticleId, files: &[LocalFile]) -> Option<usize> {
+        let row = self.base.articles.get(&id)?;
+        let folder = row.place.folder.as_str();
+        let category = self.categories.get(folder).copied();
+        let category = category.unwrap_or(row.local.category);
+        let along = |file: &LocalFile| {
+            file.version.category == category && file.place.file == row.place.file
+        };
+        // A renamed folder took its files along: what lies in a new folder of the old name is a copy.
+        let found = files.iter().position(along);
+        let owned = |file: &LocalFile| self.owner_of(file) == Some(id);
+        found.or_else(|| files.iter().position(owned))
     }
 
     /// The article whose file this is by its folder's category, wherever that folder is now.
@@ -208,9 +227,7 @@ fn claim_by_id(
     for (id, mut claimants) in by_id {
         // However the mirror was walked, the same is said of it.
         claimants.sort_by(|one, other| one.place.cmp(&other.place));
-        let at_home = claimants
-            .iter()
-            .position(|file| places.owner_of(file) == Some(id));
+        let at_home = places.home(id, &claimants);
         // A file that is not ready may be the article's, and the ready one a copy of it.
         if at_home.is_none() && (unready.at_home.contains(&id) || unready.named.contains(&id)) {
             paired.unknown.insert(id, NOT_READY.to_owned());

@@ -70,7 +70,7 @@ pub(super) fn hold_doubtful(
         .articles
         .values()
         .filter(|row| is_unread(row) && paired.is_free(row.id))
-        .filter(|row| !unready.named.contains(&row.id) && !unready.at_home.contains(&row.id))
+        .filter(|row| !unready.named.contains(&row.id))
         .collect();
     if missing.is_empty() {
         return (files, Vec::new());
@@ -80,8 +80,11 @@ pub(super) fn hold_doubtful(
         local.akin.contains(&pair)
     };
     let lies = |row: &ArticleRow, file: &LocalFile| places.owner_of(file) == Some(row.id);
-    let title_lost =
-        |row: &ArticleRow| !row.local.title.is_empty() && !files.iter().any(|file| lies(row, file));
+    // A title alone says nothing of the article while something is at its place that is not ready.
+    let title_lost = |row: &ArticleRow| {
+        let titled = !row.local.title.is_empty() && !unready.at_home.contains(&row.id);
+        titled && !files.iter().any(|file| lies(row, file))
+    };
     let words_lost = |row: &ArticleRow| {
         let mut files = files.iter();
         !files.any(|file| lies(row, file) && akin(row, file))

@@ -1,6 +1,7 @@
 //! Which file is which article, and which folder which category (design, section 3, "Identity").
 
-use super::small::{Small, table};
+use super::small::{Small, table, table_for};
+use crate::reconcile::snapshot::LocalCategory;
 
 /// Base, mirror, service, and the plan.
 const FILES: &[[&str; 4]] = &[
@@ -100,6 +101,19 @@ const FILES: &[[&str; 4]] = &[
         "b -; a in=two file=b",
         "",
         "-> delete two/b.html; -> move two/b.html (slug, category), its public address changes",
+    ],
+    // Two articles had one place: the one whose file is there keeps it.
+    [
+        "a; b file=a",
+        "b -; n id=a",
+        "b unread",
+        "-> create start/n.html",
+    ],
+    [
+        "a; b file=a",
+        "a -; n id=b",
+        "a unread",
+        "-> create start/n.html",
     ],
     ["two/; a; b in=two", "a ?", "", ""],
     ["two/; a; b in=two", "a ?; n id=a", "", ""],
@@ -212,6 +226,24 @@ const FOLDERS: &[[&str; 4]] = &[
 #[test]
 fn a_folder_is_a_category_by_its_id_its_place_or_its_slug() {
     table(FOLDERS);
+}
+
+#[test]
+fn what_lies_in_a_new_folder_of_the_old_name_is_a_copy() {
+    let copied = |mut world: Small| {
+        let mut copy = world.file_of("a").clone();
+        copy.place.folder = "start".to_owned();
+        world.local.files.push(copy);
+        world.local.categories.push(LocalCategory {
+            folder: "start".to_owned(),
+            id: None,
+            version: None,
+        });
+        world
+    };
+    let plan = "-> update-category zzz (slug), its public address changes; -> create-category start; \
+                -> create start/a.html";
+    table_for(&[["a", "start/ folder=zzz", "", plan]], copied);
 }
 
 /// A file without an id in a new state, and a listed article that says this.

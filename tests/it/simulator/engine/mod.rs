@@ -52,6 +52,8 @@ mod regressions_moving;
 #[cfg(test)]
 mod regressions_nameless;
 #[cfg(test)]
+mod regressions_places;
+#[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
 mod regressions_twice;
