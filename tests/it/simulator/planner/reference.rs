@@ -5,7 +5,7 @@
 //! and the reason stands beside them. It says nothing of names in the mirror, order and wording.
 
 use super::answers::{After, Answer, KEPT, QUIET, STILL, WAITS, changed, comes, does};
-use super::words::{Agreed, Article, Local, Remote, Rules, Scope, Words};
+use super::words::{Agreed, Article, Local, Remote, Rules, Scope, Words, waiting};
 use After::{Removed, Says};
 use kbsync::reconcile::plan::Kind::{
     self, Adopt, Conflict, Create, Delete, Forget, Merge, Move, Restore, Update,
@@ -245,18 +245,14 @@ fn no_ancestor(file: Words, now: Words) -> Merged {
 /// Mass deletion, and the doubt that voids every deletion, are section 6's.
 fn guard(articles: &[Article], all: &mut [Vec<Answer>], rules: &Rules) {
     let sides: [fn(&Answer) -> bool; 2] = [|a| a.file == Removed, |a| a.service == Removed];
-    // What vanished and was not asked for yet counts as well, as it may be gone.
-    let vanished = |one: &&Article| one.remote == Remote::NotVisible && one.file().is_some();
-    let vanished = articles.iter().filter(vanished).count();
-    // So does what was removed and cannot be read.
-    let unread = |one: &&Article| {
-        one.base.is_some()
-            && matches!(one.remote, Remote::Unknown | Remote::Missing)
-            && one.file().is_none()
-    };
-    let unread = articles.iter().filter(unread).count();
+    // What vanished and was not asked for yet counts as well, and what was removed and cannot be read.
+    let vanished = articles.iter().filter(|one| one.has_vanished()).count();
+    let unread = articles
+        .iter()
+        .filter(|one| one.is_removed_unread())
+        .count();
     let doubt = !rules.listed || !rules.scanned;
-    for (removes, waiting) in sides.into_iter().zip([vanished, vanished + unread]) {
+    for (removes, waiting) in sides.into_iter().zip(waiting(articles)) {
         let sure = all.iter().filter(|answers| answers.iter().all(removes));
         let held = doubt || sure.count() > rules.max_deletes;
         let maybe = all.iter().filter(|answers| answers.iter().any(removes));

@@ -119,7 +119,29 @@ pub(crate) struct Article {
     pub(crate) scope: Scope,
 }
 
+/// How many articles may be removed besides those that are known to be, from the mirror and from the service: what
+/// vanished and was not asked for yet, and what was removed and cannot be read.
+pub(super) fn waiting(articles: &[Article]) -> [usize; 2] {
+    let vanished = articles.iter().filter(|one| one.has_vanished()).count();
+    let unread = articles
+        .iter()
+        .filter(|one| one.is_removed_unread())
+        .count();
+    [vanished, vanished + unread]
+}
+
 impl Article {
+    /// Tells whether the service does not show it any more, and nobody knows why.
+    fn has_vanished(&self) -> bool {
+        self.remote == Remote::NotVisible && self.file().is_some()
+    }
+
+    /// Tells whether its file is gone, and the service did not say what it has.
+    fn is_removed_unread(&self) -> bool {
+        let unread = matches!(self.remote, Remote::Unknown | Remote::Missing);
+        self.base.is_some() && unread && self.file().is_none()
+    }
+
     /// The address that it is seen to have on the service.
     pub(crate) fn address(&self) -> Option<Address> {
         match self.remote {
