@@ -245,12 +245,6 @@ fn no_ancestor(file: Words, now: Words) -> Merged {
 /// Mass deletion, and the doubt that voids every deletion, are section 6's.
 fn guard(articles: &[Article], all: &mut [Vec<Answer>], rules: &Rules) {
     let sides: [fn(&Answer) -> bool; 2] = [|a| a.file == Removed, |a| a.service == Removed];
-    // What vanished and was not asked for yet counts as well, and what was removed and cannot be read.
-    let vanished = articles.iter().filter(|one| one.has_vanished()).count();
-    let unread = articles
-        .iter()
-        .filter(|one| one.is_removed_unread())
-        .count();
     let doubt = !rules.listed || !rules.scanned;
     for (removes, waiting) in sides.into_iter().zip(waiting(articles)) {
         let sure = all.iter().filter(|answers| answers.iter().all(removes));
