@@ -40,9 +40,15 @@ pub(super) fn file_written(
     let still = BTreeSet::new();
     let moving = from.as_ref().is_some_and(|from| from != to);
     let names = if moving { names } else { &still };
-    let Some(file) = file_of(sight, *id, to, names)
-        .filter(|file| file.version.same_words(version) || made(file))
-    else {
+    let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
+    let found = file_of(sight, *id, to, names);
+    let mut places = from.iter().chain([to]);
+    if found.is_none() && places.any(|place| is_out_of_sight(sight, place)) {
+        let verdict = half_way();
+        let unknown = matches!(verdict, Verdict::Void);
+        return if unknown { Verdict::Open } else { verdict };
+    }
+    let Some(file) = found.filter(|file| file.version.same_words(version) || made(file)) else {
         if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
             // That says something of what the service has now: it is for the cycle that deals with it.
             if !policy.covers(&row.place) && !policy.covers(to) {
@@ -57,7 +63,7 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way(sight, old, (from.as_ref(), to), (version, remote), names);
+        return half_way();
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -90,6 +96,16 @@ pub(super) fn file_written(
     } else {
         Verdict::Article(row)
     }
+}
+
+/// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
+/// motion or cannot be read.
+fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+    let local = &sight.local;
+    let names = local.names.get(&place.folder);
+    local.unreadable.contains(&place.folder)
+        || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
+            && local.files.iter().all(|file| file.place != *place))
 }
 
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
@@ -147,10 +163,10 @@ fn half_way(
         given.category = row.local.category;
     }
     // A `slug:` is the writer's own, and so is an address or a category that was about to be sent.
-    let named = given.slug == file.place.stem();
+    let by_place = given.slug == file.place.stem();
     let ours = |field: Field| {
         let wish = given.agrees(version, field) && !version.agrees(remote, field);
-        !given.agrees(&row.local, field) && !wish && (field == Field::Category || named)
+        !given.agrees(&row.local, field) && !wish && (field == Field::Category || by_place)
     };
     let ours: Vec<Field> = [Field::Slug, Field::Category]
         .into_iter()

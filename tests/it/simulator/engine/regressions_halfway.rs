@@ -1,7 +1,7 @@
 //! Files that were half written or half moved, and a service that went on meanwhile.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What};
+use super::step::{At, Call, Colleague, Command, Kept, Part, Setup, Step, What, Writer};
 
 #[test]
 fn a_file_was_renamed_and_not_written_and_the_colleague_took_the_address_back() {
@@ -114,6 +114,105 @@ fn a_file_was_moved_and_not_written_and_the_colleague_took_the_category_back() {
                 deed: Colleague::Readdress {
                     from: At(1, 4),
                     to: At(0, 1),
+                },
+            },
+        ],
+    );
+}
+
+#[test]
+fn what_a_person_settled_was_written_and_its_folder_could_not_be_read_for_a_moment() {
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 3,
+                    enabled: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 0),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(1, 0),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Full {},
+            },
+            Step::Run {
+                command: Command::Resolve {
+                    at: At(1, 0),
+                    keep: Kept::Local,
+                },
+            },
+            Step::Fault {
+                call: Call::Listing,
+                nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+        ],
+    );
+}
+
+#[test]
+fn a_file_was_brought_back_and_in_motion_for_a_moment() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 1),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Remove { at: At(0, 1) },
+            },
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 0,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Run {
+                command: Command::InMotion { at: At(0, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(0, 1),
+                    part: Part::First,
+                    token: 19,
                 },
             },
         ],
