@@ -61,7 +61,12 @@ const KEYS: [&str; 19] = [
 
 /// Reads a settings file's text. Relative paths in it are meant from `folder`.
 pub(super) fn read(text: &str, folder: &Path, insecure_http: bool) -> Result<Given, Fault> {
-    let root = yaml::read(text)?;
+    // The parser counts line breaks that no editor shows as such.
+    let last = text.lines().count().max(1);
+    let root = yaml::read(text).map_err(|fault| Fault {
+        line: fault.line.clamp(1, last),
+        ..fault
+    })?;
     let mut given = Given::nothing();
     let (mut one, mut several) = (None, None);
     for entry in map(&root, "the settings")? {

@@ -88,6 +88,14 @@ impl Block {
                 "remove the line",
             ));
         }
+        // The parser takes one at the very end, and not once a key is written behind it.
+        if let Some(at) = lines.iter().position(|line| line.starts_with('\u{feff}')) {
+            return Err(NotReady::at(
+                at + 1,
+                "a byte order mark, which cannot be seen, begins this line",
+                "write the line anew",
+            ));
+        }
         let mut block = Self {
             entries: read_entries(&yaml, &lines)?,
             indent: 0,

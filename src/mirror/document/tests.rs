@@ -276,6 +276,18 @@ fn s8_limits_are_refused_with_their_line() {
 }
 
 #[test]
+fn a_byte_order_mark_within_the_front_matter_is_told_with_its_line() {
+    for file in [
+        "---\ntitle: T\n\u{feff}\n---\nx\n",
+        "---\ntitle: T\n\u{feff}slug: s\n---\nx\n",
+    ] {
+        let problem = refused(file);
+        assert_eq!(problem.line, Some(3), "{problem:?}");
+        assert!(problem.message.contains("byte order mark"), "{problem:?}");
+    }
+}
+
+#[test]
 fn f066_conflict_markers_of_git_are_not_ready_but_may_be_waived() {
     let file = "---\ntitle: T\n---\na\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\n";
     let problem = refused(file);
