@@ -61,8 +61,9 @@ const KEYS: [&str; 19] = [
 
 /// Reads a settings file's text. Relative paths in it are meant from `folder`.
 pub(super) fn read(text: &str, folder: &Path, insecure_http: bool) -> Result<Given, Fault> {
-    // The parser counts line breaks that no editor shows as such.
-    let last = text.lines().count().max(1);
+    // The parser counts line breaks that no editor shows as such. What is missing at the end is missing in the line
+    // behind the last one.
+    let last = text.lines().count() + 1;
     let root = yaml::read(text).map_err(|fault| Fault {
         line: fault.line.clamp(1, last),
         ..fault

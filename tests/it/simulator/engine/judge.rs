@@ -160,6 +160,9 @@ impl World {
                 format!("article {id} is deleted in a cycle in which the looking failed"),
             );
         }
+        if self.ledger.allow_deletes || self.ledger.released.contains(&id) {
+            return;
+        }
         if self.ledger.head_moved {
             self.violated(
                 "I5",
@@ -167,9 +170,6 @@ impl World {
             );
         }
         let ledger = &mut self.ledger;
-        if ledger.allow_deletes || ledger.released.contains(&id) {
-            return;
-        }
         ledger.deleted += 1;
         if ledger.deleted > ledger.limit {
             let (deleted, limit) = (ledger.deleted, ledger.limit);

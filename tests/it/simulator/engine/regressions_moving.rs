@@ -70,3 +70,37 @@ fn a_folder_got_a_name_under_which_a_file_was_being_written() {
         ],
     );
 }
+
+/// What a person released goes, though the process died over it and HEAD moved since.
+#[test]
+fn what_was_released_before_head_moved_is_deleted() {
+    let post = |at, token| Step::Service {
+        deed: Colleague::Post {
+            at,
+            token,
+            shown: true,
+        },
+    };
+    holds(
+        PLAIN,
+        &[
+            post(At(0, 2), 1),
+            post(At(0, 4), 2),
+            post(At(1, 2), 4),
+            post(At(1, 4), 6),
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::RemoveAll {},
+            },
+            Step::Kill { after: 25 },
+            Step::Run {
+                command: Command::Approve {},
+            },
+            Step::Run {
+                command: Command::Moved {},
+            },
+        ],
+    );
+}
