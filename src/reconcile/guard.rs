@@ -67,10 +67,10 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Tells whether an action was held for its number before.
+    /// Tells whether an action was held for its number before, and no person has released it.
     fn stands(&self, rule: HoldRule, action: &Action) -> bool {
         let held = |id| self.standing.contains(&(rule, action.side, id));
-        action.id.is_some_and(held)
+        action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
     }
 }
 
@@ -234,9 +234,7 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
         None if released => {}
         None => {
             let rule = HoldRule::MassDeletion;
-            let standing = concerned.filter(|action| {
-                facts.stands(rule, action) && !facts.approved.contains(&action.fingerprint())
-            });
+            let standing = concerned.filter(|action| facts.stands(rule, action));
             standing.for_each(|action| action.hold(rule, STANDING));
         }
     }

@@ -168,6 +168,15 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
         .map(|id| (HoldRule::MassRollback, Side::Remote, *id))
         .collect();
     assert_eq!(rules(&world), [Some(HoldRule::MassRollback)]);
+    // What of them was released goes, whatever else went back by then.
+    let marks: Vec<_> = world
+        .plan()
+        .actions
+        .iter()
+        .map(Action::fingerprint)
+        .collect();
+    world.facts.approved = [marks[0]].into();
+    assert_eq!(rules(&world), [None, Some(HoldRule::MassRollback)]);
     // An edit to something new is not held.
     world.facts.older_local.clear();
     assert_eq!(rules(&world), [None]);
