@@ -18,44 +18,30 @@ use std::collections::{BTreeMap, BTreeSet};
 type Pair = (TextDigest, TextDigest);
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Finds what files without an id have of what was sent as new, and whose id may not have come into its file. Hardly
-    /// ever is there anything of the kind.
-    pub(super) fn akin(&self, base: &Base, sight: &Sight) -> anyhow::Result<BTreeSet<Pair>> {
-        let sent = self.sent_as_new(base, sight)?;
-        if sent.is_empty() {
-            return Ok(BTreeSet::new());
-        }
-        akin(
-            &self.store,
-            &sight.spool,
-            base,
-            &sent,
-            &nameless_texts(sight),
-        )
-    }
-
-    /// Finds which of the texts that were sent as new tell by themselves whose they are: what says little, as the text
-    /// that `kbsync new` writes, or what two files without an id say, is nobody's.
-    pub(super) fn telling(
+    /// Finds what files without an id have of what was sent as new, and whose id may not have come into its file; and
+    /// which of the texts that were sent tell by themselves whose they are. Hardly ever is there anything of the kind.
+    pub(super) fn akin(
         &self,
         base: &Base,
         sight: &Sight,
-    ) -> anyhow::Result<BTreeSet<TextDigest>> {
-        let nameless = nameless_texts(sight);
-        let mut telling = self.sent_as_new(base, sight)?;
-        let mut told = Ok(());
-        telling.retain(|digest| {
-            let alone = nameless.iter().filter(|text| *text == digest).count() < 2;
-            match sight.spool.text(&self.store, *digest) {
-                Ok(text) => alone && text.is_some_and(|text| says(&text) >= TELLING_TEXT),
-                Err(error) => {
-                    told = Err(error);
-                    false
-                }
+    ) -> anyhow::Result<(BTreeSet<Pair>, BTreeSet<TextDigest>)> {
+        let sent = self.sent_as_new(base, sight)?;
+        if sent.is_empty() {
+            return Ok(Default::default());
+        }
+        let nameless = sight.local.files.iter().filter(|file| file.id.is_none());
+        let nameless: Vec<TextDigest> = nameless.map(|file| file.version.text).collect();
+        let akin = akin(&self.store, &sight.spool, base, &sent, &nameless)?;
+        // What says little, as the text that `kbsync new` writes, or what two files without an id say, is nobody's.
+        let mut telling = BTreeSet::new();
+        for digest in sent {
+            let alone = nameless.iter().filter(|text| **text == digest).count() < 2;
+            let text = sight.spool.text(&self.store, digest)?;
+            if alone && text.is_some_and(|text| says(&text) >= TELLING_TEXT) {
+                telling.insert(digest);
             }
-        });
-        told?;
-        Ok(telling)
+        }
+        Ok((akin, telling))
     }
 
     /// Texts that were sent without an answer, and those of articles whose id may not have come into their file.
@@ -74,12 +60,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         Ok(sent)
     }
-}
-
-/// The texts of files without an id.
-fn nameless_texts(sight: &Sight) -> Vec<TextDigest> {
-    let nameless = sight.local.files.iter().filter(|file| file.id.is_none());
-    nameless.map(|file| file.version.text).collect()
 }
 
 /// So many letters and digits a line or block needs to tell whose it is.

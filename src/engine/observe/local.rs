@@ -53,8 +53,7 @@ pub(in crate::engine) fn scan<D: Disk>(
 ) -> anyhow::Result<Scanned> {
     let rows = by_place(base);
     let folders = by_folder(base);
-    let shared = shared(base, &rows);
-    let known = |place: &Place| rows.get(place).filter(|_| !shared.contains(place));
+    let known = |place: &Place| rows.get(place);
     let mut reader = Reader::new(base, &rows, store, spool);
     let scan = scan::scan(
         disk,
@@ -117,18 +116,6 @@ pub(in crate::engine) fn by_place(base: &Base) -> HashMap<&Place, &ArticleRow> {
         rows.remove(place);
     }
     rows
-}
-
-/// Places that two rows have: a stamp cannot tell whose file lies there.
-fn shared<'a>(base: &'a Base, rows: &HashMap<&Place, &ArticleRow>) -> HashSet<&'a Place> {
-    if rows.len() == base.articles.len() {
-        return HashSet::new();
-    }
-    let others = base.articles.values().filter(|row| {
-        let other = rows.get(&row.place);
-        other.is_some_and(|other| other.id != row.id)
-    });
-    others.map(|row| &row.place).collect()
 }
 
 /// The stamps of the categories' files. Where two rows have one folder, a stamp cannot tell whose file it is.

@@ -100,8 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
-        sight.local.akin = self.akin(&base, &sight)?;
-        sight.local.telling = self.telling(&base, &sight)?;
+        (sight.local.akin, sight.local.telling) = self.akin(&base, &sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.local.nameless = self.nameless(&base, &sight)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
