@@ -219,8 +219,9 @@ fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure
     out.line(format!("{HELP}{}{HELP:#}", heading(named)))?;
     let limit = args.limit().unwrap_or(usize::MAX);
     if args.patch {
+        let present = named.past.present();
         for (kept, both) in named.past.sayings().into_iter().take(limit) {
-            let headline = headline(named, kept, both);
+            let headline = headline(named, (kept, both), present);
             out.line(format!("{HELP}{headline}{HELP:#}"))?;
             if let Some(pair) = difference(named, kept)? {
                 print_pair(out, &pair)?;
@@ -289,7 +290,7 @@ fn changes(named: &Named, kept: &Kept) -> String {
     words.join(", ")
 }
 
-fn headline(named: &Named, kept: &Kept, both: bool) -> String {
+fn headline(named: &Named, (kept, both): (&Kept, bool), present: Option<u64>) -> String {
     let changes = changes(named, kept);
     let changes = if changes.is_empty() {
         String::new()
@@ -300,7 +301,7 @@ fn headline(named: &Named, kept: &Kept, both: bool) -> String {
         "@{}  {}  {}  {}{}",
         kept.number,
         local_time(kept.at),
-        sides(kept, both, named.past.present()),
+        sides(kept, both, present),
         escape(&kept.seen.cause),
         escape(&changes)
     )

@@ -264,6 +264,10 @@ fn budget(config: &Config, client: &Client) -> Check {
         grouped(usage.minute_left),
         grouped(usage.day_left)
     );
+    if usage.day_left <= reserve {
+        return Check::new("budget", Verdict::Warning, message)
+            .help("the rest is kept for pushes; polls go on when older requests are a day old");
+    }
     let own = config.options.budget;
     let (minute, day) = (Limits::default().per_minute, Limits::default().per_day);
     if own.per_minute > minute || own.per_day > day {
@@ -271,10 +275,6 @@ fn budget(config: &Config, client: &Client) -> Check {
         return Check::new("budget", Verdict::Warning, message).help(format!(
             "`budget:` is above what the service allows ({allowed}): it will refuse requests"
         ));
-    }
-    if usage.day_left <= reserve {
-        return Check::new("budget", Verdict::Warning, message)
-            .help("the rest is kept for pushes; polls go on when older requests are a day old");
     }
     Check::good("budget", message)
 }
