@@ -337,6 +337,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let stop = applied?;
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
+        self.keep_unmet(&sight)?;
         self.note_gone_back(&sight.older, request, report)?;
         if let Some(met) = sight.met.take() {
             self.memory.learn(met);

@@ -69,6 +69,7 @@ mod races;
 mod remote;
 mod rows;
 mod schema;
+mod seen;
 mod sift;
 mod simulator;
 mod tidy;

@@ -19,6 +19,7 @@ mod publish;
 mod record;
 mod render;
 mod send;
+mod unmet;
 
 pub(super) use along::rows_along;
 pub(super) use category_past::category_file;
