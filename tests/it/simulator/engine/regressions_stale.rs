@@ -1,0 +1,135 @@
+//! Ids, addresses and names that were right a moment ago: what an earlier run left half done, and what is known of an
+//! article that could not be dealt with.
+
+use super::regressions::{PLAIN, holds};
+use super::run::{Bench, Ground, Source};
+use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+
+/// A copy of an article becomes one of its own, and its id does not come into its file.
+fn a_copy_without_its_id(steps: &[Step]) -> String {
+    let mut all = vec![
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 1),
+                part: Part::First,
+                token: 11,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(0, 1),
+                to: At(0, 0),
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 0),
+                part: Part::First,
+                token: 13,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Kill { after: 50 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 0),
+                part: Part::Second,
+                token: 16,
+            },
+        },
+    ];
+    all.extend(steps);
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = bench.run(PLAIN, Source::Steps(&all), Ground::Memory);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    outcome.end.join("\n")
+}
+
+/// What the service has of the original as long as nobody has said which of the two the file is.
+const ORIGINAL: &str = "b true false \"Posted b\" \"<p>first zq011z</p>";
+
+const OVER_THE_ORIGINAL: Step = Step::Mirror {
+    deed: Writer::Move {
+        from: At(0, 0),
+        to: At(0, 1),
+    },
+};
+
+const WITHOUT_THE_ORIGINAL: Step = Step::Mirror {
+    deed: Writer::Remove { at: At(0, 1) },
+};
+
+const ELSEWHERE: Step = Step::Mirror {
+    deed: Writer::Move {
+        from: At(0, 0),
+        to: At(0, 2),
+    },
+};
+
+const fn edited(at: At) -> Step {
+    Step::Mirror {
+        deed: Writer::Edit {
+            at,
+            part: Part::Third,
+            token: 17,
+            save: Save::RenameOver,
+        },
+    }
+}
+
+#[test]
+fn a_copy_went_over_its_original_before_its_id_was_in_it() {
+    let end = a_copy_without_its_id(&[OVER_THE_ORIGINAL]);
+    assert!(end.contains(ORIGINAL), "{end}");
+}
+
+#[test]
+fn a_copy_went_over_its_original_before_its_id_was_in_it_and_was_edited() {
+    let end = a_copy_without_its_id(&[OVER_THE_ORIGINAL, edited(At(0, 1))]);
+    assert!(end.contains(ORIGINAL), "{end}");
+}
+
+#[test]
+fn a_copy_stayed_and_its_original_went_before_its_id_was_in_it() {
+    let end = a_copy_without_its_id(&[WITHOUT_THE_ORIGINAL]);
+    // It is the article that was made of it, with all that was written into that.
+    let file = end.split_once("alpha/a.html").map_or("", |(_, file)| file);
+    assert!(
+        file.contains("zq016z") && !end.contains("alpha/a~"),
+        "{end}"
+    );
+}
+
+#[test]
+fn a_copy_stayed_and_was_edited_and_its_original_went_before_its_id_was_in_it() {
+    let end = a_copy_without_its_id(&[WITHOUT_THE_ORIGINAL, edited(At(0, 0))]);
+    assert!(end.contains(ORIGINAL), "{end}");
+}
+
+#[test]
+fn a_copy_was_moved_and_its_original_went_before_its_id_was_in_it() {
+    let end = a_copy_without_its_id(&[ELSEWHERE, WITHOUT_THE_ORIGINAL]);
+    assert!(end.contains(ORIGINAL), "{end}");
+}
+
+#[test]
+fn a_copy_was_moved_and_edited_and_its_original_went_before_its_id_was_in_it() {
+    let end = a_copy_without_its_id(&[ELSEWHERE, edited(At(0, 2)), WITHOUT_THE_ORIGINAL]);
+    assert!(end.contains(ORIGINAL), "{end}");
+}
+
