@@ -133,3 +133,74 @@ fn a_copy_was_moved_and_edited_and_its_original_went_before_its_id_was_in_it() {
     assert!(end.contains(ORIGINAL), "{end}");
 }
 
+#[test]
+fn a_copy_lost_its_id_with_the_power_and_a_colleague_deleted_it() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 1),
+                    token: 1,
+                    shown: true,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 0),
+                    token: 2,
+                    enabled: true,
+                },
+            },
+            sync,
+            Step::Mirror {
+                deed: Writer::Enable {
+                    at: At(0, 1),
+                    on: false,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(1, 0),
+                    to: At(1, 2),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Enable {
+                    at: At(1, 0),
+                    on: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 0),
+                    part: Part::First,
+                    token: 16,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Slug {
+                    at: At(1, 2),
+                    name: 5,
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at: At(1, 2),
+                    part: Part::First,
+                    token: 18,
+                    save: Save::RenameOver,
+                },
+            },
+            Step::PowerLoss { after: 65, keep: 0 },
+            sync,
+            Step::Service {
+                deed: Colleague::Delete { at: At(1, 5) },
+            },
+        ],
+    );
+}
+
