@@ -204,3 +204,57 @@ fn a_copy_lost_its_id_with_the_power_and_a_colleague_deleted_it() {
     );
 }
 
+/// A new file's address turns out to be that of a hidden article whose file is not ready.
+#[test]
+fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
+    holds(
+        Setup {
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(1, 2),
+                    token: 4,
+                    enabled: true,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(2, 1),
+                    token: 5,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Enable {
+                    at: At(2, 1),
+                    on: false,
+                },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Mark { at: At(2, 1) },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(2, 1),
+                    to: At(1, 1),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Copy {
+                    from: At(1, 2),
+                    to: At(1, 1),
+                },
+            },
+        ],
+    );
+}
+
