@@ -21,7 +21,7 @@ mod render;
 mod send;
 mod taken;
 
-pub(super) use along::rows_along;
+pub(super) use along::{row_renamed, rows_along};
 pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use files::met;

@@ -258,3 +258,75 @@ fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
     );
 }
 
+/// A folder gets the new slug of its category, and that goes wrong; for a moment it cannot be listed, and then a
+/// colleague takes the slug back.
+fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
+    let day = Step::Wait { seconds: 90_000 };
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let mut steps = vec![
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 1,
+                shown: true,
+            },
+        },
+        sync,
+        Step::Service {
+            deed: Colleague::Reslug { from: 0, to: 3 },
+        },
+    ];
+    if renamed {
+        steps.push(Step::Service {
+            deed: Colleague::Rename {
+                folder: 3,
+                token: 2,
+            },
+        });
+    }
+    steps.extend([day, wrong, sync]);
+    if closed {
+        let closed = Step::Fault {
+            call: Call::Listing,
+            nth: 1,
+            what: What::Broken {},
+        };
+        steps.extend([closed, sync]);
+    }
+    let taken_back = Step::Service {
+        deed: Colleague::Reslug { from: 3, to: 0 },
+    };
+    steps.extend([taken_back, day, sync]);
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    // The colleague's word is the last one.
+    let mut end = outcome.end.iter();
+    assert!(end.any(|line| line.contains("slug: \"alpha\"")), "{log}");
+    let mut end = outcome.end.iter();
+    assert!(end.any(|line| line.starts_with("alpha/b.html")), "{log}");
+}
+
+#[test]
+fn a_folder_got_its_new_name_and_could_not_be_read_for_a_moment() {
+    for number in 0..8 {
+        let (closed, renamed) = (number & 1 == 1, number & 2 == 2);
+        let full = Step::Fault {
+            call: Call::SyncFolder,
+            nth: u8::from(number & 4 == 4),
+            what: What::Full {},
+        };
+        a_folder_went_half_way(full, closed, renamed);
+    }
+    for after in 0..60 {
+        for closed in [false, true] {
+            for renamed in [false, true] {
+                a_folder_went_half_way(Step::Kill { after }, closed, renamed);
+            }
+        }
+    }
+}
