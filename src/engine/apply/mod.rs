@@ -20,8 +20,9 @@ mod record;
 mod render;
 mod send;
 mod unmet;
+mod taken;
 
-pub(super) use along::rows_along;
+pub(super) use along::{row_renamed, rows_along};
 pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use files::met;
@@ -38,7 +39,7 @@ use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Revision, Side, TextDigest, Version};
 use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
+use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
@@ -323,36 +324,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             | ErrorKind::Unreadable
             | ErrorKind::NoEndpoint => Ok(failed(error)),
         }
-    }
-
-    /// A category's words are read once a day. That one has the slug which another is to get is remembered until
-    /// then, where its own row does not say so, or that one would be sent in vain.
-    fn remember_taken(&mut self, action: &Action, run: &Run<'_>) -> anyhow::Result<()> {
-        let (Some(held), Some((None, slug))) = (&action.held, order::takes(action)) else {
-            return Ok(());
-        };
-        let rows = &run.sight.base.categories;
-        let unrecorded = run
-            .sight
-            .remote
-            .categories
-            .iter()
-            .any(|(id, (version, _))| {
-                let known = rows.get(id).map(|row| row.remote.slug.as_str());
-                version.slug == slug && known != Some(slug.as_str())
-            });
-        if held.rule != HoldRule::Person || !unrecorded {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        let parked = Parked {
-            key: action.key(),
-            fingerprint: action.fingerprint(),
-            reason: held.reason.clone(),
-            at: now,
-        };
-        self.store.write(now, |tx| tx.park(&parked))?;
-        Ok(())
     }
 
     /// A body by its digest.

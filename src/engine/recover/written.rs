@@ -1,6 +1,7 @@
 //! What an earlier run was about to write in the mirror: found there, half way, or not begun.
 
 use super::Verdict;
+use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryVersion, Field, Place, Revision, Version, path};
@@ -203,7 +204,10 @@ pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Ver
     });
     let old = base.categories.get(id);
     if !found {
-        return folder_renamed(sight, old, from.as_ref(), folder);
+        let verdict = folder_renamed(sight, old, from.as_ref(), folder, remote);
+        let mut names = from.iter().chain([folder]);
+        let unknown = matches!(verdict, Verdict::Void) && names.any(|name| is_closed(sight, name));
+        return if unknown { Verdict::Open } else { verdict };
     }
     let mut local = remote.clone();
     for field in CategoryVersion::FIELDS {
@@ -224,29 +228,33 @@ pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Ver
     }))
 }
 
+/// Tells whether nobody can say now what a folder is: it cannot be listed, or its `_category.yaml` cannot be read.
+fn is_closed(sight: &Sight, folder: &str) -> bool {
+    let local = &sight.local;
+    local.unreadable.contains(folder) || local.unready_categories.contains(folder)
+}
+
 /// A folder that got its new name, and whose `_category.yaml` did not follow, is the category's all the same.
 fn folder_renamed(
     sight: &Sight,
     old: Option<&CategoryRow>,
     from: Option<&String>,
     to: &str,
+    remote: &CategoryVersion,
 ) -> Verdict {
     let lies = |name: &str| sight.local.top.contains(&path::fold(name));
-    let nameless = sight
-        .local
-        .categories
-        .iter()
-        .any(|category| category.folder == to && category.id.is_none());
-    match old.filter(|row| row.folder.as_ref() == from) {
-        Some(row) if nameless && from.is_some_and(|from| !lies(from)) => {
-            Verdict::Category(Box::new(CategoryRow {
-                folder: Some(to.to_owned()),
-                stamp: None,
-                ..row.clone()
-            }))
-        }
-        Some(_) | None => Verdict::Void,
+    let mut categories = sight.local.categories.iter();
+    let there = categories.find(|category| category.folder == to);
+    let (Some(row), Some(there)) = (old.filter(|row| row.folder.as_ref() == from), there) else {
+        return Verdict::Void;
+    };
+    let moved = from.is_some_and(|from| from != to && !lies(from));
+    if !moved || there.id.is_some_and(|id| id != row.id) {
+        return Verdict::Void;
     }
+    let said = there.version.as_ref().map(|version| version.slug.as_str());
+    let pulled = said.filter(|slug| *slug == remote.slug);
+    Verdict::Category(Box::new(row_renamed(row, to, pulled)))
 }
 
 /// What the file was written from: fields that were merged stay edits of the writer.

@@ -6,6 +6,7 @@
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
+mod stale;
 mod strangers;
 mod words;
 
@@ -65,6 +66,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
     let left = claim_by_id(base, &places, &unready, files, &mut paired);
+    stale::take_back(base, local, &places, &unready, &left, &mut paired);
     let left = words::claim_by_words(base, local, &places, &unready, left, &mut paired);
     let (left, doubtful) = words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.

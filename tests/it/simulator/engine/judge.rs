@@ -223,11 +223,13 @@ impl World {
         }
     }
 
-    /// Tells whether all words of a file stand in another one with the same id, or did when it was copied. Then this
-    /// one is the copy, which is an article of its own (design, section 3, "Identity"), and is gone by that one's end.
+    /// Tells whether all words of a file stand in another one with the same id, or did when it was copied, or went with
+    /// an article of its own that a colleague deleted before its id was in it. Then this one is the copy, which is an
+    /// article of its own (design, section 3, "Identity"), and is gone by that one's end.
     fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
         let words = Tokens::of(&bytes).without(&self.ledger.copied);
+        let words = words.without(&self.ledger.gone_when_seen);
         let mut copied = false;
         self.mirror.each(&mut |other, file, bytes, _| {
             let elsewhere = (other, file) != (folder, name) && is_article(other, file);

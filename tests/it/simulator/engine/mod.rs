@@ -56,6 +56,8 @@ mod regressions_places;
 #[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
+mod regressions_stale;
+#[cfg(test)]
 mod regressions_twice;
 pub(crate) mod relations;
 mod remote;
