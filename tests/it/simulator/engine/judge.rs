@@ -105,9 +105,12 @@ impl World {
                 self.ledger.removed.add(&out);
             }
             // The writer's words of before go by this id from now on.
-            self.ledger
-                .touched
-                .extend(id.filter(|id| id_of(&bytes) != Some(*id)));
+            if let Some(id) = id.filter(|id| id_of(&bytes) != Some(*id)) {
+                let article = self.kb.articles.get(&id);
+                let sent = article.is_some_and(|article| article.tokens == Tokens::of(&bytes));
+                let first = self.ledger.touched.insert(id);
+                self.ledger.doubled.extend((first && sent).then_some(id));
+            }
             return;
         }
         let ledger = &self.ledger;

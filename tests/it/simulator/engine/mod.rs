@@ -40,6 +40,8 @@ mod regressions_compared;
 #[cfg(test)]
 mod regressions_cut_off;
 #[cfg(test)]
+mod regressions_days;
+#[cfg(test)]
 mod regressions_disk;
 #[cfg(test)]
 mod regressions_halfway;
