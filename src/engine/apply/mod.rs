@@ -19,8 +19,8 @@ mod publish;
 mod record;
 mod render;
 mod send;
-mod unmet;
 mod taken;
+mod unmet;
 
 pub(super) use along::{row_renamed, rows_along};
 pub(super) use category_past::category_file;
