@@ -4,7 +4,7 @@ use super::mirror::Mirror;
 use super::oracle;
 use super::run::Run;
 use super::token::Tokens;
-use super::world::World;
+use super::world::{Side, World};
 use kbsync::drill::death;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::Request;
@@ -30,6 +30,11 @@ impl Run<'_> {
                 request.direction, request.scope
             ));
             world.ledger.allow_deletes = request.allow_deletes;
+            world.ledger.spared = match request.direction {
+                Direction::Both => None,
+                Direction::Pull => Some(Side::Service),
+                Direction::Push => Some(Side::Mirror),
+            };
             world.ledger.limit = self.limit(rows);
             self.visible(&world)
         };

@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     pub(crate) owed: Tokens,
     /// Words that kbsync has seen.
     pub(crate) seen: Tokens,
+    /// The side that the present command may not change.
+    pub(crate) spared: Option<Side>,
     /// Words that kbsync put somewhere in this cycle.
     pub(crate) written: Tokens,
     /// Words that a person removed from the mirror, or gave up.
