@@ -106,7 +106,15 @@ pub(super) fn hold_doubtful(
     let (mut left, mut held) = (Vec::new(), Vec::new());
     for (file, maybe) in files.into_iter().zip(doubts) {
         let at_home = places.owner_of(&file).filter(|id| doubted.contains(id));
-        if maybe.is_empty() && at_home.is_some() {
+        if let (true, Some(id)) = (maybe.is_empty(), at_home) {
+            paired.problems.push(Problem {
+                path: file.place.to_string(),
+                id: Some(id),
+                message: format!(
+                    "it has no `id:` line and lies where article {id} was, and whether it or another file is that \
+                     article's cannot be told; put `id: {id}` into the one that is"
+                ),
+            });
             held.push(file);
             continue;
         }

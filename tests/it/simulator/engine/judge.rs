@@ -75,7 +75,8 @@ impl World {
             Side::Mirror => !brought.is_empty() && !what.contains(".conflict.html"),
         };
         if changed {
-            let message = format!("the {side:?} is changed against the command's direction: {what}");
+            let message =
+                format!("the {side:?} is changed against the command's direction: {what}");
             self.violated("I4", message);
         }
     }

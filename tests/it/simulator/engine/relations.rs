@@ -47,7 +47,7 @@ impl Relation {
     /// The call that judges in this way, as code.
     pub(crate) fn code(self) -> String {
         match self {
-            Self::Alone => "holds(setup, steps)".to_owned(),
+            Self::Alone => "holds(setup, &steps)".to_owned(),
             Self::Order | Self::Killed(_) | Self::Struck(_) | Self::Disk => {
                 format!("compares(Relation::{self:?}, setup, steps)")
             }
