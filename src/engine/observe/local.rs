@@ -494,7 +494,10 @@ impl Scanned {
                 (id, None)
             }
             CategoryContent::Missing => {
-                if !with_articles.contains(&folder) {
+                // What is not ready, or in motion, keeps the folder that its category had.
+                let mut unknown = self.snapshot.unknown.iter();
+                let kept = row.is_some() && unknown.any(|unknown| unknown.place.folder == folder);
+                if !kept && !with_articles.contains(&folder) {
                     return;
                 }
                 if row.is_none()

@@ -22,7 +22,7 @@ use anyhow::Context as _;
 use born::{Alike, alike, posted};
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use std::collections::BTreeSet;
-use written::{file_written, folder_written, names_on_the_move};
+use written::{file_written, folder_written, is_closed, names_on_the_move};
 
 /// What an intent came to.
 enum Verdict {
@@ -229,7 +229,11 @@ fn judge(
                 .categories
                 .iter()
                 .any(|category| category.folder == *folder && category.id.is_none());
-            if waits { Verdict::Open } else { Verdict::Void }
+            if waits || is_closed(sight, folder) {
+                Verdict::Open
+            } else {
+                Verdict::Void
+            }
         }
         Intent::WriteCategory { .. } => folder_written(base, sight, intent),
         Intent::DeleteArticle { id, revision } => {

@@ -44,7 +44,8 @@ pub(super) fn file_written(
     let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     let found = file_of(sight, *id, to, names);
     let mut places = from.iter().chain([to]);
-    if found.is_none() && places.any(|place| is_out_of_sight(sight, place)) {
+    let named = || sight.local.unknown.iter().any(|file| file.id == Some(*id));
+    if found.is_none() && (named() || places.any(|place| is_out_of_sight(sight, place))) {
         let verdict = half_way();
         let unknown = matches!(verdict, Verdict::Void);
         return if unknown { Verdict::Open } else { verdict };
@@ -100,13 +101,22 @@ pub(super) fn file_written(
 }
 
 /// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
-/// motion or cannot be read.
+/// motion or cannot be read. Nor where it lies, if it was moved from there: while a folder cannot be listed, that may
+/// have it.
 fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
     let local = &sight.local;
     let names = local.names.get(&place.folder);
     local.unreadable.contains(&place.folder)
+        || !local.closed.is_empty()
         || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
             && local.files.iter().all(|file| file.place != *place))
+}
+
+/// The same of a file that names no article: it may be any that cannot be read, and lies where no article was.
+pub(super) fn may_be_nameless(base: &Base, sight: &Sight, place: &Place) -> bool {
+    let mut unknown = sight.local.unknown.iter();
+    let known = |place: &Place| base.articles.values().any(|row| row.place == *place);
+    is_out_of_sight(sight, place) || unknown.any(|file| file.id.is_none() && !known(&file.place))
 }
 
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
@@ -229,7 +239,7 @@ pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Ver
 }
 
 /// Tells whether nobody can say now what a folder is: it cannot be listed, or its `_category.yaml` cannot be read.
-fn is_closed(sight: &Sight, folder: &str) -> bool {
+pub(super) fn is_closed(sight: &Sight, folder: &str) -> bool {
     let local = &sight.local;
     local.unreadable.contains(folder) || local.unready_categories.contains(folder)
 }

@@ -5,6 +5,10 @@ use super::regressions::{PLAIN, holds};
 use super::run::{Bench, Ground, Source};
 use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
 
+const SYNC: Step = Step::Run {
+    command: Command::Sync {},
+};
+
 /// A copy of an article becomes one of its own, and its id does not come into its file.
 fn a_copy_without_its_id(steps: &[Step]) -> String {
     let mut all = vec![
@@ -15,9 +19,7 @@ fn a_copy_without_its_id(steps: &[Step]) -> String {
                 shown: true,
             },
         },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        SYNC,
         Step::Service {
             deed: Colleague::Change {
                 at: At(0, 1),
@@ -40,9 +42,7 @@ fn a_copy_without_its_id(steps: &[Step]) -> String {
             },
         },
         Step::Kill { after: 50 },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        SYNC,
         Step::Service {
             deed: Colleague::Change {
                 at: At(0, 0),
@@ -135,9 +135,6 @@ fn a_copy_was_moved_and_edited_and_its_original_went_before_its_id_was_in_it() {
 
 #[test]
 fn a_copy_lost_its_id_with_the_power_and_a_colleague_deleted_it() {
-    let sync = Step::Run {
-        command: Command::Sync {},
-    };
     holds(
         PLAIN,
         &[
@@ -155,7 +152,7 @@ fn a_copy_lost_its_id_with_the_power_and_a_colleague_deleted_it() {
                     enabled: true,
                 },
             },
-            sync,
+            SYNC,
             Step::Mirror {
                 deed: Writer::Enable {
                     at: At(0, 1),
@@ -196,7 +193,7 @@ fn a_copy_lost_its_id_with_the_power_and_a_colleague_deleted_it() {
                 },
             },
             Step::PowerLoss { after: 65, keep: 0 },
-            sync,
+            SYNC,
             Step::Service {
                 deed: Colleague::Delete { at: At(1, 5) },
             },
@@ -227,18 +224,14 @@ fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
                     shown: true,
                 },
             },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            SYNC,
             Step::Mirror {
                 deed: Writer::Enable {
                     at: At(2, 1),
                     on: false,
                 },
             },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            SYNC,
             Step::Mirror {
                 deed: Writer::Mark { at: At(2, 1) },
             },
@@ -262,9 +255,6 @@ fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
 /// colleague takes the slug back.
 fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
     let day = Step::Wait { seconds: 90_000 };
-    let sync = Step::Run {
-        command: Command::Sync {},
-    };
     let mut steps = vec![
         Step::Service {
             deed: Colleague::Post {
@@ -273,7 +263,7 @@ fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
                 shown: true,
             },
         },
-        sync,
+        SYNC,
         Step::Service {
             deed: Colleague::Reslug { from: 0, to: 3 },
         },
@@ -286,19 +276,19 @@ fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
             },
         });
     }
-    steps.extend([day, wrong, sync]);
+    steps.extend([day, wrong, SYNC]);
     if closed {
         let closed = Step::Fault {
             call: Call::Listing,
             nth: 1,
             what: What::Broken {},
         };
-        steps.extend([closed, sync]);
+        steps.extend([closed, SYNC]);
     }
     let taken_back = Step::Service {
         deed: Colleague::Reslug { from: 3, to: 0 },
     };
-    steps.extend([taken_back, day, sync]);
+    steps.extend([taken_back, day, SYNC]);
     let mut bench = Bench::new();
     bench.talk = true;
     let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
@@ -327,6 +317,167 @@ fn a_folder_got_its_new_name_and_could_not_be_read_for_a_moment() {
             for renamed in [false, true] {
                 a_folder_went_half_way(Step::Kill { after }, closed, renamed);
             }
+        }
+    }
+}
+
+#[test]
+fn a_folder_lost_its_words_while_its_only_file_was_in_motion() {
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            SYNC,
+            Step::Service {
+                deed: Colleague::Delete { at: At(0, 2) },
+            },
+            Step::Mirror {
+                deed: Writer::Unname { folder: 0 },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 3),
+                    token: 10,
+                    shown: true,
+                },
+            },
+            Step::Run {
+                command: Command::InMotion { at: At(0, 2) },
+            },
+        ],
+    );
+}
+
+/// A new article is hidden, and its answer is lost; then its file cannot be seen for a moment, and a colleague gives it
+/// another address. Only what was sent can still tell that it is there.
+fn posted_unseen(after: u16, moment: &[Step]) {
+    let day = Step::Wait { seconds: 90_000 };
+    let mut steps = vec![
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 1,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Kill { after },
+        SYNC,
+    ];
+    steps.extend(moment);
+    let readdressed = Step::Service {
+        deed: Colleague::Readdress {
+            from: At(0, 0),
+            to: At(0, 3),
+        },
+    };
+    steps.extend([SYNC, readdressed, day, SYNC, day, SYNC]);
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    let there = outcome.end.iter().filter(|line| !line.contains(".html"));
+    let born = there.filter(|line| line.contains("zq002z"));
+    assert_eq!(born.count(), 1, "killed after {after}:\n{log}");
+}
+
+/// What a writer, or the disk, does to a file so that it cannot be seen for a moment.
+fn unseen_for_a_moment(at: At) -> [Vec<Step>; 5] {
+    let closed = Step::Fault {
+        call: Call::Listing,
+        nth: 1,
+        what: What::Broken {},
+    };
+    let moving = Step::Run {
+        command: Command::InMotion { at },
+    };
+    let marked = Step::Mirror {
+        deed: Writer::Mark { at },
+    };
+    let mended = Step::Mirror {
+        deed: Writer::Mend { at },
+    };
+    let there = At(0, 2);
+    let moved = Step::Mirror {
+        deed: Writer::Move {
+            from: at,
+            to: there,
+        },
+    };
+    let marked_there = Step::Mirror {
+        deed: Writer::Mark { at: there },
+    };
+    let mended_there = Step::Mirror {
+        deed: Writer::Mend { at: there },
+    };
+    [
+        vec![],
+        vec![closed, SYNC],
+        vec![moving],
+        vec![marked, SYNC, mended],
+        vec![moved, marked_there, SYNC, mended_there],
+    ]
+}
+
+#[test]
+fn a_new_file_could_not_be_seen_for_a_moment_after_a_lost_answer() {
+    for moment in unseen_for_a_moment(At(0, 0)) {
+        for after in 0..40 {
+            posted_unseen(after, &moment);
+        }
+    }
+}
+
+#[test]
+fn a_file_could_not_be_seen_for_a_moment_after_it_was_written() {
+    for moment in unseen_for_a_moment(At(0, 1)) {
+        for after in 0..40 {
+            let mut steps = vec![
+                Step::Service {
+                    deed: Colleague::Post {
+                        at: At(0, 1),
+                        token: 1,
+                        shown: true,
+                    },
+                },
+                SYNC,
+                Step::Service {
+                    deed: Colleague::Change {
+                        at: At(0, 1),
+                        part: Part::First,
+                        token: 2,
+                    },
+                },
+                Step::Kill { after },
+                SYNC,
+            ];
+            steps.extend(&moment);
+            let taken_back = Step::Service {
+                deed: Colleague::Revert { at: At(0, 1) },
+            };
+            steps.extend([taken_back, SYNC]);
+            let mut bench = Bench::new();
+            bench.talk = true;
+            let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+            let log = outcome.log.join("\n");
+            assert_eq!(outcome.violation, None, "what happened:\n{log}");
+            // The colleague's word is the last one.
+            let mut end = outcome.end.iter();
+            assert!(end.all(|line| !line.contains("zq002z")), "{log}");
         }
     }
 }
