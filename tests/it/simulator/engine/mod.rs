@@ -59,6 +59,8 @@ mod regressions_places;
 mod regressions_rare;
 #[cfg(test)]
 mod regressions_twice;
+#[cfg(test)]
+mod regressions_unclear;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
