@@ -18,6 +18,7 @@ impl Run<'_> {
     /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
     pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
+        self.first = !self.read;
         let runtime = self.runtime;
         let rows = self.engine().store().stamps().map_or(0, |rows| rows.len());
         let released = self.released();
@@ -112,6 +113,7 @@ impl Run<'_> {
             );
         }
         if whole {
+            self.read = true;
             let (mirror, service) = self.visible(world);
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));

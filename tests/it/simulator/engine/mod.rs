@@ -61,6 +61,8 @@ mod regressions_rare;
 mod regressions_stale;
 #[cfg(test)]
 mod regressions_twice;
+#[cfg(test)]
+mod regressions_unclear;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;

@@ -2,7 +2,7 @@
 
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
-use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 #[test]
 fn what_became_an_article_in_a_cycle_that_was_disturbed_is_asked_for_in_its_turn() {
@@ -155,4 +155,54 @@ fn what_turned_out_to_be_gone_was_asked_for_as_well() {
         },
     ];
     compares(Relation::Order, PLAIN, &steps);
+}
+
+#[test]
+fn a_day_goes_by_in_both_runs_that_are_compared() {
+    let setup = Setup {
+        probing: Probing::Forbidden,
+        no_window: true,
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 3),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 6),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Rename {
+                folder: 0,
+                token: 7,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Hide { at: At(0, 3) },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(2, 6),
+                part: Part::First,
+                token: 9,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    compares(Relation::Killed(48), setup, &steps);
 }

@@ -7,7 +7,7 @@ use super::author::Author;
 use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
-use super::isolation::{self, Piece, Struck};
+use super::isolation::{self, Address, Piece, Struck};
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
@@ -77,6 +77,10 @@ pub(crate) struct Outcome {
     pub(crate) calls: BTreeMap<Call, u8>,
     /// The last call in it that went wrong.
     pub(crate) struck: Option<Struck>,
+    /// Whether it was the first one with this state that may have read all of the mirror.
+    pub(crate) first: bool,
+    /// The addresses that the state knows after it.
+    pub(crate) known: Vec<(ArticleId, Address)>,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
     /// What happened, in words, if that was asked for.
@@ -155,6 +159,8 @@ impl Bench {
             fatal: None,
             settled: false,
             outlasts: self.outlasts,
+            read: false,
+            first: true,
             cycles: 0,
             equal: false,
             lost_id: false,
@@ -165,11 +171,14 @@ impl Bench {
             let pieces = isolation::pieces(&world);
             (pieces, world.calls.clone(), world.struck.clone())
         };
+        let (first, known) = (run.first, run.known());
         run.finish();
         let outcome = Outcome {
             halfway,
             calls,
             struck,
+            first,
+            known,
             ..run.outcome(Trace { setup, steps })
         };
         if ground == Ground::Memory {
@@ -203,6 +212,10 @@ pub(super) struct Run<'a> {
     pub(super) fatal: Option<Fatal>,
     /// Whether the last thing that happened was a cycle that left both sides equal.
     pub(super) settled: bool,
+    /// Whether a cycle has read all of the mirror with this state.
+    pub(super) read: bool,
+    /// Whether the last cycle may have been the first one that did.
+    pub(super) first: bool,
     /// Whether it goes on for a day after it came to rest.
     outlasts: bool,
     pub(super) cycles: usize,
@@ -273,9 +286,33 @@ impl Run<'_> {
             halfway: Vec::new(),
             calls: BTreeMap::new(),
             struck: None,
+            first: false,
+            known: Vec::new(),
             end,
             log: world.log.take().unwrap_or_default(),
         }
+    }
+
+    fn state(&self) -> Option<&Store> {
+        let engine = self.engine.as_ref().map(Engine::store);
+        engine.or(self.store.as_ref())
+    }
+
+    /// The addresses that the state knows.
+    fn known(&self) -> Vec<(ArticleId, Address)> {
+        let Some(store) = self.state() else {
+            return Vec::new();
+        };
+        let categories = store.categories().expect("readable");
+        let categories = categories.into_iter().map(|row| (row.id, row.remote.slug));
+        let categories: BTreeMap<_, _> = categories.collect();
+        let rows = store.articles().expect("readable").into_iter();
+        rows.map(|row| {
+            let category = categories.get(&row.remote.category);
+            let address = (category.cloned().unwrap_or_default(), row.remote.slug);
+            (row.id, address)
+        })
+        .collect()
     }
 
     fn take_store(&mut self) -> Option<Store> {
@@ -398,6 +435,7 @@ impl Run<'_> {
 
     /// What only the state knew is lost with it, and that is no concern of the oracles'.
     fn forgot(&mut self) {
+        self.read = false;
         let mut world = self.shared.lock();
         let history = self
             .store
@@ -438,11 +476,13 @@ impl Run<'_> {
             self.settled = false;
         }
         let rests = self.comes_to_rest();
-        if rests && self.outlasts && self.equal {
+        if rests && self.outlasts {
             // A day later it is asked once more what is asked for once a day.
             self.wait(25 * 3600);
             self.settled = false;
-            self.equal = self.comes_to_rest() && self.equal && self.knows_categories();
+            let was_equal = self.equal;
+            let rests = self.comes_to_rest();
+            self.equal &= was_equal && rests && self.knows_categories();
         }
     }
 
@@ -479,12 +519,8 @@ impl Run<'_> {
     }
 
     fn knows_categories(&self) -> bool {
-        let store = match (&self.engine, &self.store) {
-            (Some(engine), _) => engine.store(),
-            (None, Some(store)) => store,
-            (None, None) => return false,
-        };
-        oracle::knows_categories(&self.shared.lock(), store)
+        let knows = |store| oracle::knows_categories(&self.shared.lock(), store);
+        self.state().is_some_and(knows)
     }
 
     /// Nothing was done in the last cycle: nothing is in the next.
