@@ -79,11 +79,27 @@ fn the_law_of_merges_holds_for_edits_of_blocks() {
     for round in 0..3_000 {
         let line_end = ["", "\n", "\n\n"][dice.roll(3)];
         let repeats = [1, 3, 1_000][dice.roll(3)];
-        let base: Vec<String> = (0..dice.roll(9))
+        let blocks: Vec<String> = (0..2 + dice.roll(7))
             .map(|block| format!("<p>{}</p>{line_end}", block % repeats))
             .collect();
-        let local = edited(&base, &mut dice, "mine");
-        let remote = edited(&base, &mut dice, "theirs");
+        // Some of them are within a frame.
+        let from = dice.roll(blocks.len());
+        let frame = from..from + 1 + dice.roll(blocks.len() - from);
+        let base = framed(&blocks, &frame);
+        let mut side = |by| {
+            let frame = match dice.roll(5) {
+                0 => 0..0,
+                1 => 0..frame.end,
+                2 => frame.start..blocks.len(),
+                _ => frame.clone(),
+            };
+            if round % 2 == 0 {
+                return framed(&blocks, &frame).concat();
+            }
+            edited(&framed(&blocks, &frame), &mut dice, by)
+        };
+        let local = side("mine");
+        let remote = side("theirs");
         let base = base.concat();
         merge::hold(
             [base.as_bytes(), local.as_bytes(), remote.as_bytes()]
@@ -109,6 +125,16 @@ impl Dice {
             .wrapping_add(1_442_695_040_888_963_407);
         usize::try_from(self.0 >> 33).expect("31 bits") % sides
     }
+}
+
+/// Blocks, some of them within a `<div>`.
+fn framed(blocks: &[String], frame: &std::ops::Range<usize>) -> Vec<String> {
+    let mut framed = blocks.to_vec();
+    if !frame.is_empty() {
+        framed.insert(frame.end, "</div>".to_owned());
+        framed.insert(frame.start, "<div>".to_owned());
+    }
+    framed
 }
 
 fn edited(base: &[String], dice: &mut Dice, by: &str) -> String {
