@@ -2,6 +2,7 @@
 
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
+use crate::words::{Words, Written};
 use kbsync::sandbox::Options;
 use std::collections::BTreeSet;
 
@@ -75,9 +76,9 @@ struct Sweep<'a> {
     /// The exit codes of both.
     codes: [Option<i32>; 2],
     /// What people wrote.
-    written: BTreeSet<String>,
+    written: Written,
     /// The same, with what the command makes of it.
-    known: BTreeSet<String>,
+    known: BTreeSet<Words>,
 }
 
 /// Sweeps over a scenario.
@@ -118,7 +119,8 @@ impl<'a> Sweep<'a> {
     ) -> Result<(Self, Vec<String>), String> {
         stage.renew(scenario.options, scenario.settings);
         (scenario.prepare)(stage);
-        let written = picture::texts(stage);
+        let mut written = Written::default();
+        written.add(&picture::sides(stage));
         let start = stage.keep();
         let begin = picture::picture(stage);
         stage.put_back(&start);
@@ -131,8 +133,8 @@ impl<'a> Sweep<'a> {
             stage.run(scenario.then);
         }
         let end = picture::picture(stage);
-        let mut known = written.clone();
-        known.extend(picture::texts(stage));
+        let mut known = written.words.clone();
+        known.extend(picture::sides(stage).words());
         let mut sweep = Self {
             stage,
             scenario,
@@ -298,7 +300,7 @@ impl<'a> Sweep<'a> {
         if lost.is_empty() {
             Ok(())
         } else {
-            Err(format!("lost: {lost:?}"))
+            Err(format!("lost: {lost:#?}"))
         }
     }
 
