@@ -93,7 +93,8 @@ impl Written {
         missing
     }
 
-    fn history(&self, store: &Store) -> BTreeSet<Words> {
+    /// All that the history can bring back.
+    pub(crate) fn history(&self, store: &Store) -> BTreeSet<Words> {
         let mut subjects: Vec<_> = store
             .articles()
             .expect("read")

@@ -189,6 +189,11 @@ pub(super) fn lost(stage: &Stage, written: &Written) -> Vec<Words> {
     written.lost(&sides(stage), || store(stage))
 }
 
+/// What the history can bring back.
+pub(super) fn history(stage: &Stage, written: &Written) -> BTreeSet<Words> {
+    store(stage).map_or_else(BTreeSet::new, |store| written.history(&store))
+}
+
 /// The paths and articles that hold neither an old nor a new version as a whole.
 pub(super) fn torn(stage: &Stage, known: &BTreeSet<Words>) -> Vec<String> {
     let mut torn = Vec::new();
