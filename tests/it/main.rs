@@ -75,4 +75,5 @@ mod simulator;
 mod tidy;
 mod visibility;
 mod wire;
+mod words;
 mod world;
