@@ -99,15 +99,15 @@ fn client(
     options.allow_insecure_http = context.global.insecure_http;
     options.notify = Some(notify);
     options.answered = answered;
-    let out = context.out;
     options.welcomed = visit.map(|visit| -> Welcomed {
         Arc::new(move || {
             let tried = visit.remember().map_err(|error| error.to_string())?;
             if !tried.is_empty() {
-                out.note(format!(
+                // A warning, so that it is in the daemon's log, too.
+                tracing::warn!(
                     "the token was also sent to {}, which did not answer as a service; replace the token if that is not yours",
                     tried.join(", ")
-                ));
+                );
             }
             Ok(())
         })

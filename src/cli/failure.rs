@@ -78,18 +78,19 @@ impl Failure {
         {
             return Self::stopped(kind, &stop.message);
         }
-        let code = error.chain().find_map(|cause| {
+        let advised = error.chain().find_map(|cause| {
             if let Some(state) = cause.downcast_ref::<StateError>() {
-                return Some(code_of(&state.kind));
+                // The remedy is part of the text.
+                return Some((code_of(&state.kind), None));
             }
             let disk = match cause.downcast_ref::<ScanError>() {
                 Some(ScanError::Root(error)) => Some(error),
                 Some(ScanError::Threads(_)) => None,
                 None => cause.downcast_ref::<DiskError>(),
             };
-            disk.map(|disk| code_of_disk(disk.kind))
+            disk.map(|disk| advice_of_disk(disk.kind))
         });
-        let code = code.unwrap_or(ExitCode::Failed);
+        let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
         // Bare errors of the modules below are fragments; those with context are sentences already.
         let bare = error
             .chain()
@@ -102,6 +103,7 @@ impl Failure {
         };
         Self {
             code,
+            help: help.map(str::to_owned),
             ..Self::failed(error)
         }
     }
@@ -169,8 +171,10 @@ impl From<LockError> for Failure {
 
 impl From<DiskError> for Failure {
     fn from(error: DiskError) -> Self {
+        let (code, help) = advice_of_disk(error.kind);
         Self {
-            code: code_of_disk(error.kind),
+            code,
+            help: help.map(str::to_owned),
             ..Self::failed(FailedTo(error))
         }
     }
@@ -215,19 +219,28 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn code_of_disk(kind: DiskErrorKind) -> ExitCode {
+fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
     match kind {
-        DiskErrorKind::Changed => ExitCode::Retry,
+        DiskErrorKind::Changed => (ExitCode::Retry, None),
+        DiskErrorKind::Denied => (
+            ExitCode::Failed,
+            Some("let this user read and write the mirror's folder, `.kbsync` and what is in both"),
+        ),
+        DiskErrorKind::Full => (
+            ExitCode::Failed,
+            Some("make room on this disk, and run the command again"),
+        ),
+        DiskErrorKind::ReadOnly => (
+            ExitCode::Failed,
+            Some("mount the mirror's file system for writing, and run the command again"),
+        ),
         DiskErrorKind::NotFound
         | DiskErrorKind::Exists
         | DiskErrorKind::WrongKind
         | DiskErrorKind::NotEmpty
         | DiskErrorKind::BadName
-        | DiskErrorKind::Denied
-        | DiskErrorKind::Full
-        | DiskErrorKind::ReadOnly
         | DiskErrorKind::Replaced
-        | DiskErrorKind::Other => ExitCode::Failed,
+        | DiskErrorKind::Other => (ExitCode::Failed, None),
     }
 }
 
@@ -256,7 +269,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
         ),
         service::ErrorKind::NotFound | service::ErrorKind::NoEndpoint => (
             ExitCode::Failed,
-            "check the service's address and the ids in kbsync.yaml".into(),
+            "check the service's address and the ids in kbsync.yaml; `kbsync workspaces` lists what the token may use".into(),
         ),
         service::ErrorKind::Refused => (ExitCode::Partial, "correct what the service names".into()),
         service::ErrorKind::RateLimited { .. } => (

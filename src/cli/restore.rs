@@ -14,6 +14,7 @@ use super::{
     handed,
     past::{Named, below_mirror, described, is_folder, named},
     paths::in_mirror,
+    print::escape,
     report,
     scope::{self, Part},
     session::{Session, Worked},
@@ -33,7 +34,7 @@ use crate::{
     mirror::RealDisk,
     model::{ArticleId, Place},
     reconcile::snapshot::Direction,
-    state::Subject,
+    state::{Kept, Store, Subject},
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -172,12 +173,50 @@ fn missing(
         })
         .collect();
     if wishes.is_empty() {
-        return Err(Failure::usage(
-            format!("no file of an article is missing in {}", path.display()),
-            "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
-        ));
+        return Err(none_missing(path, &part, &deleted(&store, &folder)?));
     }
     Ok(Some((part, wishes)))
+}
+
+/// So many deleted articles are named with the command that brings them back.
+const NAMED: usize = 20;
+
+/// Only what still has its article comes back with its folder: what was deleted comes back as a new article, and
+/// a person says which.
+fn none_missing(path: &Path, part: &Part, deleted: &[Kept]) -> Failure {
+    let path = path.display();
+    let message = format!("no file of an article is missing in {path}");
+    if deleted.is_empty() {
+        return Failure::usage(
+            message,
+            "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
+        );
+    }
+    let named = deleted.iter().take(NAMED).filter_map(|kept| {
+        let Subject::Article(id) = kept.seen.subject else {
+            return None;
+        };
+        let file = escape(&below_mirror(part, &kept.seen.place)).into_owned();
+        Some(format!("\n  kbsync restore {id}  # {file}"))
+    });
+    let more = match deleted.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!("\n  and {more} more: `kbsync log {path}`"),
+    };
+    Failure::usage(
+        message,
+        format!(
+            "articles that were deleted come back one by one, each as a new one:{}{more}",
+            named.collect::<String>()
+        ),
+    )
+}
+
+/// The deleted articles whose file was in a folder last; all, in the mirror itself.
+fn deleted(store: &Store, folder: &str) -> Result<Vec<Kept>, Failure> {
+    let mut deleted = store.deleted_articles()?;
+    deleted.retain(|kept| folder.is_empty() || kept.seen.place.folder == folder);
+    Ok(deleted)
 }
 
 fn places(prepared: &[Prepared]) -> Vec<String> {

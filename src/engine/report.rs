@@ -253,8 +253,10 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     let below = format!("{prefix}/{path}");
     let below = below.trim_end_matches('/');
     if let Some(reason) = reason {
-        let command = |path: &str| format!("`kbsync resolve {} ", quoted(path));
-        *reason = reason.replace(&command(path), &command(below));
+        for verb in ["resolve", "sync"] {
+            let command = |path: &str| format!("`kbsync {verb} {} ", quoted(path));
+            *reason = reason.replace(&command(path), &command(below));
+        }
     }
     below.clone_into(path);
 }

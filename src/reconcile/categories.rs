@@ -279,9 +279,10 @@ impl Planner<'_> {
                     .collect();
                 let reason = format!(
                     "both sides have their own {} (the service has `{}`); make `_category.yaml` and the \
-                     service agree, or use `--prefer local|remote`",
+                     service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
                     names.join(", "),
-                    there.join("`, `")
+                    there.join("`, `"),
+                    path::quoted(&local.folder)
                 );
                 self.hold_category(local, fields, reason);
                 return false;

@@ -22,11 +22,17 @@ impl ServiceRead for Client {
     async fn workspaces(&self) -> Answer<Vec<Workspace>> {
         let call = self.call(Verb::Get, "api/bases", Purpose::Push);
         let answer: BasesAnswer = self.parsed(&call).await?;
-        answer
-            .bases
-            .into_iter()
-            .map(|base| base.into_workspace().map_err(|why| self.wrong(&call, &why)))
-            .collect()
+        let mut workspaces: Vec<Workspace> = Vec::new();
+        for base in answer.bases {
+            let workspace = base
+                .into_workspace()
+                .map_err(|why| self.wrong(&call, &why))?;
+            // One that is told of twice is one.
+            if !workspaces.contains(&workspace) {
+                workspaces.push(workspace);
+            }
+        }
+        Ok(workspaces)
     }
 
     async fn workspace(&self, id: WorkspaceId) -> Answer<Workspace> {

@@ -64,13 +64,16 @@ impl Client {
         Ok(body)
     }
 
-    /// Reads what a refusal says. A body that breaks off says nothing; the status remains.
+    /// Reads what a refusal says. A body that breaks off says nothing; the status remains. But a 404 is the
+    /// service's only by what it says: without that there was no answer.
     pub(super) async fn refused(&self, call: &Call<'_>, mut response: Response) -> Failure {
+        let status = response.status().as_u16();
         let mut body = Vec::new();
         while body.len() < MESSAGE_BYTES {
             match response.chunk().await {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
+                Err(error) if status == 404 => return self.broken(call, Some(status), error),
                 Err(error) => {
                     tracing::debug!(error = %error.without_url(), "a refusal broke off");
                     body.clear();
@@ -78,7 +81,6 @@ impl Client {
                 }
             }
         }
-        let status = response.status().as_u16();
         let reply = Reply {
             verb: call.verb,
             status,

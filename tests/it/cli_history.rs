@@ -517,6 +517,20 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
     assert_eq!(kb.articles(), before);
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 8);
+    // What was deleted on both sides comes back by its id, as a new article.
+    let file = kb.read("start/n2.html");
+    let id = file.lines().find_map(|line| line.strip_prefix("id: "));
+    let id = id.expect("an id").to_owned();
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(0);
+    kb.run(&["restore", "other"])
+        .exits(2)
+        .complains("no file of an article is missing in other", "name a file");
+    let ran = kb.run(&["restore", "start"]).exits(2);
+    let command = format!("\n  kbsync restore {id}  # start/n2.html\n");
+    assert!(ran.stderr.contains(&command), "{}", ran.stderr);
+    kb.run(&["restore", &id]).exits(0);
+    assert!(kb.exists("start/n2.html"));
 }
 
 #[test]

@@ -227,6 +227,27 @@ fn a_conflict_is_3_and_says_what_to_do_and_prefer_settles_it() {
 }
 
 #[test]
+fn a_clash_in_a_category_names_the_command_that_settles_it() {
+    let service = Service::empty();
+    let about = service.category("about");
+    service.article(about, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let settings = kb.read("kbsync.yaml") + "guard_window: 0s\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.edit("about/_category.yaml", "name: about", "name: Mine");
+    let theirs = |category: &mut kbsync::sandbox::Category| category.name = "Theirs".to_owned();
+    service.sandbox.edit_category(about, theirs);
+    let ran = kb.run(&["sync"]).exits(3);
+    for words in ["`name: Theirs`", "`kbsync sync about --prefer local`"] {
+        assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
+    }
+    kb.run(&["sync", "about", "--prefer", "local"]).exits(0);
+    let name = service.sandbox.category(about).map(|found| found.name);
+    assert_eq!(name.as_deref(), Some("Mine"));
+}
+
+#[test]
 fn several_workspaces_are_synced_in_turn_into_one_report() {
     let service = Service::empty();
     let start = service.category("start");

@@ -40,6 +40,24 @@ pub(crate) struct Outcome {
     files: Vec<(String, String)>,
 }
 
+impl Outcome {
+    /// This one, but with what another has at some paths.
+    pub(crate) fn but_for(&self, other: &Self, paths: &[&str]) -> Self {
+        let is_one = |(path, _): &&(String, String)| paths.contains(&path.as_str());
+        let own = self.files.iter().filter(|file| !is_one(file));
+        let mut files: Vec<_> = own
+            .chain(other.files.iter().filter(is_one))
+            .cloned()
+            .collect();
+        files.sort();
+        Self {
+            articles: self.articles.clone(),
+            categories: self.categories.clone(),
+            files,
+        }
+    }
+}
+
 /// The categories of this workspace.
 pub(crate) fn categories(world: &Stage) -> Vec<Category> {
     let mut categories = world.sandbox().categories();

@@ -66,6 +66,24 @@ impl Taken {
             .cloned()
             .collect()
     }
+
+    /// Adds what was taken later: of one path, the later word counts.
+    pub fn add_later(&mut self, newer: Self) {
+        for path in &newer.changed {
+            self.removed.remove(path);
+        }
+        for path in newer.removed.keys() {
+            self.changed.remove(path);
+        }
+        self.changed.extend(newer.changed);
+        self.removed.extend(newer.removed);
+    }
+
+    /// Adds what was taken before: of one path, what is there already counts.
+    pub fn add_earlier(&mut self, older: Self) {
+        let newer = std::mem::replace(self, older);
+        self.add_later(newer);
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

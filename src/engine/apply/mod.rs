@@ -20,6 +20,7 @@ mod record;
 mod render;
 mod send;
 mod taken;
+mod unmet;
 
 pub(super) use along::{row_renamed, rows_along};
 pub(super) use category_past::category_file;

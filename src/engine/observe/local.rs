@@ -436,12 +436,16 @@ impl Scanned {
             })
             .collect();
         self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();
-        let with_articles: BTreeSet<String> = self
-            .snapshot
-            .files
-            .iter()
-            .map(|file| file.place.folder.clone())
-            .collect();
+        let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
+        let mut with_articles: BTreeSet<String> = ready.cloned().collect();
+        // One that was a category's stays so while there may be an article in it.
+        let unknown = self.snapshot.unknown.iter();
+        let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
+        let known = base
+            .categories
+            .values()
+            .filter_map(|row| row.folder.as_ref());
+        with_articles.extend(known.filter(|folder| unknown.contains(folder)).cloned());
         for category in scan.categories {
             self.category(base, category, &with_articles);
         }

@@ -65,7 +65,11 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way();
+        let unclear = old.filter(|row| is_unclear(sight, row, to, moving));
+        return match (half_way(), unclear) {
+            (Verdict::Void, Some(row)) => Verdict::Unclear(row.id),
+            (verdict, _) => verdict,
+        };
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -125,13 +129,25 @@ fn is_taken_back(sight: &Sight, row: &ArticleRow, to: &Place, pulled: &Revision)
     let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
         return false;
     };
-    let edited = |file: &LocalFile| {
-        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
-    };
     seen.version == row.remote
         && seen.revision != row.revision
         && seen.revision != *pulled
-        && (sight.local.files.iter().any(edited) || is_missing(sight, row, to))
+        && (is_edited(sight, row) || is_missing(sight, row, to))
+}
+
+/// Tells whether a file that was being written says nothing of that any more, since it was edited or removed. What a
+/// colleague takes back later tells, as long as no cycle has dealt with the article.
+fn is_unclear(sight: &Sight, row: &ArticleRow, to: &Place, moving: bool) -> bool {
+    // One that was edited under its old name was not renamed, and so not written either.
+    is_missing(sight, row, to) || !moving && is_edited(sight, row)
+}
+
+/// Tells whether an article's file is where it was, and says something else.
+fn is_edited(sight: &Sight, row: &ArticleRow) -> bool {
+    let mut files = sight.local.files.iter();
+    files.any(|file| {
+        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
+    })
 }
 
 /// Tells whether nothing in the mirror is an article's file.
@@ -297,10 +313,15 @@ fn file_of<'a>(
         .or_else(|| files.iter().find(moved))
 }
 
-/// Names that files were about to leave or take.
-pub(super) fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Place> {
+/// Names that files were about to leave or take. Where nothing is left of such a file, it is none of these.
+pub(super) fn names_on_the_move(
+    base: &Base,
+    sight: &Sight,
+    intents: &[(IntentId, Intent)],
+) -> BTreeSet<Place> {
     let moves = intents.iter().filter_map(|(_, intent)| {
         let Intent::WriteFile {
+            id,
             from: Some(from),
             to,
             ..
@@ -308,7 +329,9 @@ pub(super) fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Plac
         else {
             return None;
         };
-        (from != to).then(|| [from.clone(), to.clone()])
+        let row = base.articles.get(id);
+        let missing = row.is_some_and(|row| is_missing(sight, row, to));
+        (from != to && !missing).then(|| [from.clone(), to.clone()])
     });
     moves.flatten().collect()
 }

@@ -65,10 +65,13 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let places = StatePlaces::of(base);
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
-    let left = claim_by_id(base, &places, &unready, files, &mut paired);
+    let (left, copies) = claim_by_id(base, &places, &unready, files, &mut paired);
     stale::take_back(base, local, &places, &unready, &left, &mut paired);
-    let left = words::claim_by_words(base, local, &places, &unready, left, &mut paired);
-    let (left, doubtful) = words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
+    let over: BTreeSet<ArticleId> = copies.iter().map(|copy| copy.over).collect();
+    let left = words::claim_by_words(base, local, &places, (&unready, &over), left, &mut paired);
+    let (mut left, doubtful) =
+        words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
+    settle_copies(copies, &mut left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
@@ -211,15 +214,22 @@ fn with_categories(
     files
 }
 
+/// A copy of an article's file that lies where another article's was.
+struct Copied {
+    of: ArticleId,
+    over: ArticleId,
+    file: LocalFile,
+}
+
 fn claim_by_id(
     base: &Base,
     places: &StatePlaces<'_>,
     unready: &Unready,
     files: Vec<LocalFile>,
     paired: &mut Paired,
-) -> Vec<LocalFile> {
+) -> (Vec<LocalFile>, Vec<Copied>) {
     let mut by_id: BTreeMap<ArticleId, Vec<LocalFile>> = BTreeMap::new();
-    let mut left = Vec::new();
+    let (mut left, mut copies) = (Vec::new(), Vec::new());
     for file in files {
         match file.id {
             Some(id) => by_id.entry(id).or_default().push(file),
@@ -249,11 +259,14 @@ fn claim_by_id(
         let file = claimants.swap_remove(keeper);
         paired.files.insert(id, file);
         for mut copy in claimants {
-            // A copy over another article's file: whether that one was meant to go is for a person to say.
             let over = places.owner_of(&copy).filter(|other| *other != id);
             let row = over.and_then(|other| base.articles.get(&other));
-            if let Some(ArticleRow { id: other, .. }) = row.filter(|row| !is_newborn(row, &copy)) {
-                report_overwritten(id, *other, &copy, paired);
+            if let Some(row) = row.filter(|row| !is_newborn(row, &copy)) {
+                copies.push(Copied {
+                    of: id,
+                    over: row.id,
+                    file: copy,
+                });
             } else {
                 copy.id = None;
                 left.push(copy);
@@ -261,7 +274,21 @@ fn claim_by_id(
         }
     }
     left.sort_by(|one, other| one.place.cmp(&other.place));
-    left
+    (left, copies)
+}
+
+/// A copy over another article's file: whether that one was meant to go is for a person to say, unless that file was
+/// moved before its id was in it, and is found by its words.
+fn settle_copies(copies: Vec<Copied>, left: &mut Vec<LocalFile>, paired: &mut Paired) {
+    for Copied { of, over, mut file } in copies {
+        if paired.files.contains_key(&over) {
+            file.id = None;
+            left.push(file);
+        } else {
+            report_overwritten(of, over, &file, paired);
+        }
+    }
+    left.sort_by(|one, other| one.place.cmp(&other.place));
 }
 
 /// Tells whether a copy became this article, and nobody has written its id into the file yet.

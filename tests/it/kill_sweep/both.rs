@@ -55,16 +55,14 @@ fn everything(stage: &Stage) {
 }
 
 /// A command that need not be given again: what it began is finished by any sync.
-const ONCE: Scenario = Scenario {
-    nested: true,
-    ..SYNC
-};
+const ONCE: Scenario = Scenario { nested: 1, ..SYNC };
 
 pub(super) const BOTH: &[Scenario] = &[
     Scenario {
         name: "everything at once",
         prepare: everything,
-        // Once is enough here: killed twice, each of its operations has a scenario of its own.
+        // Killed twice, each of its operations has a scenario of its own.
+        nested: 40,
         ..SYNC
     },
     Scenario {
@@ -74,7 +72,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.edit("alpha/one.html", "First", "Mine");
             stage.web_text("one", "Last", "Theirs");
         },
-        nested: true,
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -87,7 +85,7 @@ pub(super) const BOTH: &[Scenario] = &[
                 article.keywords = Some("theirs".into());
             });
         },
-        nested: true,
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -107,12 +105,13 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.web_category("alpha", |category| category.name = "Theirs".into());
         },
         runs: 2,
-        nested: true,
+        nested: 1,
         ..SYNC
     },
     Scenario {
         name: "conflict",
         prepare: conflict,
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -152,7 +151,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.edit("alpha/one.html", "Mine", "Both");
             stage.remove("alpha/one.conflict.html");
         },
-        nested: true,
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -161,6 +160,7 @@ pub(super) const BOTH: &[Scenario] = &[
             shown(stage);
             stage.web_text("one", "Theirs", "Theirs again");
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -181,6 +181,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.new_file("alpha/new.html", "title: New\n");
             stage.article(alpha, "new");
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -190,6 +191,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.remove("alpha/one.html");
             stage.web_text("one", "Middle", "Theirs");
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -199,6 +201,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.edit("alpha/one.html", "Middle", "Mine");
             stage.sandbox.remove(stage.id("one"));
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -230,6 +233,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.remove("alpha/one.html");
             stage.sandbox.remove(stage.id("one"));
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -241,7 +245,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.rename("alpha/one.html", "beta/one.html");
             stage.web_text("one", "Middle", "Theirs");
         },
-        nested: true,
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -272,6 +276,7 @@ pub(super) const BOTH: &[Scenario] = &[
             shown(stage);
             stage.rename("alpha/one.html", "beta/one.html");
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {

@@ -9,8 +9,9 @@
 //! One limit is not ours to lift: a service that rewrites what it is sent makes a write whose answer is lost look
 //! like a colleague's. Such a run may come to another end, in which nothing is lost or double.
 //!
-//! For scenarios that write to the service, the run after the kill is killed at each of its points as well.
-//! Only kills that leave something changed count there: the others leave what was swept over already.
+//! For scenarios that write, the run after the kill is killed at each of its points as well, and so is what comes
+//! to rest after that. Only kills that leave something changed count there: the others leave what was swept over
+//! already. Where such pairs would be thousands, only some of the first kills are followed by a second one.
 
 #![expect(
     clippy::print_stdout,
@@ -66,9 +67,10 @@ fn sweep_all(
                     let swept = sweep(&stage, scenario, choice(number));
                     let took = started.elapsed();
                     println!(
-                        "{:>4} points {:>6} kills {:>4} failures {:>6.1} s  {}",
+                        "{:>4} points {:>6} kills {:>4} missed {:>4} failures {:>6.1} s  {}",
                         swept.points,
                         swept.kills + swept.pairs,
+                        swept.missed,
                         swept.failures.len(),
                         took.as_secs_f64(),
                         scenario.name,
@@ -144,8 +146,9 @@ fn table(scenarios: &[&'static Scenario], swept: &[(Swept, Duration)]) -> String
          `tests/it/kill_sweep/mod.rs` what is checked.\n\n\
          *Points*: file, database and request boundaries that the command passes. *Kills*: runs that were killed, \
          one at every point. *Pairs*: runs after a kill that were killed as well, at every \
-         point that leaves something else than the first kill did.\n\n\
-         | scenario | points | kills | pairs | failures |\n|---|--:|--:|--:|--:|\n",
+         point that leaves something else than the first kill did. *Missed*: points that a run did not come to, so \
+         that nothing was killed there.\n\n\
+         | scenario | points | kills | pairs | missed | failures |\n|---|--:|--:|--:|--:|--:|\n",
     );
     let mut total = Swept::default();
     let mut failures = 0;
@@ -153,6 +156,7 @@ fn table(scenarios: &[&'static Scenario], swept: &[(Swept, Duration)]) -> String
         total.points += swept.points;
         total.kills += swept.kills;
         total.pairs += swept.pairs;
+        total.missed += swept.missed;
         failures += swept.failures.len();
         line(&mut table, scenario.name, swept, swept.failures.len());
     }
@@ -165,11 +169,12 @@ fn line(table: &mut String, name: &str, swept: &Swept, failures: usize) {
         points,
         kills,
         pairs,
+        missed,
         ..
     } = swept;
     writeln!(
         table,
-        "| {name} | {points} | {kills} | {pairs} | {failures} |"
+        "| {name} | {points} | {kills} | {pairs} | {missed} | {failures} |"
     )
     .expect("a text");
 }

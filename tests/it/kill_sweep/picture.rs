@@ -2,7 +2,8 @@
 //! the addresses of what they name.
 
 use super::stage::Stage;
-use kbsync::model::{TextDigest, WorkspaceId};
+use crate::words::{self, Sides, Words, Written};
+use kbsync::model::WorkspaceId;
 use kbsync::sandbox::Category;
 use kbsync::state::{Binding, Store};
 use std::collections::{BTreeMap, BTreeSet};
@@ -174,60 +175,34 @@ pub(super) fn is_temporary(path: &str) -> bool {
     path.contains(".kbsync-tmp-")
 }
 
-/// The article's text in a file; `None` where the front matter does not even end.
-fn body(content: &str) -> Option<&str> {
-    let (_, rest) = content.split_once("---")?;
-    let (_, body) = rest.split_once("\n---")?;
-    let body = body.strip_prefix('\r').unwrap_or(body).strip_prefix('\n')?;
-    Some(body.strip_suffix('\n').unwrap_or(body))
-}
-
-/// A file as it is read: the first line tells its line ends.
-fn lines_ended(content: String) -> String {
-    if content.starts_with("---\r\n") {
-        content.replace("\r\n", "\n")
-    } else {
-        content
+/// Both sides as they are.
+pub(super) fn sides(stage: &Stage) -> Sides {
+    Sides {
+        files: files(stage),
+        articles: stage.sandbox.articles(),
+        categories: stage.sandbox.categories(),
     }
 }
 
-/// Every text that somebody wrote, in a file or on the service.
-pub(super) fn texts(stage: &Stage) -> BTreeSet<String> {
-    let in_files = files(stage)
-        .into_iter()
-        .filter(|(path, _)| ending(path) == Some("html"))
-        .filter_map(|(_, content)| body(&lines_ended(content)).map(str::to_owned))
-        .collect::<Vec<_>>();
-    let on_service = stage.sandbox.articles().into_iter().map(|one| one.text);
-    in_files.into_iter().chain(on_service).collect()
+/// What is nowhere any more: neither on a side nor in the history.
+pub(super) fn lost(stage: &Stage, written: &Written) -> Vec<Words> {
+    written.lost(&sides(stage), || store(stage))
 }
 
-/// The texts that are nowhere any more: neither on a side nor in the history.
-pub(super) fn lost(stage: &Stage, texts: &BTreeSet<String>) -> Vec<String> {
-    let there = self::texts(stage);
-    let mut missing: Vec<_> = texts.difference(&there).cloned().collect();
-    if !missing.is_empty() {
-        let leftovers = files(stage);
-        missing.retain(|text| {
-            let in_leftover = leftovers
-                .iter()
-                .any(|(path, content)| is_temporary(path) && content.contains(text.as_str()));
-            let has = |store: Store| store.has_body(TextDigest::of(text)).expect("read");
-            !in_leftover && !store(stage).is_some_and(has)
-        });
-    }
-    missing
+/// What the history can bring back.
+pub(super) fn history(stage: &Stage, written: &Written) -> BTreeSet<Words> {
+    store(stage).map_or_else(BTreeSet::new, |store| written.history(&store))
 }
 
 /// The paths and articles that hold neither an old nor a new version as a whole.
-pub(super) fn torn(stage: &Stage, known: &BTreeSet<String>) -> Vec<String> {
+pub(super) fn torn(stage: &Stage, known: &BTreeSet<Words>) -> Vec<String> {
     let mut torn = Vec::new();
     for (path, content) in files(stage) {
         let whole = match ending(&path) {
             _ if is_temporary(&path) => true,
-            Some("html") => {
-                body(&lines_ended(content.clone())).is_some_and(|body| known.contains(body))
-            }
+            Some("html") => words::in_file(&path, &content)
+                .first()
+                .is_some_and(|words| known.contains(words)),
             Some("yaml") => content.contains("name:") || content.contains("service:"),
             _ => true,
         };
@@ -236,8 +211,8 @@ pub(super) fn torn(stage: &Stage, known: &BTreeSet<String>) -> Vec<String> {
         }
     }
     for article in stage.sandbox.articles() {
-        if !known.contains(&article.text) {
-            torn.push(format!("article {}: {:?}", article.slug, article.text));
+        if !known.contains(&words::of_article(&article)) {
+            torn.push(format!("{article:?}"));
         }
     }
     torn

@@ -23,7 +23,7 @@ pub(super) const PULLS: &[Scenario] = &[
     Scenario {
         name: "first sync",
         prepare: three,
-        nested: true,
+        nested: 3,
         ..SYNC
     },
     Scenario {
@@ -45,6 +45,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.synced("alpha", &["one", "two"]);
             stage.web_text("one", "Middle", "Edited");
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -57,6 +58,7 @@ pub(super) const PULLS: &[Scenario] = &[
                 article.introtext = Some("In short".into());
             });
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -82,6 +84,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.synced("alpha", &["one", "two"]);
             stage.web("one", |article| article.slug = "uno".into());
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -92,6 +95,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.synced("alpha", &["one", "two"]);
             stage.web("one", |article| article.category_id = beta);
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -102,6 +106,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.web("one", |article| article.category_id = beta);
             stage.web_text("one", "Middle", "Edited");
         },
+        nested: 3,
         ..SYNC
     },
     Scenario {
@@ -111,6 +116,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.sandbox.rename_category(alpha, "Gamma", "gamma");
             stage.web_text("one", "Middle", "Edited");
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -121,6 +127,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.web("two", |article| article.slug = "one".into());
             stage.web("aside", |article| article.slug = "two".into());
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -133,7 +140,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.web("two", |article| article.slug = "three".into());
             stage.web("aside", |article| article.slug = "two".into());
         },
-        nested: true,
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -142,6 +149,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.synced("alpha", &["one", "two"]);
             stage.sandbox.remove(stage.id("one"));
         },
+        nested: 1,
         ..SYNC
     },
     Scenario {
@@ -152,6 +160,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.synced("alpha", &["one"]);
             stage.sandbox.remove(stage.id("one"));
         },
+        nested: 2,
         ..SYNC
     },
     Scenario {
@@ -169,6 +178,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.web_text("one", "Middle", "Edited");
             stage.sandbox.disable(stage.id("one"));
         },
+        nested: 2,
         ..SYNC
     },
     Scenario {
@@ -180,6 +190,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.web_text("one", "Middle", "Edited");
             stage.sandbox.publish(stage.id("one"));
         },
+        nested: 2,
         ..SYNC
     },
     Scenario {
@@ -191,6 +202,7 @@ pub(super) const PULLS: &[Scenario] = &[
                 stage.web_text(&format!("n{number}"), "Middle", "Edited");
             }
         },
+        nested: 20,
         ..SYNC
     },
     Scenario {
@@ -259,6 +271,7 @@ pub(super) const PULLS: &[Scenario] = &[
         },
         command: &["pull"],
         then: &["pull"],
+        nested: 2,
         ..SYNC
     },
     Scenario {
@@ -278,6 +291,7 @@ pub(super) const PULLS: &[Scenario] = &[
             stage.lose_state();
         },
         command: &["sync", "--prefer", "remote"],
+        nested: 3,
         ..SYNC
     },
     Scenario {
@@ -306,6 +320,7 @@ pub(super) const PULLS: &[Scenario] = &[
                 article.text = text("three, moved");
             });
         },
+        nested: 3,
         ..SYNC
     },
 ];

@@ -9,10 +9,7 @@ fn two(stage: &Stage) {
 }
 
 /// A writing operation: the run after a kill is killed, too.
-const PUSH: Scenario = Scenario {
-    nested: true,
-    ..SYNC
-};
+const PUSH: Scenario = Scenario { nested: 1, ..SYNC };
 
 fn rewriting(options: &mut Options) {
     options.normalise = Normalise {

@@ -2,6 +2,7 @@
 
 use super::picture::{self, Picture, difference};
 use super::stage::{Moment, Ran, Stage};
+use crate::words::{Words, Written};
 use kbsync::sandbox::Options;
 use std::collections::BTreeSet;
 
@@ -24,8 +25,8 @@ pub(super) struct Scenario {
     pub(super) rewrites: bool,
     /// The requests of a run that has nothing to do.
     pub(super) quiet: usize,
-    /// Whether the run after a kill is killed at every point as well.
-    pub(super) nested: bool,
+    /// After every so many kills, the next run is killed at each of its points as well; 0: after none.
+    pub(super) nested: usize,
 }
 
 /// Nothing on either side, and `kbsync sync`.
@@ -39,7 +40,7 @@ pub(super) const SYNC: Scenario = Scenario {
     runs: 1,
     rewrites: false,
     quiet: 1,
-    nested: false,
+    nested: 0,
 };
 
 /// Which points are killed at.
@@ -59,6 +60,8 @@ pub(super) struct Swept {
     pub(super) kills: usize,
     /// The pairs of kills.
     pub(super) pairs: usize,
+    /// The points that a run did not come to, so that it ended by itself.
+    pub(super) missed: usize,
     /// What went wrong.
     pub(super) failures: Vec<String>,
 }
@@ -75,9 +78,11 @@ struct Sweep<'a> {
     /// The exit codes of both.
     codes: [Option<i32>; 2],
     /// What people wrote.
-    written: BTreeSet<String>,
+    written: Written,
     /// The same, with what the command makes of it.
-    known: BTreeSet<String>,
+    known: BTreeSet<Words>,
+    /// What the history can bring back in the end.
+    history: BTreeSet<Words>,
 }
 
 /// Sweeps over a scenario.
@@ -93,19 +98,21 @@ pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept
     swept.points = points.len();
     for number in (choice.first..=points.len()).step_by(choice.stride) {
         let point = &points[number - 1];
-        let kills = swept.kills;
         if let Err(failure) = sweep.kill_once(number, point, choice.nested, &mut swept) {
             swept.failures.push(format!(
                 "{}: killed at {number} of {} ({point}): {failure}",
                 scenario.name,
                 points.len()
             ));
-        } else if swept.kills == kills && number * 2 <= points.len() {
-            let name = scenario.name;
-            swept
-                .failures
-                .push(format!("{name}: nothing came to {number} ({point})"));
         }
+    }
+    // A daemon that is asked to stop has not always as many points left.
+    if swept.missed * 10 > swept.kills + swept.pairs {
+        let Swept { missed, kills, .. } = swept;
+        let name = scenario.name;
+        swept.failures.push(format!(
+            "{name}: {missed} runs were not killed, and {kills} were"
+        ));
     }
     swept
 }
@@ -118,7 +125,8 @@ impl<'a> Sweep<'a> {
     ) -> Result<(Self, Vec<String>), String> {
         stage.renew(scenario.options, scenario.settings);
         (scenario.prepare)(stage);
-        let written = picture::texts(stage);
+        let mut written = Written::default();
+        written.add(&picture::sides(stage));
         let start = stage.keep();
         let begin = picture::picture(stage);
         stage.put_back(&start);
@@ -131,8 +139,8 @@ impl<'a> Sweep<'a> {
             stage.run(scenario.then);
         }
         let end = picture::picture(stage);
-        let mut known = written.clone();
-        known.extend(picture::texts(stage));
+        let mut known = written.words.clone();
+        known.extend(picture::sides(stage).words());
         let mut sweep = Self {
             stage,
             scenario,
@@ -140,6 +148,7 @@ impl<'a> Sweep<'a> {
             begin,
             end,
             codes: [ran.code; 2],
+            history: picture::history(stage, &written),
             written,
             known,
         };
@@ -164,12 +173,15 @@ impl<'a> Sweep<'a> {
     ) -> Result<(), String> {
         self.stage.put_back(&self.start);
         if !self.kill(number)? {
+            swept.missed += 1;
             return Ok(());
         }
         swept.kills += 1;
         let left = picture::picture(self.stage);
         // Where nothing has changed yet, the run after the kill is the one that is swept over anyway.
-        let changed = nested && self.scenario.nested && !is_before(point) && left != self.begin;
+        let nested =
+            nested && self.scenario.nested > 0 && number.is_multiple_of(self.scenario.nested);
+        let changed = nested && !is_before(point) && left != self.begin;
         let after = changed.then(|| self.stage.keep());
         let (points, same) = self.recover()?;
         if same {
@@ -183,10 +195,15 @@ impl<'a> Sweep<'a> {
             let second = second + 1;
             self.stage.put_back(&after);
             let told = |why| format!("then at {second} of {} ({point}): {why}", points.len());
-            self.kill(second).map_err(told)?;
-            if picture::picture(self.stage) != left {
+            if !self.kill(second).map_err(told)? {
+                swept.missed += 1;
+            } else if picture::picture(self.stage) != left {
                 swept.pairs += 1;
-                self.recover().map_err(told)?;
+                let (_, same) = self.recover().map_err(told)?;
+                if same {
+                    let rested = self.rest().and_then(|ran| self.check_codes(&ran));
+                    rested.map_err(told)?;
+                }
             }
         }
         Ok(())
@@ -231,6 +248,13 @@ impl<'a> Sweep<'a> {
             return Err(format!("another end:\n{difference}\nafter {ran:#?}"));
         }
         self.nothing_lost()?;
+        // What both sides still have need not be in the history yet.
+        let mut history = picture::history(self.stage, &self.written);
+        history.extend(picture::sides(self.stage).words());
+        let missing: Vec<_> = self.history.difference(&history).collect();
+        if !missing.is_empty() {
+            return Err(format!("the history lacks {missing:#?}"));
+        }
         if self.scenario.then == self.scenario.command {
             self.check_codes(&ran)?;
         }
@@ -298,7 +322,7 @@ impl<'a> Sweep<'a> {
         if lost.is_empty() {
             Ok(())
         } else {
-            Err(format!("lost: {lost:?}"))
+            Err(format!("lost: {lost:#?}"))
         }
     }
 

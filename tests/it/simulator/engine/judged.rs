@@ -308,6 +308,13 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(rationed_after(4, 3, copy));
     assert!(!rationed_after(4, 3, edit));
     assert!(!rationed_after(4, 3, both));
+    // What is gone was asked for as well, and is not asked for again.
+    let delete = |world: &mut World| {
+        let deed = Colleague::Delete { at: At(0, 1) };
+        world.colleague(deed);
+    };
+    assert!(rationed_after(4, 3, delete));
+    assert!(!rationed_after(4, 4, delete));
 }
 
 #[test]

@@ -202,6 +202,20 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
         if folders.get(&article.category) != Some(&Some(folder.clone())) {
             wrong.push("category");
         }
+        let shown = !document.flags().hides();
+        // A service that lists hidden articles does not tell when one becomes hidden; and what was not listed is asked
+        // for once a day.
+        let tells = listed
+            || (world.setup.probing == Probing::Allowed
+                && !world.setup.lists_disabled
+                && rows
+                    .get(&article.id)
+                    .is_some_and(|row| row.visibility == Visibility::Published));
+        if shown != article.is_published() && tells {
+            let what = if shown { "hidden" } else { "published" };
+            let what = format!("it is {what}, and its file does not say so");
+            different.push((Some(article.id), path.clone(), what));
+        }
         if !wrong.is_empty() && listed {
             let what = format!("they differ in {}", wrong.join(", "));
             different.push((Some(article.id), path, what));
