@@ -270,10 +270,12 @@ fn judge(
         }
         Intent::WriteCategory { .. } => folder_written(base, sight, intent),
         Intent::DeleteArticle { id, revision } => {
-            if sight.remote.complete && !sight.remote.articles.contains_key(id) {
+            if sight.remote.articles.contains_key(id) {
+                Verdict::Void
+            } else if sight.remote.complete {
                 Verdict::Deleted(*id, revision.clone())
             } else {
-                Verdict::Void
+                Verdict::Open
             }
         }
         // The copy is taken away when all else is settled.

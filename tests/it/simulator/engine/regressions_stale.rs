@@ -481,3 +481,38 @@ fn a_file_could_not_be_seen_for_a_moment_after_it_was_written() {
         }
     }
 }
+
+#[test]
+fn a_deleted_article_was_shown_again_after_a_look_that_was_cut_off() {
+    let fault = |call, what| Step::Fault { call, nth: 0, what };
+    let down = What::Down { requests: 60 };
+    for after in 0..30 {
+        let post = |at, token| Step::Service {
+            deed: Colleague::Post {
+                at,
+                token,
+                shown: true,
+            },
+        };
+        let removed = Step::Mirror {
+            deed: Writer::Remove { at: At(0, 1) },
+        };
+        holds(
+            PLAIN,
+            &[
+                post(At(0, 1), 1),
+                post(At(0, 2), 2),
+                SYNC,
+                removed,
+                Step::Kill { after },
+                SYNC,
+                Step::Wait { seconds: 90_000 },
+                fault(Call::ReadCategory, down),
+                SYNC,
+                SYNC,
+                fault(Call::List, What::Stale {}),
+                SYNC,
+            ],
+        );
+    }
+}
