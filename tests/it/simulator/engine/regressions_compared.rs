@@ -658,3 +658,30 @@ fn with_a_new_state_what_cannot_be_read_may_be_any_articles_file() {
     ];
     compares(Relation::Struck(218), setup, &steps);
 }
+
+#[test]
+fn what_is_listed_is_there_though_a_probe_is_refused() {
+    let setup = Setup {
+        lists_disabled: true,
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 3,
+                shown: true,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(51), setup, &steps);
+}

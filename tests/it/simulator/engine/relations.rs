@@ -9,7 +9,7 @@ use super::isolation;
 use super::kb::rewritten;
 use super::random::mix;
 use super::run::{Bench, Ground, Outcome, Source};
-use super::step::{At, Colleague, Command, Rewriting, Setup, Step, Trace, Writer};
+use super::step::{At, Colleague, Command, Probing, Rewriting, Setup, Step, Trace, Writer};
 use super::world::Violation;
 
 /// How a trace is judged.
@@ -163,9 +163,19 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
             Rewriting::Nothing
         }
     };
+    let setup = first.trace.setup;
+    // Nor whether what is listed was sent hidden and lies there so, where hidden articles are listed and no probe tells.
+    let blind = setup.lists_disabled
+        && setup.probing != Probing::Allowed
+        && matches!(relation, Relation::Killed(_));
+    let shown = |line: String| match blind {
+        true => line.replace("\nenabled: false\n", "\n"),
+        false => line,
+    };
     let plain = |end: &[String]| -> Vec<String> {
         let kept = end.iter().filter(|line| !line.contains(".conflict."));
-        kept.map(|line| as_rewritten(rewriting, line)).collect()
+        kept.map(|line| shown(as_rewritten(rewriting, line)))
+            .collect()
     };
     let (one, other) = (plain(&first.end), plain(&second.end));
     let only = |these: &[String], those: &[String]| -> Vec<String> {
