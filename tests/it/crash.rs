@@ -4,14 +4,14 @@
 //! text lost, and then quiet (design, section 1, promise 7; failures rows 1 to 8).
 
 use crate::hostile::{self, Meddler, Stage, calm, dies_at, engine};
+use crate::words::{Sides, Written};
 use futures_util::FutureExt as _;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::Request;
-use kbsync::model::{ArticleId, TextDigest};
+use kbsync::model::ArticleId;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Article, Category};
-use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
@@ -19,9 +19,9 @@ use uuid::Uuid;
 /// What is done before the cycle that dies, and what it has to come to.
 struct Scenario {
     /// Puts both sides into the state before the cycle.
-    prepare: fn(&Stage, &mut Vec<String>),
-    /// Changes both sides after a first sync; what was written is added.
-    change: fn(&Stage, &mut Vec<String>),
+    prepare: fn(&Stage),
+    /// Changes both sides after a first sync.
+    change: fn(&Stage),
     /// What is asked for.
     request: fn(&Stage) -> Request,
     /// How it ends when nothing disturbs it.
@@ -113,22 +113,19 @@ pub(crate) fn outcome(world: &Stage) -> Outcome {
     }
 }
 
-/// Every text that was ever written is somewhere.
-pub(crate) fn nothing_lost(world: &Stage, texts: &[String]) {
-    let store = hostile::store(world);
-    let articles: BTreeSet<String> = articles(world)
-        .into_iter()
-        .map(|article| article.text)
-        .collect();
-    let files = world.files();
-    for text in texts {
-        let kept = articles.contains(text)
-            || files
-                .iter()
-                .any(|(_, content)| content.contains(text.as_str()))
-            || store.has_body(TextDigest::of(text)).expect("read");
-        assert!(kept, "{text:?} is nowhere");
+/// What both sides say.
+pub(crate) fn sides(world: &Stage) -> Sides {
+    Sides {
+        files: world.files().into_iter().collect(),
+        articles: articles(world),
+        categories: categories(world),
     }
+}
+
+/// Everything that was ever written is somewhere.
+pub(crate) fn nothing_lost(world: &Stage, written: &Written) {
+    let lost = written.lost(&sides(world), || Some(hostile::store(world)));
+    assert!(lost.is_empty(), "{lost:#?} is nowhere");
 }
 
 /// Every file has the id of an article that has its slug, and no file is left behind by a crash.
@@ -151,13 +148,15 @@ fn ids_fit(world: &Stage) {
 }
 
 /// Begins anew. Gives what was written.
-async fn set_up(world: &mut Stage, scenario: &Scenario) -> Vec<String> {
+async fn set_up(world: &mut Stage, scenario: &Scenario) -> Written {
     world.renew();
-    let mut texts = Vec::new();
-    (scenario.prepare)(world, &mut texts);
+    let mut written = Written::default();
+    (scenario.prepare)(world);
     hostile::sync(world).await;
-    (scenario.change)(world, &mut texts);
-    texts
+    written.add(&sides(world));
+    (scenario.change)(world);
+    written.add(&sides(world));
+    written
 }
 
 /// Runs a cycle in which the process may die.
@@ -177,7 +176,7 @@ async fn run(world: &Stage, request: &Request, meddle: &Meddler) -> bool {
 async fn go_on(
     world: &Stage,
     scenario: &Scenario,
-    texts: &[String],
+    written: &Written,
     expected: &Outcome,
     died: &str,
 ) {
@@ -204,7 +203,7 @@ async fn go_on(
     if scenario.ending == Ending::Done {
         ids_fit(world);
     }
-    nothing_lost(world, texts);
+    nothing_lost(world, written);
 }
 
 /// A category whose creation was not answered cannot be found through the API: a person does what the
@@ -231,27 +230,27 @@ fn names_category(world: &Stage, report: &Report) -> bool {
 async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
     silence_deaths();
     let mut world = hostile::world().await;
-    let texts = set_up(&mut world, &scenario).await;
+    let written = set_up(&mut world, &scenario).await;
     let (meddle, count) = dies_at(usize::MAX);
     assert!(run(&world, &(scenario.request)(&world), &meddle).await);
     let moments = count.load(Ordering::SeqCst);
     hostile::sync(&world).await;
     let expected = outcome(&world);
-    nothing_lost(&world, &texts);
+    nothing_lost(&world, &written);
     assert!(moments > 5, "{moments}");
     for n in (offset..moments).step_by(stride) {
-        let texts = set_up(&mut world, &scenario).await;
+        let written = set_up(&mut world, &scenario).await;
         let (meddle, _) = dies_at(n);
         let request = (scenario.request)(&world);
         assert!(
             !run(&world, &request, &meddle).await,
             "moment {n} of {moments}"
         );
-        nothing_lost(&world, &texts);
+        nothing_lost(&world, &written);
         go_on(
             &world,
             &scenario,
-            &texts,
+            &written,
             &expected,
             &format!("died at moment {n} of {moments}"),
         )
@@ -275,9 +274,8 @@ fn silence_deaths() {
     });
 }
 
-fn article(world: &Stage, texts: &mut Vec<String>, category: Uuid, slug: &str) -> Uuid {
+fn article(world: &Stage, category: Uuid, slug: &str) -> Uuid {
     let text = format!("<p>First of {slug}.</p>\n<p>Middle.</p>\n<p>Last of {slug}.</p>");
-    texts.push(text.clone());
     world.article(category, slug, &text)
 }
 
@@ -290,31 +288,22 @@ fn id_of(world: &Stage, slug: &str) -> Uuid {
 }
 
 /// What a colleague writes.
-fn web_edit(world: &Stage, texts: &mut Vec<String>, slug: &str, from: &str, to: &str) {
+fn web_edit(world: &Stage, slug: &str, from: &str, to: &str) {
     let edited = world.sandbox().edit(id_of(world, slug), |article| {
         article.text = article.text.replace(from, to);
     });
-    texts.push(edited.expect("there").text);
+    assert!(edited.is_some(), "{slug} is there");
 }
 
-/// What a writer writes.
-fn edit(world: &Stage, texts: &mut Vec<String>, path: &str, from: &str, to: &str) {
-    world.edit(path, from, to);
-    let content = world.read(path);
-    let (_, body) = content.split_once("---\n").expect("front matter");
-    let (_, body) = body.split_once("---\n").expect("a body");
-    texts.push(body.strip_suffix('\n').expect("a last line").to_owned());
-}
-
-fn nothing(_: &Stage, _: &mut Vec<String>) {}
+fn nothing(_: &Stage) {}
 
 const FIRST_SYNC: Scenario = Scenario {
     prepare: nothing,
-    change: |world, texts| {
+    change: |world| {
         let alpha = world.category("alpha");
         let beta = world.category("beta");
         for (category, slug) in [(alpha, "one"), (alpha, "two"), (beta, "three")] {
-            article(world, texts, category, slug);
+            article(world, category, slug);
         }
     },
     request: sync_all,
@@ -322,16 +311,16 @@ const FIRST_SYNC: Scenario = Scenario {
 };
 
 const PULLS: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
         let beta = world.category("beta");
         for slug in ["edited", "gone", "renamed", "moved", "swap-a", "swap-b"] {
-            article(world, texts, alpha, slug);
+            article(world, alpha, slug);
         }
-        article(world, texts, beta, "other");
+        article(world, beta, "other");
     },
-    change: |world, texts| {
-        web_edit(world, texts, "edited", "Middle", "Edited on the web");
+    change: |world| {
+        web_edit(world, "edited", "Middle", "Edited on the web");
         world.sandbox().remove(id_of(world, "gone"));
         let renamed = id_of(world, "renamed");
         world.sandbox().edit(renamed, |article| {
@@ -339,7 +328,7 @@ const PULLS: Scenario = Scenario {
         });
         let beta = categories(world)[1].id;
         world.sandbox().move_article(id_of(world, "moved"), beta);
-        web_edit(world, texts, "moved", "Middle", "Moved");
+        web_edit(world, "moved", "Middle", "Moved");
         let (a, b) = (id_of(world, "swap-a"), id_of(world, "swap-b"));
         world
             .sandbox()
@@ -348,23 +337,23 @@ const PULLS: Scenario = Scenario {
             .sandbox()
             .edit(b, |article| "swap-a".clone_into(&mut article.slug));
         world.sandbox().rename_category(beta, "Gamma", "gamma");
-        article(world, texts, beta, "arrived");
+        article(world, beta, "arrived");
     },
     request: sync_all,
     ending: Ending::Done,
 };
 
 const PUSHES: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
         let beta = world.category("beta");
         for slug in ["edited", "gone", "renamed", "moved", "swap-a", "swap-b"] {
-            article(world, texts, alpha, slug);
+            article(world, alpha, slug);
         }
-        article(world, texts, beta, "other");
+        article(world, beta, "other");
     },
-    change: |world, texts| {
-        edit(world, texts, "alpha/edited.html", "Middle", "Edited here");
+    change: |world| {
+        world.edit("alpha/edited.html", "Middle", "Edited here");
         world.remove("alpha/gone.html");
         world.rename("alpha/renamed.html", "alpha/newly-named.html");
         world.rename("alpha/moved.html", "beta/moved.html");
@@ -376,38 +365,36 @@ const PUSHES: Scenario = Scenario {
             "alpha/fresh.html",
             &format!("---\ntitle: Fresh\n---\n{text}\n"),
         );
-        texts.push(text);
         let text = "<p>In a new category.</p>".to_owned();
         world.write(
             "new-one/start.html",
             &format!("---\ntitle: Start\n---\n{text}\n"),
         );
-        texts.push(text);
     },
     request: sync_all,
     ending: Ending::Done,
 };
 
 const MERGES: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
         for slug in ["both", "both-too", "titled", "hidden"] {
-            article(world, texts, alpha, slug);
+            article(world, alpha, slug);
         }
     },
-    change: |world, texts| {
-        edit(world, texts, "alpha/both.html", "First", "The first");
-        web_edit(world, texts, "both", "Last", "The last");
-        edit(world, texts, "alpha/both-too.html", "First", "The first");
-        web_edit(world, texts, "both-too", "First", "The first");
+    change: |world| {
+        world.edit("alpha/both.html", "First", "The first");
+        web_edit(world, "both", "Last", "The last");
+        world.edit("alpha/both-too.html", "First", "The first");
+        web_edit(world, "both-too", "First", "The first");
         world.edit("alpha/titled.html", "title: titled", "title: Titled here");
-        web_edit(world, texts, "titled", "Middle", "Edited on the web");
+        web_edit(world, "titled", "Middle", "Edited on the web");
         world.edit(
             "alpha/hidden.html",
             "title: hidden",
             "title: hidden\nenabled: false",
         );
-        web_edit(world, texts, "hidden", "Middle", "Edited on the web");
+        web_edit(world, "hidden", "Middle", "Edited on the web");
     },
     request: sync_all,
     ending: Ending::Done,
@@ -435,15 +422,15 @@ async fn f006_a_crash_anywhere_in_a_merge_is_finished_by_the_next_sync() {
 
 /// More files than are made durable one by one, and more than a roll-back may concern.
 const MANY: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
         for number in 0..12 {
-            article(world, texts, alpha, &format!("n{number:02}"));
+            article(world, alpha, &format!("n{number:02}"));
         }
     },
-    change: |world, texts| {
+    change: |world| {
         for number in 0..12 {
-            web_edit(world, texts, &format!("n{number:02}"), "Middle", "Edited");
+            web_edit(world, &format!("n{number:02}"), "Middle", "Edited");
         }
     },
     request: sync_all,
@@ -452,13 +439,13 @@ const MANY: Scenario = Scenario {
 
 /// Both sides changed the same: a copy beside the file.
 const CONFLICT: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
-        article(world, texts, alpha, "clash");
+        article(world, alpha, "clash");
     },
-    change: |world, texts| {
-        edit(world, texts, "alpha/clash.html", "Middle", "Mine");
-        web_edit(world, texts, "clash", "Middle", "Theirs");
+    change: |world| {
+        world.edit("alpha/clash.html", "Middle", "Mine");
+        web_edit(world, "clash", "Middle", "Theirs");
     },
     request: sync_all,
     ending: Ending::Attention,
@@ -467,8 +454,8 @@ const CONFLICT: Scenario = Scenario {
 /// A conflict that a person settles by keeping both.
 const RESOLVED: Scenario = Scenario {
     prepare: CONFLICT.prepare,
-    change: |world, texts| {
-        (CONFLICT.change)(world, texts);
+    change: |world| {
+        (CONFLICT.change)(world);
     },
     request: |world| {
         let mut request = sync_all(world);
@@ -481,14 +468,14 @@ const RESOLVED: Scenario = Scenario {
 
 /// An article that is gone is created anew from its edited file.
 const ANEW: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
-        article(world, texts, alpha, "lost");
-        article(world, texts, alpha, "other");
+        article(world, alpha, "lost");
+        article(world, alpha, "other");
     },
-    change: |world, texts| {
+    change: |world| {
         world.sandbox().remove(id_of(world, "lost"));
-        edit(world, texts, "alpha/lost.html", "Middle", "Mine");
+        world.edit("alpha/lost.html", "Middle", "Mine");
     },
     request: |world| {
         let mut request = sync_all(world);
@@ -506,15 +493,15 @@ const ANEW: Scenario = Scenario {
 
 /// Three addresses in a circle, with edits.
 const CIRCLE: Scenario = Scenario {
-    prepare: |world, texts| {
+    prepare: |world| {
         let alpha = world.category("alpha");
         for slug in ["a", "b", "c"] {
-            article(world, texts, alpha, slug);
+            article(world, alpha, slug);
         }
     },
-    change: |world, texts| {
+    change: |world| {
         let ids = ["a", "b", "c"].map(|slug| id_of(world, slug));
-        web_edit(world, texts, "b", "Middle", "Edited");
+        web_edit(world, "b", "Middle", "Edited");
         for (id, slug) in ids.into_iter().zip(["b", "c", "a"]) {
             world
                 .sandbox()
@@ -564,13 +551,13 @@ async fn f008_crashes_while_recovering_are_recovered_from() {
         let expected = outcome(&world);
         for first in (5..moments).step_by(moments / 4) {
             for then in [3, 8, 15] {
-                let texts = set_up(&mut world, &scenario).await;
+                let written = set_up(&mut world, &scenario).await;
                 let died = format!("died at moments {first}, {then} and {then} again");
                 let request = sync_all(&world);
                 assert!(!run(&world, &request, &dies_at(first).0).await, "{died}");
                 run(&world, &request, &dies_at(then).0).await;
                 run(&world, &request, &dies_at(then).0).await;
-                go_on(&world, &scenario, &texts, &expected, &died).await;
+                go_on(&world, &scenario, &written, &expected, &died).await;
             }
         }
     }

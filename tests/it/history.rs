@@ -5,21 +5,20 @@
 //! the step is going to end, and asks a reader of its own whether the state has it.
 
 use crate::hostile::{Meddler, Moment, Stage, calm, engine, store, sync, sync_with, world};
+use crate::words::{self, Words};
 use crate::world::{Hand, lines};
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::Wish;
 use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock, Pause};
-use kbsync::mirror::document::Document;
-use kbsync::model::path::CATEGORY_FILE;
 use kbsync::model::{ArticleId, CategoryId, Place, TextDigest, Timestamp};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::sandbox::Sandbox;
 use kbsync::state::{Kept, Store, Subject};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -28,6 +27,10 @@ struct Witness {
     mirror: PathBuf,
     sandbox: Sandbox,
     seen: AtomicUsize,
+    /// What the files hold that are being renamed.
+    moving: Mutex<Vec<String>>,
+    /// The steps that put files elsewhere.
+    moved: Mutex<BTreeSet<&'static str>>,
 }
 
 impl Witness {
@@ -36,6 +39,8 @@ impl Witness {
             mirror: stage.folder.path().to_owned(),
             sandbox: stage.sandbox().clone(),
             seen: AtomicUsize::new(0),
+            moving: Mutex::default(),
+            moved: Mutex::default(),
         })
     }
 
@@ -44,6 +49,9 @@ impl Witness {
         Arc::new(move |moment| {
             if !moment.after {
                 witness.look(moment);
+            }
+            if moment.doing.starts_with("rename") || moment.doing == "exchange" {
+                witness.elsewhere(moment);
             }
             Ok(())
         })
@@ -73,57 +81,88 @@ impl Witness {
         let (folder, name) = path.split_once('/').expect("a place");
         let state = self.state();
         let source = String::from_utf8(bytes).expect("text");
-        let text = match Document::parse_with_markers(source.as_bytes()) {
-            Ok(document) if name != CATEGORY_FILE => TextDigest::of(document.text()),
-            Ok(_) | Err(_) => TextDigest::of(&source),
-        };
         // What a conflict copy shows is the article's.
         let name = name.replace(".conflict.html", ".html");
         let subjects = state.subjects_at(&Place::new(folder, name));
-        let known = subjects.expect("read").into_iter().any(|subject| {
-            let versions = state.versions(&subject).expect("read");
-            versions.iter().any(|kept| has(&state, kept, text))
-        });
-        assert!(known, "{path} is replaced, and nobody keeps\n{source}");
+        let mut known = BTreeSet::new();
+        let mut whole = false;
+        for subject in subjects.expect("read") {
+            for kept in state.versions(&subject).expect("read") {
+                known.extend(words::in_version(&state, &kept));
+                whole |= kept.seen.file == Some(TextDigest::of(&source));
+            }
+        }
+        let said = words::in_file(path, &source);
+        // What cannot be read says nothing: it is kept as it is.
+        let kept = if said.is_empty() {
+            whole
+        } else {
+            said.iter().all(|words| known.contains(words))
+        };
+        assert!(
+            kept,
+            "{path} is replaced, and nobody keeps\n{source}\nbut {known:#?}"
+        );
         self.seen.fetch_add(1, Ordering::SeqCst);
     }
 
+    /// A file that gets another name or place is there afterwards, and replaces none.
+    fn elsewhere(&self, moment: &Moment) {
+        let mut found = Vec::new();
+        contents(&self.mirror, &mut found);
+        found.sort();
+        let mut moving = self.moving.lock().expect("no panic holds it");
+        if moment.after {
+            assert_eq!(*moving, found, "{moment:?}");
+            let mut moved = self.moved.lock().expect("no panic holds it");
+            moved.insert(moment.doing);
+        } else {
+            *moving = found;
+        }
+    }
+
     fn article(&self, id: Uuid, moment: &Moment) {
-        let Some(article) = self.sandbox.article(id) else {
-            return;
-        };
-        let text = TextDigest::of(&article.text);
-        self.keeps(&Subject::Article(ArticleId::new(id)), |state, kept| {
-            kept.seen.version.title == article.title && has(state, kept, text)
-        })
-        .unwrap_or_else(|| panic!("{moment:?}, and nobody keeps {article:?}"));
+        if let Some(article) = self.sandbox.article(id) {
+            let subject = Subject::Article(ArticleId::new(id));
+            self.keeps(&subject, &words::of_article(&article), moment);
+        }
     }
 
     fn category(&self, id: Uuid, moment: &Moment) {
-        let Some(category) = self.sandbox.category(id) else {
-            return;
-        };
-        let description = category.description.clone().unwrap_or_default();
-        self.keeps(&Subject::category(CategoryId::new(id)), |_, kept| {
-            let words = &kept.seen.version;
-            words.title == category.name && words.introtext == description
-        })
-        .unwrap_or_else(|| panic!("{moment:?}, and nobody keeps {category:?}"));
+        if let Some(category) = self.sandbox.category(id) {
+            let subject = Subject::category(CategoryId::new(id));
+            self.keeps(&subject, &words::of_category(&category), moment);
+        }
     }
 
-    /// Counts a version that the history has; `None`: it does not have it.
-    fn keeps(&self, subject: &Subject, is_it: impl Fn(&Store, &Kept) -> bool) -> Option<usize> {
+    /// Counts words that the history has.
+    fn keeps(&self, subject: &Subject, wanted: &Words, moment: &Moment) {
         let state = self.state();
-        let versions = state.versions(subject).expect("read");
-        let found = versions.iter().any(|kept| is_it(&state, kept));
-        found.then(|| self.seen.fetch_add(1, Ordering::SeqCst))
+        let versions = state.versions(subject).expect("read").into_iter();
+        let known: Vec<_> = versions
+            .flat_map(|kept| words::in_version(&state, &kept))
+            .collect();
+        assert!(
+            known.contains(wanted),
+            "{moment:?}, and nobody keeps {wanted:?}, but {known:#?}"
+        );
+        self.seen.fetch_add(1, Ordering::SeqCst);
     }
 }
 
-/// A version has this text, and the state has the text.
-fn has(state: &Store, kept: &Kept, text: TextDigest) -> bool {
-    let is_it = kept.seen.version.text == text || kept.seen.file == Some(text);
-    is_it && state.has_body(text).expect("read")
+/// What all files of a folder hold, but private ones.
+fn contents(folder: &Path, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).expect("listed") {
+        let path = entry.expect("an entry").path();
+        if path.ends_with(".kbsync") {
+            continue;
+        }
+        if path.is_dir() {
+            contents(&path, found);
+        } else {
+            found.push(std::fs::read_to_string(&path).expect("text"));
+        }
+    }
 }
 
 /// `start/one.html` (with a comment of the writer's) and `start/two.html`, synced.
@@ -380,6 +419,103 @@ async fn a_category_is_kept_before_either_side_changes_it() {
         .versions(&Subject::category(CategoryId::new(id)))
         .expect("read");
     assert!(versions.len() > 3, "{versions:#?}");
+}
+
+#[tokio::test]
+async fn titles_keywords_and_summaries_are_kept_before_either_side_gets_others() {
+    let (stage, one, two) = synced().await;
+    stage.edit(
+        "start/one.html",
+        "title: one # short\n",
+        "title: Uno\nkeywords: mine\n# my remark\n",
+    );
+    let theirs = stage.sandbox().edit(two, |article| {
+        article.title = "Dos".into();
+        article.introtext = Some("theirs".into());
+    });
+    assert!(theirs.is_some());
+    let (report, asked) = witnessed(&stage, &both_ways()).await;
+    assert_eq!(
+        (report.outcome.exit_code(), asked),
+        (0, 2),
+        "{:?}",
+        lines(&report)
+    );
+    // Another one takes the place of each.
+    stage.edit(
+        "start/two.html",
+        "introtext: theirs\n",
+        "introtext: mine\nowner: me\n",
+    );
+    let theirs = stage.sandbox().edit(one, |article| {
+        article.title = "Un".into();
+        article.keywords = None;
+    });
+    assert!(theirs.is_some());
+    let (report, asked) = witnessed(&stage, &both_ways()).await;
+    assert_eq!(
+        (report.outcome.exit_code(), asked),
+        (0, 2),
+        "{:?}",
+        lines(&report)
+    );
+    assert!(stage.read("start/one.html").contains("# my remark"));
+    // Both changed the same fields, and each of them loses once.
+    for (side, word) in [(OnConflict::Local, "ours"), (OnConflict::Remote, "yours")] {
+        stage.edit(
+            "start/two.html",
+            "introtext: ",
+            &format!("introtext: {word}, "),
+        );
+        let theirs = stage.sandbox().edit(two, |article| {
+            article.introtext = Some(format!("{word} on the web"));
+        });
+        assert!(theirs.is_some());
+        let (report, asked) = witnessed(&stage, &preferring(side)).await;
+        assert_eq!(
+            report.outcome.exit_code(),
+            0,
+            "{side:?}: {:?}",
+            lines(&report)
+        );
+        assert!(asked >= 1, "{side:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_gets_another_name_or_place_is_there_afterwards() {
+    let (stage, one, two) = synced().await;
+    let start = stage.sandbox().categories()[0].id;
+    let three = stage.article(start, "three", "<p>Three.</p>");
+    let witness = Witness::of(&stage);
+    sync_with(&stage, &witness.meddler()).await;
+    let slug = |id, slug: &str| {
+        stage
+            .sandbox()
+            .edit(id, |article| slug.clone_into(&mut article.slug))
+            .expect("there")
+    };
+    // Two take each other's names, one gets a new one.
+    slug(one, "aside");
+    slug(two, "one");
+    slug(one, "two");
+    slug(three, "drei");
+    let report = sync_with(&stage, &witness.meddler()).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    // The folder gets a new one, and so do the files.
+    stage.sandbox().rename_category(start, "Begin", "begin");
+    slug(three, "three");
+    stage.clock.advance(Duration::from_hours(25));
+    let report = sync_with(&stage, &witness.meddler()).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert!(stage.read("begin/two.html").contains("# short"));
+    assert!(stage.read("begin/one.html").contains("Two."));
+    assert!(stage.read("begin/three.html").contains("Three."));
+    let moved = witness.moved.lock().expect("no panic holds it").clone();
+    assert_eq!(
+        moved,
+        BTreeSet::from(["exchange", "rename", "rename folder"])
+    );
 }
 
 #[tokio::test]

@@ -5,8 +5,9 @@
 //! delete; the report says in words what is wrong, and the exit code fits; and once the service is good again,
 //! three cycles end where a cycle with it would have (design, sections 1 and 5; failures rows 14 to 39).
 
-use crate::crash::{Outcome, articles, categories, nothing_lost, outcome};
+use crate::crash::{Outcome, articles, categories, nothing_lost, outcome, sides};
 use crate::hostile::{self, Stage};
+use crate::words::Written;
 use crate::world::lines;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::model::WorkspaceId;
@@ -458,7 +459,7 @@ impl Endpoint {
 /// A mirror with something to do through every endpoint.
 struct Busy {
     /// What people wrote.
-    written: Vec<String>,
+    written: Written,
     /// The articles that were there first.
     rows: BTreeMap<String, Uuid>,
     /// The service as it was then.
@@ -488,24 +489,21 @@ async fn busy(stage: &mut Stage) -> Busy {
     let report = hostile::sync(stage).await;
     assert_eq!(report.outcome, Ending::Done, "{report:#?}");
     let first = stage.sandbox().past();
-    let mut written: Vec<_> = slugs.iter().map(|(_, slug)| text(slug)).collect();
+    let mut written = Written::default();
+    written.add(&sides(stage));
     stage.edit("a/edited.html", "First", "Mine");
-    written.push(text("edited").replace("First", "Mine"));
     stage.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
-    written.push("<p>new</p>".into());
     stage.write("c/first.html", "---\ntitle: First\n---\n<p>in c</p>\n");
-    written.push("<p>in c</p>".into());
     stage.edit("a/_category.yaml", "name: a", "name: Mine");
     stage.remove("a/removed.html");
     stage
         .sandbox()
         .edit(ids[2], |article| article.text = "<p>theirs</p>".into());
-    written.push("<p>theirs</p>".into());
     stage.sandbox().remove(ids[3]);
     stage.sandbox().unpublish(ids[4]);
     let d = stage.category("d");
     stage.article(d, "arrived", "<p>arrived</p>");
-    written.push("<p>arrived</p>".into());
+    written.add(&sides(stage));
     // What was seen by the first sync is not fresh any more.
     stage.clock.advance(Duration::from_mins(1));
     let named = slugs.iter().map(|(_, slug)| (*slug).to_owned()).zip(ids);
@@ -656,7 +654,7 @@ async fn stale_cell(stage: &mut Stage, endpoint: &Endpoint, others: bool, expect
 async fn ends_well(
     stage: &mut Stage,
     on: &[Matcher],
-    written: &[String],
+    written: &Written,
     (due, expected): (&str, &Outcome),
     cell: &str,
 ) {
