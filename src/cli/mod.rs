@@ -21,6 +21,7 @@ mod doctor;
 mod handed;
 mod heads;
 mod init;
+mod locks;
 mod log;
 mod logging;
 mod man;

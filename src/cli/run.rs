@@ -1,7 +1,8 @@
 //! `kbsync run`: the daemon. Here it is only put together; how it works is in [`crate::daemon`].
 
 use super::{
-    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure, panic,
+    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure, locks,
+    panic,
 };
 use crate::{
     config::{Config, Need},
@@ -17,15 +18,11 @@ use crate::{
         watch,
     },
     engine::{Progress, Teller, open, report::BudgetLeft},
-    mirror::{
-        RealDisk,
-        lock::{self, Lock},
-    },
+    mirror::{RealDisk, lock},
     service::{
         budget::Budget,
         client::{Answered, Client, Notify, WaitNote},
     },
-    state::Store,
     web::{self, Purse, board::Board},
 };
 use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
@@ -44,7 +41,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
-    let locks = locks(&config)?;
+    let locks = locks::take(&config, control::DOING)?;
     // From here on a signal ends it in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
@@ -133,18 +130,6 @@ fn over(ended: Ended) -> Outcome {
             "all sources of events ended"
         ))),
     }
-}
-
-/// Takes the lock of every workspace's folder.
-fn locks(config: &Config) -> Result<Vec<Lock>, Failure> {
-    let mut locks = Vec::new();
-    for root in config.roots() {
-        if !root.path.is_dir() && Store::open_read_only(&root.state, None)?.is_none() {
-            lock::make_root(&root.path)?;
-        }
-        locks.push(Lock::acquire(&root.path, control::DOING)?);
-    }
-    Ok(locks)
 }
 
 fn watched(config: &Config, private: &Path, settings: &Settings) -> watch::Options {

@@ -6,6 +6,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     heads::Heads,
+    locks,
     progress::{Pace, Progress, Step},
     scope::Part,
 };
@@ -17,13 +18,12 @@ use crate::{
         report::{Ending, Report},
         settings::Request,
     },
-    mirror::{RealDisk, lock},
+    mirror::{RealDisk, lock::Lock},
     reconcile::plan::Problem,
     service::{
         budget::Budget,
         client::{Client, Notify, WaitNote},
     },
-    state::Store,
 };
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -38,7 +38,7 @@ pub(super) struct Session<'c> {
     bar: Arc<Mutex<Bar>>,
     heads: Heads,
     /// Held until the command is done.
-    locks: Vec<lock::Lock>,
+    locks: Vec<Lock>,
 }
 
 /// A report, and what went wrong beyond it.
@@ -80,12 +80,7 @@ impl<'c> Session<'c> {
         doing: &str,
     ) -> Result<Self, Failure> {
         let mut session = Self::reading(context, config)?;
-        for root in config.roots() {
-            if !root.path.is_dir() && Store::open_read_only(&root.state, None)?.is_none() {
-                lock::make_root(&root.path)?;
-            }
-            session.locks.push(lock::Lock::acquire(&root.path, doing)?);
-        }
+        session.locks = locks::take(config, doing)?;
         // Whoever had the lock before may have remembered another.
         session.heads = Heads::look(config);
         Ok(session)

@@ -60,6 +60,7 @@ mod listing;
 mod look;
 mod lost_answers;
 mod merge;
+mod mounts;
 mod names;
 mod old_state;
 mod partial;

@@ -2,15 +2,21 @@
 
 use crate::hostile::{self, Meddler, calm, engine, sync};
 use crate::kb::Service;
+use crate::words::Words;
 use crate::world::lines;
+use futures_util::FutureExt as _;
+use kbsync::engine::restore::Wish;
 use kbsync::engine::settings::Request;
 use kbsync::mirror::disk::TEMPORARY;
+use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::NewSeed;
 use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
+use kbsync::state::Subject;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -292,5 +298,96 @@ async fn f003_a_file_that_a_power_loss_emptied_is_neither_sent_nor_taken_for_del
             .edit(one, |article| article.text = "<p>Two.</p>".into());
         sync(&stage).await;
         assert_eq!(stage.read("start/one.html"), lost, "{lost:?}");
+    }
+}
+
+/// A body that ends early behind whole front matter is what a writer could have meant: it is sent, and what it
+/// replaced can be brought back. kbsync leaves no such file behind: it writes beside, and syncs before it renames.
+#[tokio::test]
+async fn f003_a_body_that_was_cut_short_can_be_taken_back() {
+    let stage = hostile::world().await;
+    let start = stage.category("start");
+    let one = stage.article(start, "one", "<p>One.</p>\n<p>Two.</p>");
+    sync(&stage).await;
+    let whole = stage.read("start/one.html");
+    let cut = whole.find("<p>Two").expect("a second paragraph");
+    stage.write("start/one.html", &whole[..cut]);
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    let text = |id| stage.sandbox().article(id).expect("there").text;
+    assert_eq!(text(one), "<p>One.</p>");
+    let wish = Wish {
+        subject: Subject::Article(ArticleId::new(one)),
+        number: Some(1),
+        to: None,
+    };
+    let restored = engine(&stage, &calm()).restore(&wish).await;
+    restored.expect("done").expect("possible");
+    sync(&stage).await;
+    assert_eq!(text(one), "<p>One.</p>\n<p>Two.</p>");
+    assert_eq!(stage.read("start/one.html"), whole);
+}
+
+/// The process dies before and after the DELETE: the article's words are within reach either way, and come back as
+/// a new article.
+#[tokio::test]
+async fn f046_what_a_deletion_of_ours_ends_comes_back_as_another_article() {
+    for after in [false, true] {
+        let stage = hostile::world().await;
+        let start = stage.category("start");
+        let one = stage.article(start, "one", "<p>One.</p>");
+        stage.article(start, "two", "<p>Two.</p>");
+        sync(&stage).await;
+        stage.edit("start/one.html", "title: one\n", "title: one\nowner: me\n");
+        sync(&stage).await;
+        stage.remove("start/one.html");
+        let dies: Meddler = Arc::new(move |moment| {
+            let now = moment.doing == "DELETE" && moment.after == after;
+            assert!(!now, "the process dies at {moment:?}");
+            Ok(())
+        });
+        let mut dying = engine(&stage, &dies);
+        let request = Request::new(Direction::Both);
+        let cycle = AssertUnwindSafe(dying.cycle(&request)).catch_unwind();
+        assert!(cycle.await.is_err(), "it dies");
+        drop(dying);
+        let subject = Subject::Article(ArticleId::new(one));
+        let kept = |text: &str| {
+            let store = hostile::store(&stage);
+            let versions = store.versions(&subject).expect("read");
+            let mut words = versions
+                .iter()
+                .flat_map(|kept| crate::words::in_version(&store, kept));
+            words.any(|words| matches!(words, Words::Article { text: kept, .. } if kept == text))
+        };
+        assert!(kept("<p>One.</p>"), "after: {after}");
+        let report = sync(&stage).await;
+        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        assert!(stage.sandbox().article(one).is_none() && kept("<p>One.</p>"));
+        let wish = Wish {
+            subject: subject.clone(),
+            number: None,
+            to: None,
+        };
+        let restored = engine(&stage, &calm()).restore(&wish).await;
+        let (prepared, _) = restored.expect("done").expect("possible");
+        assert_eq!(
+            prepared.instead_of,
+            Some(ArticleId::new(one)),
+            "its id is another one"
+        );
+        let report = sync(&stage).await;
+        assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+        let articles = stage.sandbox().articles();
+        let back = articles
+            .iter()
+            .find(|article| article.slug == "one")
+            .expect("it is back");
+        assert_eq!(
+            (back.text.as_str(), back.title.as_str()),
+            ("<p>One.</p>", "one")
+        );
+        assert_ne!(back.id, one);
+        assert!(stage.read("start/one.html").contains("owner: me"));
     }
 }

@@ -489,7 +489,7 @@ async fn s1_there_is_no_other_operation() {
 }
 
 #[tokio::test]
-async fn f031_and_f032_a_service_may_rewrite_what_it_is_sent() {
+async fn a_service_may_rewrite_what_it_is_sent() {
     let kb = Kb::with(Options {
         normalise: Normalise {
             trim: true,

@@ -67,7 +67,7 @@ async fn it_serves_over_a_socket() {
 }
 
 #[tokio::test]
-async fn f014_a_reset_after_the_request_loses_the_answer_only() {
+async fn a_reset_after_the_request_loses_the_answer_only() {
     let (kb, running) = running().await;
     let client = client();
     let url = format!("{}{}", running.url, kb.article_path());
@@ -88,7 +88,7 @@ async fn f014_a_reset_after_the_request_loses_the_answer_only() {
 }
 
 #[tokio::test]
-async fn f017_a_reset_before_the_request_changes_nothing() {
+async fn a_reset_before_the_request_changes_nothing() {
     let (kb, running) = running().await;
     let client = client();
     let url = format!("{}{}", running.url, kb.article_path());
@@ -111,7 +111,7 @@ async fn f017_a_reset_before_the_request_changes_nothing() {
 }
 
 #[tokio::test]
-async fn f020_a_truncated_body_is_an_error_at_every_length() {
+async fn a_truncated_body_is_an_error_at_every_length() {
     let (kb, running) = running().await;
     let client = client();
     let url = format!("{}{}", running.url, kb.listing_path());
@@ -175,7 +175,7 @@ async fn slow_and_endless_answers() {
 }
 
 #[tokio::test]
-async fn f018_f019_answers_that_are_not_the_services_own() {
+async fn answers_that_are_not_the_services_own() {
     let kb = Kb::new();
     let table = [
         (FaultKind::Html, 200, "text/html; charset=utf-8"),
@@ -212,7 +212,7 @@ async fn f018_f019_answers_that_are_not_the_services_own() {
 }
 
 #[tokio::test]
-async fn f039_an_answer_can_be_of_the_wrong_type() {
+async fn an_answer_can_be_of_the_wrong_type() {
     let kb = Kb::new();
     kb.sandbox
         .inject(Fault::once(Matcher::any(), FaultKind::WrongType));
@@ -226,7 +226,7 @@ async fn f039_an_answer_can_be_of_the_wrong_type() {
 }
 
 #[tokio::test]
-async fn f034_a_colleague_edits_in_this_instant() {
+async fn a_colleague_edits_in_this_instant() {
     let kb = Kb::new();
     let article = kb.article;
     let edit = Hook::new(move |sandbox: &Sandbox| {

@@ -97,7 +97,7 @@ async fn s4_7_a_move_needs_rights_where_it_goes() {
 }
 
 #[tokio::test]
-async fn f024_a_revoked_token_is_worthless() {
+async fn a_revoked_token_is_worthless() {
     let kb = Kb::new();
     kb.sandbox.revoke_token("sandbox-token");
     let reply = send(
@@ -212,7 +212,7 @@ async fn requests_are_recorded_without_the_token() {
 }
 
 #[tokio::test]
-async fn f115_bodies_have_the_limit_that_is_chosen() {
+async fn bodies_have_the_limit_that_is_chosen() {
     let kb = Kb::new();
     let large = json!({"text": "x".repeat(3 * 1024 * 1024)});
     assert_eq!(kb.put(&kb.article_path(), large.clone()).await.status, 200);

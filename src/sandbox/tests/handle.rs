@@ -58,7 +58,7 @@ fn going_back_makes_everything_as_it_was_and_the_next_ids_too() {
 }
 
 #[tokio::test]
-async fn f022_a_replica_may_lag_behind() {
+async fn a_replica_may_lag_behind() {
     let kb = Kb::new();
     kb.sandbox.serve_stale(2);
     kb.put(&kb.article_path(), json!({"title": "New"})).await;

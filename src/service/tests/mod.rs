@@ -4,6 +4,7 @@ mod answers;
 mod budgeted;
 mod endpoints;
 mod listings;
+mod lost;
 mod pages;
 mod splitting;
 mod wires;

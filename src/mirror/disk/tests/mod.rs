@@ -614,6 +614,46 @@ fn other_kinds_and_large_files_are_told_apart() {
     );
 }
 
+/// To the calls, a second name of the same file is what a name in another case is on a file system that folds
+/// case: it is taken, by the file itself.
+#[test]
+fn f056_a_name_in_another_case_is_reached_where_case_is_folded() {
+    let world = World::new();
+    world.write("start/a.html", "words");
+    fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
+    let stamp = world.stamp("start/a.html");
+    // Where case is folded, both names go at once.
+    world.at_step("move away", |folder| {
+        fs::remove_file(folder.join("A.html")).expect("removed");
+    });
+    let (from, to) = (Place::new("start", "a.html"), Place::new("start", "A.html"));
+    let renamed = world.disk.rename(&from, &to, stamp).expect("renamed");
+    assert_eq!(world.names(), ["A.html"]);
+    assert_eq!(world.text("start/A.html"), "words");
+    assert_eq!(renamed, world.stamp("start/A.html"));
+}
+
+#[test]
+fn f056_a_name_in_another_case_that_is_another_file_is_not_replaced() {
+    let world = World::new();
+    let stamp = world.write("start/a.html", "words");
+    world.write("start/A.html", "others");
+    let (from, to) = (Place::new("start", "a.html"), Place::new("start", "A.html"));
+    let refused = world.disk.rename(&from, &to, stamp).expect_err("taken");
+    assert_eq!(refused.kind, DiskErrorKind::Exists);
+    assert_eq!(world.text("start/a.html"), "words");
+    assert_eq!(world.text("start/A.html"), "others");
+    // Nor is one that comes while the file is on its way.
+    let world = World::new();
+    world.write("start/a.html", "words");
+    fs::hard_link(world.path("start/a.html"), world.path("start/A.html")).expect("a link");
+    let stamp = world.stamp("start/a.html");
+    let refused = world.disk.rename(&from, &to, stamp).expect_err("taken");
+    assert_eq!(refused.kind, DiskErrorKind::Exists);
+    assert_eq!(world.names(), ["A.html", "a.html"]);
+    assert_eq!(world.text("start/a.html"), "words");
+}
+
 #[test]
 fn f056_folders_are_renamed_but_never_onto_another() {
     let world = World::new();

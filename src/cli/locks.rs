@@ -1,0 +1,58 @@
+//! The locks of a mirror's workspaces, and the look whether it is the mirror that the state knows.
+
+use super::failure::Failure;
+use crate::{
+    config::{Config, Root},
+    mirror::lock::{self, Lock, PRIVATE_FOLDER},
+    model::path::EXTENSION,
+    state::store::Store,
+};
+use std::{fs, io, path::Path};
+
+/// Takes the lock of every workspace's folder. One that was never synced is made.
+pub(super) fn take(config: &Config, doing: &str) -> Result<Vec<Lock>, Failure> {
+    let mut locks = Vec::new();
+    for root in config.roots() {
+        // Before anything is made there: what is not mounted stays as bare as it is.
+        if !root.path.join(PRIVATE_FOLDER).exists() {
+            look(&root)?;
+        }
+        locks.push(Lock::acquire(&root.path, doing)?);
+    }
+    Ok(locks)
+}
+
+/// Looks at a folder that kbsync never wrote to. A state that is kept elsewhere may know articles all the same:
+/// then either this is a fresh checkout of them, or their disk is not mounted (failures row 40).
+fn look(root: &Root) -> Result<(), Failure> {
+    let Some(store) = Store::open_read_only(&root.state, None)? else {
+        if !root.path.is_dir() {
+            lock::make_root(&root.path)?;
+        }
+        return Ok(());
+    };
+    if store.articles()?.is_empty() || has_articles(&root.path).unwrap_or(true) {
+        return Ok(());
+    }
+    let (folder, state) = (root.path.display(), root.state.display());
+    Err(Failure::failed(anyhow::anyhow!(
+        "there is not one article in {folder}, and the state in {state} knows some"
+    ))
+    .help("mount the mirror's disk there; to begin anew with an empty folder, remove the state"))
+}
+
+/// Tells whether a folder of a mirror has a file that may be an article.
+fn has_articles(mirror: &Path) -> io::Result<bool> {
+    for folder in fs::read_dir(mirror)? {
+        let folder = folder?;
+        if !folder.file_type()?.is_dir() {
+            continue;
+        }
+        for file in fs::read_dir(folder.path())? {
+            if file?.file_name().to_string_lossy().ends_with(EXTENSION) {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}

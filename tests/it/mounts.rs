@@ -1,0 +1,138 @@
+//! A mirror on a disk of its own: one that may only be read, and one that is not mounted.
+
+use crate::canary;
+use crate::kb::{Kb, Service};
+use std::process::{Command, Output};
+
+/// Runs a command where the mirror may only be read; `None`: that cannot be had here.
+fn read_only(kb: &Kb, arguments: &[&str]) -> Option<Output> {
+    let wrap = |plain: &Command, then: &str| {
+        let script =
+            format!("mount --bind . . && mount -o remount,ro,bind . && cd \"$PWD\" && {then}");
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
+        command.arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(kb.mirror()).env_clear();
+        command.envs(
+            plain
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+    };
+    let plain = kb.process(arguments);
+    let tried = wrap(&plain, "! touch probe").output();
+    if !tried.is_ok_and(|tried| tried.status.success()) {
+        return None;
+    }
+    let output = wrap(&plain, "exec \"$0\" \"$@\"")
+        .output()
+        .expect("it runs");
+    canary::silent(&String::from_utf8_lossy(&output.stdout));
+    canary::silent(&String::from_utf8_lossy(&output.stderr));
+    Some(output)
+}
+
+#[expect(clippy::print_stderr, reason = "a test that is left out says so")]
+fn left_out() {
+    eprintln!("left out: nothing can be mounted here");
+}
+
+/// A mirror whose state is elsewhere, as in a container with two volumes.
+fn apart(service: &Service) -> Kb {
+    let mut kb = service.mirror();
+    kb.set("KBSYNC_SERVICE", &service.url);
+    kb.set("KBSYNC_WORKSPACE", &service.workspace);
+    let state = kb.mirror().with_file_name("database");
+    kb.set("KBSYNC_STATE_DIR", &state.to_string_lossy());
+    kb.remove("kbsync.yaml");
+    kb.run(&["sync"]).exits(0);
+    kb
+}
+
+#[test]
+fn f096_a_mirror_that_may_only_be_read_is_told_and_left_as_it_is() {
+    for elsewhere in [false, true] {
+        let service = Service::start();
+        let kb = if elsewhere {
+            apart(&service)
+        } else {
+            let kb = service.mirror();
+            kb.run(&["sync"]).exits(0);
+            kb
+        };
+        let mut articles = service.sandbox.articles().into_iter();
+        let (one, two) = (
+            articles.next().expect("one").id,
+            articles.next().expect("two").id,
+        );
+        let theirs = service
+            .sandbox
+            .edit(one, |article| article.text = "<p>theirs</p>".into());
+        assert!(theirs.is_some());
+        let path = kb
+            .articles()
+            .into_iter()
+            .find(|(_, text)| text.contains(&two.to_string()));
+        let (path, text) = path.expect("its file");
+        kb.write(&path, &(text + "<p>mine</p>\n"));
+        let before = kb.articles();
+        let Some(output) = read_only(&kb, &["sync"]) else {
+            return left_out();
+        };
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        for words in ["Read-only file system", "may be written to"] {
+            assert!(said.contains(words), "{said}");
+        }
+        assert_eq!(kb.articles(), before);
+        assert!(!service.text(two).contains("mine"));
+        kb.run(&["sync"]).exits(0);
+        assert!(
+            kb.articles()
+                .iter()
+                .any(|(_, text)| text.contains("theirs"))
+        );
+        assert!(service.text(two).contains("mine"));
+    }
+}
+
+#[test]
+fn f040_a_mirror_that_is_not_mounted_deletes_nothing() {
+    let service = Service::start();
+    let kb = apart(&service);
+    let before = kb.articles();
+    let away = kb.mirror().with_file_name("away");
+    std::fs::rename(kb.mirror(), &away).expect("unmounted");
+    std::fs::create_dir(kb.mirror()).expect("what it was mounted on");
+    for command in ["sync", "push", "run", "sync"] {
+        kb.run(&[command])
+            .exits(1)
+            .complains("there is not one article in", "mount the mirror's disk");
+        assert_eq!(service.sandbox.articles().len(), 3, "{command}");
+        let made = std::fs::read_dir(kb.mirror()).expect("listed").count();
+        assert_eq!(made, 0, "{command}");
+    }
+    std::fs::remove_dir_all(kb.mirror()).expect("removed");
+    std::fs::rename(&away, kb.mirror()).expect("mounted again");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(kb.articles(), before);
+}
+
+/// A step in CI keeps the state, and begins with a new checkout.
+#[test]
+fn f040_a_fresh_checkout_goes_on_with_a_state_that_was_kept() {
+    let service = Service::start();
+    let kb = apart(&service);
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    let (path, text) = kb
+        .articles()
+        .into_iter()
+        .find(|(path, _)| path.ends_with(".html"))
+        .expect("one");
+    kb.write(&path, &(text + "<p>mine</p>\n"));
+    kb.run(&["sync"]).exits(0);
+    let articles = service.sandbox.articles();
+    assert!(articles.iter().any(|article| article.text.contains("mine")));
+}
