@@ -44,8 +44,8 @@ pub(super) fn file_written(
     let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     let found = file_of(sight, *id, to, names);
     let mut places = from.iter().chain([to]);
-    let has_id = || sight.local.unknown.iter().any(|file| file.id == Some(*id));
-    if found.is_none() && (has_id() || places.any(|place| is_out_of_sight(sight, place))) {
+    let is_unready = || sight.local.unknown.iter().any(|file| file.id == Some(*id));
+    if found.is_none() && (is_unready() || places.any(|place| is_out_of_sight(sight, place))) {
         let verdict = half_way();
         let unknown = matches!(verdict, Verdict::Void);
         return if unknown { Verdict::Open } else { verdict };
