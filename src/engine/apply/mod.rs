@@ -5,6 +5,7 @@
 
 mod along;
 mod birth;
+mod books;
 mod category;
 mod category_past;
 mod category_send;
@@ -23,11 +24,11 @@ mod taken;
 mod unmet;
 
 pub(super) use along::{row_renamed, rows_along};
+pub(super) use books::LAST_POLL;
 pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use files::met;
 pub(super) use grain::GRAIN;
-pub(super) use record::LAST_POLL;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 
 use super::observe::Sight;
