@@ -103,6 +103,8 @@ pub struct Engine<S, D> {
     figures: BTreeMap<ArticleId, FigureRow>,
     /// When articles were asked for in this cycle whose answers told something new.
     asked: BTreeMap<ArticleId, Timestamp>,
+    /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
+    probe_refused: bool,
     /// What an earlier run may have written of articles with which this cycle is to deal, and their rows.
     unclear: Vec<(IntentId, ArticleRow)>,
     /// What the entries of the last listing stood for.
@@ -174,6 +176,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
+            probe_refused: false,
             unclear: Vec::new(),
             memory: Memory::new(),
             kept: None,
@@ -384,6 +387,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.figures.clear();
         self.asked.clear();
         self.unclear.clear();
+        self.probe_refused = false;
         if let Look::Paths(places) = &request.look
             && let Some(sight) = self.observe_paths(places, request).await?
         {

@@ -685,3 +685,35 @@ fn what_is_listed_is_there_though_a_probe_is_refused() {
     ];
     compares(Relation::Killed(51), setup, &steps);
 }
+
+#[test]
+fn a_dry_run_knows_that_a_probe_is_refused() {
+    let setup = Setup {
+        lists_disabled: true,
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 2),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::RenameFolder { from: 0, to: 2 },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(2, 2),
+                on: false,
+            },
+        },
+        Step::Run {
+            command: Command::DryThenSync {},
+        },
+    ];
+    holds(setup, &steps);
+}

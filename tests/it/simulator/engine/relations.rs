@@ -168,9 +168,12 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     let blind = setup.lists_disabled
         && setup.probing != Probing::Allowed
         && matches!(relation, Relation::Killed(_));
-    let shown = |line: String| match blind {
-        true => line.replace("\nenabled: false\n", "\n"),
-        false => line,
+    let shown = |line: String| {
+        if blind {
+            line.replace("\nenabled: false\n", "\n")
+        } else {
+            line
+        }
     };
     let plain = |end: &[String]| -> Vec<String> {
         let kept = end.iter().filter(|line| !line.contains(".conflict."));

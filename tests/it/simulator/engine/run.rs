@@ -197,6 +197,10 @@ pub(super) struct Fatal {
 }
 
 /// A run under way.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the run so far"
+)]
 pub(super) struct Run<'a> {
     pub(super) shared: Shared,
     pub(super) runtime: &'a Runtime,
