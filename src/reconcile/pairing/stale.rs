@@ -2,7 +2,8 @@
 //! the new id never came into it, and then the original went or the copy was moved over it, the id says one thing and
 //! the words say another.
 
-use super::{Paired, StatePlaces, Unready, is_unread};
+use super::places::{StatePlaces, Unready};
+use super::{Paired, is_unread};
 use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;

@@ -1,6 +1,7 @@
 //! Articles whose id may never have come into their file, and whose file was moved before: their words tell.
 
-use super::{NOT_READY, Paired, StatePlaces, Unready, is_unread};
+use super::places::{StatePlaces, Unready};
+use super::{NOT_READY, Paired, is_unread};
 use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;
