@@ -4,7 +4,6 @@ use super::local::Scanned;
 use crate::drill::defect::{self, Defect};
 use crate::engine::apply::{hides_a_new_article, needs_whole};
 use crate::engine::spool::{Spool, text_lf};
-use crate::mirror::disk::Disk;
 use crate::mirror::document::{Document, has_conflict_markers};
 use crate::mirror::scan::ScannedFile;
 use crate::model::article::MAX_CHARS;
@@ -18,6 +17,7 @@ use crate::state::{Seen as SeenVersion, StateError, Subject};
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+/// Takes the files of a scan one by one.
 pub(super) struct Reader<'a> {
     base: &'a Base,
     rows: &'a HashMap<&'a Place, &'a ArticleRow>,
