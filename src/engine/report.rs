@@ -2,7 +2,7 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
-use crate::model::path::quoted;
+use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem};
 use crate::service::{ErrorKind, Usage};
@@ -253,8 +253,15 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     let below = format!("{prefix}/{path}");
     let below = below.trim_end_matches('/');
     if let Some(reason) = reason {
-        for verb in ["resolve", "sync"] {
-            let command = |path: &str| format!("`kbsync {verb} {} ", quoted(path));
+        let resolve = |path: &str| format!("`kbsync resolve {} ", quoted(path));
+        // Of a category, whose path is its folder.
+        let sync = |path: &str| {
+            format!(
+                "`kbsync sync {} ",
+                quoted(&format!("{path}/{CATEGORY_FILE}"))
+            )
+        };
+        for command in [&resolve as &dyn Fn(&str) -> String, &sync] {
             *reason = reason.replace(&command(path), &command(below));
         }
     }

@@ -282,7 +282,7 @@ impl Planner<'_> {
                      service agree, or choose: `kbsync sync {} --prefer local` or `--prefer remote`",
                     names.join(", "),
                     there.join("`, `"),
-                    path::quoted(&local.folder)
+                    path::quoted(&format!("{}/{}", local.folder, path::CATEGORY_FILE))
                 );
                 self.hold_category(local, fields, reason);
                 return false;

@@ -230,7 +230,7 @@ fn a_conflict_is_3_and_says_what_to_do_and_prefer_settles_it() {
 fn a_clash_in_a_category_names_the_command_that_settles_it() {
     let service = Service::empty();
     let about = service.category("about");
-    service.article(about, "one", "<p>One.</p>");
+    let one = service.article(about, "one", "<p>One.</p>");
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
     let settings = kb.read("kbsync.yaml") + "guard_window: 0s\n";
@@ -239,10 +239,20 @@ fn a_clash_in_a_category_names_the_command_that_settles_it() {
     let theirs = |category: &mut kbsync::sandbox::Category| category.name = "Theirs".to_owned();
     service.sandbox.edit_category(about, theirs);
     let ran = kb.run(&["sync"]).exits(3);
-    for words in ["`name: Theirs`", "`kbsync sync about --prefer local`"] {
+    for words in [
+        "`name: Theirs`",
+        "`kbsync sync about/_category.yaml --prefer local`",
+    ] {
         assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
     }
-    kb.run(&["sync", "about", "--prefer", "local"]).exits(0);
+    // The articles of the folder are not meant.
+    kb.edit("about/one.html", "<p>", "<p>Mine: ");
+    service.sandbox.edit(one, |article| {
+        article.text = article.text.replace("<p>", "<p>Theirs: ");
+    });
+    kb.run(&["sync", "about/_category.yaml", "--prefer", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Theirs: One.</p>");
     let name = service.sandbox.category(about).map(|found| found.name);
     assert_eq!(name.as_deref(), Some("Mine"));
 }

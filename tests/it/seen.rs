@@ -88,16 +88,25 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
     assert_eq!(store.deleted_articles().expect("read"), []);
     drop(store);
     // It lives: brought back as a new one it would be there twice.
-    let wish = Wish {
+    let mut wish = Wish {
         subject: Subject::Article(ArticleId::new(new)),
         number: Some(1),
-        to: Some(Place::new("a", "again.html")),
+        to: None,
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     let refused = engine.restore(&wish).await.expect("it looks");
     let refused = refused.expect_err("refused");
     assert!(refused.message.contains("never fetched"), "{refused}");
+    // Of one that is gone by now a person makes a new one.
+    wish.to = Some(Place::new("a", "again.html"));
+    let (prepared, _) = engine
+        .restore(&wish)
+        .await
+        .expect("it looks")
+        .expect("done");
+    assert!(prepared.new.contains("<p>First.</p>"), "{}", prepared.new);
     drop(engine);
+    world.remove("a/again.html");
     hostile::sync(&world).await;
     assert!(world.read("a/new.html").contains("<p>Second.</p>"));
     assert_eq!(

@@ -138,8 +138,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn replaceable_copy(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
         match self.earlier_copy(at, copy)? {
             Some(found) if !is_text(&found) => {
-                Err(DiskError::new(DiskErrorKind::WrongKind, "replace", copy)
-                    .because("it is no UTF-8 text, or too long to be kept: move it away"))
+                Err(DiskError::new(DiskErrorKind::NoText, "replace", copy))
             }
             found => Ok(found),
         }
@@ -236,7 +235,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(None) => Ok(()),
             Ok(Some(found)) if !is_text(&found) => {
                 // What cannot be kept word for word stays, and is the writer's from now on.
-                tracing::warn!(path = %copy, "the conflict copy is no UTF-8 text, or too long: it stays");
+                tracing::error!(
+                    path = %copy,
+                    "the conflict is settled, but its copy is no UTF-8 text, or too long to be kept: it stays; move it away"
+                );
                 Ok(())
             }
             Ok(Some(found)) => {

@@ -91,19 +91,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         found: &RemoteArticle,
         run: &Run<'_>,
     ) -> anyhow::Result<()> {
-        // Without a row it is kept at the cycle's end.
-        let Some((text, row)) = found.text.as_deref().zip(run.row(id)) else {
+        let row = run.row(id);
+        let Some(text) = found.text.as_deref() else {
             return Ok(());
         };
-        if *version == row.remote {
+        if row.is_some_and(|row| *version == row.remote) {
             return Ok(());
         }
+        let place = row.map_or_else(
+            || super::unmet::place(id, version, &run.sight.base),
+            |row| row.place.clone(),
+        );
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.put_body(text)?;
             tx.record(&SeenVersion {
-                subject: Subject::Article(row.id),
-                place: row.place.clone(),
+                subject: Subject::Article(id),
+                place,
                 side: Side::Remote,
                 cause: "edited on the service".to_owned(),
                 version: version.clone(),

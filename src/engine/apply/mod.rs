@@ -298,9 +298,10 @@ pub(super) fn not_written(error: &DiskError) -> Done {
         DiskErrorKind::Changed | DiskErrorKind::NotFound | DiskErrorKind::Exists => {
             Done::Later("the file changed during the cycle".to_owned())
         }
-        DiskErrorKind::WrongKind | DiskErrorKind::NotEmpty | DiskErrorKind::BadName => {
-            Done::Failed(told(error))
-        }
+        DiskErrorKind::WrongKind
+        | DiskErrorKind::NotEmpty
+        | DiskErrorKind::BadName
+        | DiskErrorKind::NoText => Done::Failed(told(error)),
         DiskErrorKind::Denied | DiskErrorKind::Other => Done::Doubted(told(error)),
         DiskErrorKind::Full | DiskErrorKind::ReadOnly | DiskErrorKind::Replaced => {
             Done::Wall(wall(error))

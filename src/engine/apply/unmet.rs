@@ -18,22 +18,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let Remote::Present(seen) = entry else {
                 continue;
             };
-            let met = sight.base.articles.contains_key(id) || self.store.knows_article(*id)?;
-            if met || !self.store.has_body(seen.version.text)? {
+            if sight.base.articles.contains_key(id) {
                 continue;
             }
             let subject = Subject::Article(*id);
-            let newest = self.store.versions(&subject)?.into_iter().next();
-            if newest.is_none_or(|newest| newest.seen.version != seen.version) {
-                unkept.push(Seen {
-                    subject,
-                    place: place(*id, &seen.version, &sight.base),
-                    side: Side::Remote,
-                    cause: "seen on the service".to_owned(),
-                    version: seen.version.clone(),
-                    file: None,
-                });
+            let known = self.store.last_seen(&subject, Side::Remote)?;
+            if known == Some(seen.version.digest())
+                || self.store.knows_article(*id)?
+                || !self.store.has_body(seen.version.text)?
+            {
+                continue;
             }
+            unkept.push(Seen {
+                subject,
+                place: place(*id, &seen.version, &sight.base),
+                side: Side::Remote,
+                cause: "seen on the service".to_owned(),
+                version: seen.version.clone(),
+                file: None,
+            });
         }
         if unkept.is_empty() {
             return Ok(());
@@ -49,7 +52,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Where its file might be, for people who look for it by a path.
-fn place(id: ArticleId, version: &Version, base: &Base) -> Place {
+pub(super) fn place(id: ArticleId, version: &Version, base: &Base) -> Place {
     let row = base.categories.get(&version.category);
     let folder = row.and_then(|row| row.folder.clone());
     let folder = folder.unwrap_or_else(|| version.category.to_string());

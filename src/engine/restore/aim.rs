@@ -100,10 +100,10 @@ impl<D: Disk> Ground<'_, D> {
         let Some(row) = row else {
             return match self.paired.unknown.get(&id) {
                 Some(why) => Ok(Err(not_readable(id, why))),
-                // It may live: as a new one it would be there twice.
-                None if !past.was_met() => Ok(Err(impossible(
+                // It may live: as a new one it would be there twice. Who names a place for it says that it does not.
+                None if !past.was_met() && wish.to.is_none() => Ok(Err(impossible(
                     format!("article {id} was only seen on the service, and never fetched"),
-                    "`kbsync pull` fetches it; `kbsync show ID@N` prints the versions that were seen",
+                    "`kbsync pull` fetches it; if it is gone, `--to FOLDER/NAME.html` makes a new one of it",
                 ))),
                 None => self.anew(Some(id), past, wish),
             };

@@ -26,6 +26,8 @@ pub enum DiskErrorKind {
     ReadOnly,
     /// The mirror's folder is gone, or another one has its place.
     Replaced,
+    /// What lies there is no UTF-8 text, or too long: it could not be kept before it is replaced.
+    NoText,
     /// Anything else, such as an input/output error.
     Other,
 }
@@ -42,6 +44,7 @@ impl DiskErrorKind {
             | Self::NotEmpty
             | Self::BadName
             | Self::Denied
+            | Self::NoText
             | Self::Other => false,
         }
     }
@@ -58,6 +61,9 @@ impl DiskErrorKind {
             Self::Full => Some("no space is left"),
             Self::ReadOnly => Some("the file system is read-only"),
             Self::Replaced => Some("the mirror's folder is gone or was replaced"),
+            Self::NoText => {
+                Some("it is no UTF-8 text, or too long to be kept in the history: move it away")
+            }
             Self::Other => None,
         }
     }
@@ -84,15 +90,6 @@ impl DiskError {
             doing,
             path: path.into(),
             source: None,
-        }
-    }
-
-    /// Says more about the reason.
-    #[must_use]
-    pub fn because(self, why: &'static str) -> Self {
-        Self {
-            source: Some(io::Error::other(why)),
-            ..self
         }
     }
 

@@ -57,6 +57,21 @@ impl Store {
         })
     }
 
+    /// The digest of the version that a subject had last on one side; `None`: there is none of that side alone.
+    pub fn last_seen(&self, subject: &Subject, side: Side) -> Outcome<Option<Digest>> {
+        self.read(|conn| {
+            let Some(key) = find(conn, subject)? else {
+                return Ok(None);
+            };
+            conn.prepare_cached(
+                "SELECT digest FROM versions WHERE subject = ?1 AND side = ?2 \
+                 ORDER BY number DESC LIMIT 1",
+            )?
+            .query_row(params![key, side], |row| row.get(0))
+            .optional()
+        })
+    }
+
     /// Lists the subjects that are or were at a place: the present one first, then the latest.
     pub fn subjects_at(&self, place: &Place) -> Outcome<Vec<Subject>> {
         let present = self
