@@ -251,6 +251,51 @@ fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
     );
 }
 
+/// The same, and the file was sent in vain a day before.
+#[test]
+fn the_address_of_a_hidden_article_was_refused_before_it_was_known() {
+    holds(
+        Setup {
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            SYNC,
+            Step::Mirror {
+                deed: Writer::Enable {
+                    at: At(0, 2),
+                    on: false,
+                },
+            },
+            SYNC,
+            Step::Mirror {
+                deed: Writer::Empty { at: At(0, 2) },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 2),
+                    to: At(0, 0),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 21,
+                    enabled: true,
+                },
+            },
+            SYNC,
+        ],
+    );
+}
+
 /// A folder gets the new slug of its category, and that goes wrong; for a moment it cannot be listed, and then a
 /// colleague takes the slug back.
 fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
