@@ -561,3 +561,59 @@ fn a_deleted_article_was_shown_again_after_a_look_that_was_cut_off() {
         );
     }
 }
+
+/// A colleague publishes or hides an article between the look at it and the PUT.
+fn shown_in_the_instant_of_a_put(on: bool) {
+    let fault = Step::Fault {
+        call: Call::Stage,
+        nth: 0,
+        what: What::ByColleague {
+            deed: Colleague::Show { at: At(0, 0), on },
+        },
+    };
+    let post = Step::Service {
+        deed: Colleague::Post {
+            at: At(0, 2),
+            token: 2,
+            shown: true,
+        },
+    };
+    let write = Step::Mirror {
+        deed: Writer::Write {
+            at: At(0, 0),
+            token: 22,
+            enabled: !on,
+        },
+    };
+    let edit = Step::Mirror {
+        deed: Writer::Edit {
+            at: At(0, 0),
+            part: Part::First,
+            token: 25,
+            save: Save::RenameOver,
+        },
+    };
+    let change = Step::Service {
+        deed: Colleague::Change {
+            at: At(0, 2),
+            part: Part::First,
+            token: 26,
+        },
+    };
+    let steps = [post, write, SYNC, edit, change, fault, SYNC, SYNC];
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    let mut end = outcome.end.iter();
+    let file = end.find(|line| line.starts_with("alpha/a.html"));
+    let hidden = file.is_some_and(|file| file.contains("enabled: false"));
+    assert_eq!(hidden, !on, "{log}");
+}
+
+#[test]
+fn an_article_was_published_or_hidden_in_the_instant_of_a_put() {
+    shown_in_the_instant_of_a_put(true);
+    shown_in_the_instant_of_a_put(false);
+}
