@@ -235,13 +235,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Some(_) | None => None,
         };
+        let meddled = meddled_with(settle, article);
+        let told = if meddled {
+            Flags::default()
+        } else {
+            article.flags
+        };
         let flags = Flags {
-            enabled: article
-                .flags
+            enabled: told
                 .enabled
                 .or(settle.send_enabled)
                 .or(settle.seen.flags.enabled),
-            draft: article.flags.draft.or(settle.seen.flags.draft),
+            draft: told.draft.or(settle.seen.flags.draft),
         };
         let visibility = if flags.hides() {
             Visibility::Unpublished
@@ -263,7 +268,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let stamp = run.sight.stamps.get(&settle.to).copied();
         let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
         let lf = run.sight.text_lf.get(&settle.file.text).copied();
-        let row = row_after(run.row(settle.id), settle, stamp, lf, Some(&sent));
+        let mut row = row_after(run.row(settle.id), settle, stamp, lf, Some(&sent));
+        if meddled {
+            // It is not as we left it: the next look at it tells what it is.
+            row.revision.clone_from(&settle.seen.revision);
+            row.written = None;
+            row.asked = None;
+        }
         self.write_sent(action, settle, &row, article.text.as_deref(), intent)?;
         if settle.settles {
             self.clear_copy(settle.id, run)?;
@@ -435,6 +446,15 @@ fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
         || (settle.seen.version.digest(), settle.seen.revision.clone()),
         |(version, revision)| (version.digest(), revision.clone()),
     )
+}
+
+/// Tells whether a colleague published or hid the article in this very instant: the base keeps what we saw, so that
+/// the next cycle finds it.
+fn meddled_with(settle: &Settle, article: &RemoteArticle) -> bool {
+    let (told, seen) = (article.flags, settle.seen.flags);
+    let anew = |told: Option<bool>, seen: Option<bool>| told.zip(seen).is_some_and(|(a, b)| a != b);
+    (settle.send_enabled.is_none() && anew(told.enabled, seen.enabled))
+        || anew(told.draft, seen.draft)
 }
 
 /// The service's version and revision for the base. A field that was not sent and is not as we saw it is a

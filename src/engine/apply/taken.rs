@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId};
+use crate::reconcile::guard::FOR_A_PERSON;
 use crate::reconcile::order;
 use crate::reconcile::plan::{Action, HoldRule};
 use crate::reconcile::snapshot::Remote;
@@ -28,7 +29,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Some((Some(category), slug)) => match action.holder() {
                 // The next cycle does not know whose it is.
                 Some(id) if is_hidden_there(id, category, &slug, run) => {
-                    if self.store.parked()?.contains_key(&action.key()) {
+                    let parked = self.store.parked()?;
+                    let waits = |parked: &Parked| parked.reason.starts_with(FOR_A_PERSON);
+                    if parked.get(&action.key()).is_some_and(waits) {
                         return Ok(());
                     }
                     action.unaware().fingerprint()

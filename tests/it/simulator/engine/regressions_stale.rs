@@ -251,6 +251,51 @@ fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
     );
 }
 
+/// The same, and the file was sent in vain a day before.
+#[test]
+fn the_address_of_a_hidden_article_was_refused_before_it_was_known() {
+    holds(
+        Setup {
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 3,
+                    shown: true,
+                },
+            },
+            SYNC,
+            Step::Mirror {
+                deed: Writer::Enable {
+                    at: At(0, 2),
+                    on: false,
+                },
+            },
+            SYNC,
+            Step::Mirror {
+                deed: Writer::Empty { at: At(0, 2) },
+            },
+            Step::Service {
+                deed: Colleague::Readdress {
+                    from: At(0, 2),
+                    to: At(0, 0),
+                },
+            },
+            Step::Mirror {
+                deed: Writer::Write {
+                    at: At(0, 0),
+                    token: 21,
+                    enabled: true,
+                },
+            },
+            SYNC,
+        ],
+    );
+}
+
 /// A folder gets the new slug of its category, and that goes wrong; for a moment it cannot be listed, and then a
 /// colleague takes the slug back.
 fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
@@ -515,4 +560,60 @@ fn a_deleted_article_was_shown_again_after_a_look_that_was_cut_off() {
             ],
         );
     }
+}
+
+/// A colleague publishes or hides an article between the look at it and the PUT.
+fn shown_in_the_instant_of_a_put(on: bool) {
+    let fault = Step::Fault {
+        call: Call::Stage,
+        nth: 0,
+        what: What::ByColleague {
+            deed: Colleague::Show { at: At(0, 0), on },
+        },
+    };
+    let post = Step::Service {
+        deed: Colleague::Post {
+            at: At(0, 2),
+            token: 2,
+            shown: true,
+        },
+    };
+    let write = Step::Mirror {
+        deed: Writer::Write {
+            at: At(0, 0),
+            token: 22,
+            enabled: !on,
+        },
+    };
+    let edit = Step::Mirror {
+        deed: Writer::Edit {
+            at: At(0, 0),
+            part: Part::First,
+            token: 25,
+            save: Save::RenameOver,
+        },
+    };
+    let change = Step::Service {
+        deed: Colleague::Change {
+            at: At(0, 2),
+            part: Part::First,
+            token: 26,
+        },
+    };
+    let steps = [post, write, SYNC, edit, change, fault, SYNC, SYNC];
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    let mut end = outcome.end.iter();
+    let file = end.find(|line| line.starts_with("alpha/a.html"));
+    let hidden = file.is_some_and(|file| file.contains("enabled: false"));
+    assert_eq!(hidden, !on, "{log}");
+}
+
+#[test]
+fn an_article_was_published_or_hidden_in_the_instant_of_a_put() {
+    shown_in_the_instant_of_a_put(true);
+    shown_in_the_instant_of_a_put(false);
 }
