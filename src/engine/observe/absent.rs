@@ -59,6 +59,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 id,
                 get: false,
                 listed: true,
+                removed: false,
             }));
         absent
             .ask

@@ -15,6 +15,7 @@ use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
 use crate::service::{ErrorKind, RemoteArticle, Service, ServiceError};
+use crate::state::Intent;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// Known drafts and disabled articles are asked for again after this long, in milliseconds.
@@ -28,6 +29,8 @@ pub(in crate::engine) struct Question {
     pub(in crate::engine) get: bool,
     /// Whether the listing has it, and only its flags are in doubt.
     pub(in crate::engine) listed: bool,
+    /// Whether it has no file, either.
+    pub(in crate::engine) removed: bool,
 }
 
 /// What is known of the absent ones without asking, and what has to be asked.
@@ -50,6 +53,7 @@ impl Absent {
             id,
             get,
             listed: false,
+            removed: false,
         });
     }
 }
@@ -109,7 +113,12 @@ pub(super) fn sort_absent(
             }
             Visibility::Published if vanished < limit || released(row.id) => {
                 vanished += 1;
-                absent.ask(row.id, true);
+                absent.ask.push(Question {
+                    id: row.id,
+                    get: true,
+                    listed: false,
+                    removed: file.is_none() && !paired.unknown.contains_key(&row.id),
+                });
             }
             Visibility::Published => {
                 let why =
@@ -243,10 +252,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
         }
+        let missed = question.get && read.is_none() && question.removed;
         if !self.may_probe()? {
             if let Some(article) = read {
                 let published = Visibility::Published;
                 return self.answered(article, published, known, spool).map(Ok);
+            }
+            if missed && self.was_deleted(question.id)? {
+                return Ok(Ok(Remote::Gone));
             }
             return Ok(Ok(Remote::NotVisible(
                 "it is not listed, and probing is off".to_owned(),
@@ -275,10 +288,35 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         .answered(article, Visibility::Published, known, spool)
                         .map(Ok),
                     None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
+                    None if missed && !self.may_probe()? && self.was_deleted(question.id)? => {
+                        Ok(Ok(Remote::Gone))
+                    }
                     None => Ok(Ok(Remote::NotVisible(error.to_string()))),
                 }
             }
         }
+    }
+
+    /// Tells whether we were deleting just what the base knows of an article, and got no answer: where no probe tells,
+    /// a 404 is that answer, as long as nobody put its file back.
+    fn was_deleted(&self, id: ArticleId) -> anyhow::Result<bool> {
+        let Some(row) = self.store.article(id)? else {
+            return Ok(false);
+        };
+        let deleted = (id, row.revision);
+        let mut sent = self.store.intents()?.into_iter();
+        let is_sent = sent.any(|(_, intent)| match intent {
+            Intent::DeleteArticle { id, revision } => (id, revision) == deleted,
+            Intent::CreateArticle { .. }
+            | Intent::UpdateArticle { .. }
+            | Intent::CreateCategory { .. }
+            | Intent::UpdateCategory { .. }
+            | Intent::WriteFile { .. }
+            | Intent::WriteCategory { .. }
+            | Intent::RemoveFile { .. }
+            | Intent::ClearCopy { .. } => false,
+        });
+        Ok(is_sent || self.store.tombstones()?.contains(&deleted))
     }
 
     pub(super) fn answered(

@@ -717,3 +717,37 @@ fn a_dry_run_knows_that_a_probe_is_refused() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn what_was_being_deleted_is_gone_though_a_probe_is_refused() {
+    let setup = Setup {
+        probing: Probing::Forbidden,
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 1),
+                token: 2,
+                enabled: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Move {
+                from: At(0, 0),
+                to: At(1, 1),
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(36), setup, &steps);
+}
