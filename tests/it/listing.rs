@@ -457,6 +457,20 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
             1,
         ),
         (
+            "one id with other words",
+            edited(|answer| {
+                let mut other = answer["articles"][0].clone();
+                other["title"] = json!("Another");
+                other["slug"] = json!("another");
+                other["text"] = json!("<p>another</p>");
+                answer["articles"]
+                    .as_array_mut()
+                    .expect("a list")
+                    .push(other);
+            }),
+            1,
+        ),
+        (
             "not one readable entry",
             Fault::once(on(), FaultKind::WrongType),
             1,
@@ -521,6 +535,61 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
         assert_eq!(articles(&world).len(), 3, "{name}");
         assert_quiet(&world, 1).await;
     }
+}
+
+/// Two articles cannot have one address; where a listing says so, each has a file of its own all the same.
+#[tokio::test]
+async fn f127_one_slug_twice_in_a_listing_mixes_nothing_up() {
+    let (world, ids) = filled(Options::unlimited()).await;
+    world.sync().await;
+    let [three, five] = ["three", "five"].map(|slug| {
+        let articles = world.sandbox().articles();
+        articles
+            .into_iter()
+            .find(|one| one.slug == slug)
+            .expect("there")
+    });
+    assert!(ids.contains(&three.id) && three.category_id == five.category_id);
+    let doubled = |id: Uuid| {
+        edited(move |answer| {
+            for entry in answer["articles"].as_array_mut().expect("a list") {
+                if entry["id"] == json!(id) {
+                    entry["slug"] = json!("three");
+                    entry["updated_at"] = json!("2031-01-01T00:00:00.000000Z");
+                }
+            }
+        })
+    };
+    world.sandbox().inject(doubled(five.id));
+    requests(&world);
+    let report = world.sync().await;
+    assert_eq!(
+        report.requests.put + report.requests.post + report.requests.delete,
+        0,
+        "{:?}",
+        lines(&report)
+    );
+    let holder = |id: Uuid| {
+        let files = world.files().into_iter();
+        let mut found = files.filter(move |(_, text)| text.contains(&format!("id: {id}")));
+        let file = found.next().expect("its file");
+        assert_eq!(found.next(), None);
+        file
+    };
+    for article in [&three, &five] {
+        let (path, text) = holder(article.id);
+        assert!(text.contains(&article.text), "{path}: {text}");
+    }
+    // The next listing is a good one.
+    world.sync().await;
+    assert_eq!(holder(three.id).0, "alpha/three.html");
+    assert_eq!(holder(five.id).0, "alpha/five.html");
+    let slugs = |id| world.sandbox().article(id).expect("there").slug;
+    assert_eq!(
+        (slugs(three.id), slugs(five.id)),
+        ("three".to_owned(), "five".to_owned())
+    );
+    assert_quiet(&world, 1).await;
 }
 
 #[tokio::test]
