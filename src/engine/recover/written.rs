@@ -43,7 +43,10 @@ pub(super) fn file_written(
     let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     let found = file_of(sight, *id, to, names);
     let mut places = from.iter().chain([to]);
-    if found.is_none() && places.any(|place| is_out_of_sight(sight, place)) {
+    // A file that was to be renamed in case only lies where the new name would be looked for.
+    let in_case = from.as_ref().filter(|from| fold(from) == fold(to));
+    let in_case = in_case.is_some_and(|from| is_seen(sight, from));
+    if found.is_none() && !in_case && places.any(|place| is_out_of_sight(sight, place)) {
         let verdict = half_way();
         let unknown = matches!(verdict, Verdict::Void);
         return if unknown { Verdict::Open } else { verdict };
@@ -105,7 +108,15 @@ fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
     let names = local.names.get(&place.folder);
     local.unreadable.contains(&place.folder)
         || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
-            && local.files.iter().all(|file| file.place != *place))
+            && !is_seen(sight, place))
+}
+
+fn is_seen(sight: &Sight, place: &Place) -> bool {
+    sight.local.files.iter().any(|file| file.place == *place)
+}
+
+fn fold(place: &Place) -> (&str, String) {
+    (&place.folder, path::fold(&place.file))
 }
 
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
