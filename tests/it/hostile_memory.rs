@@ -3,6 +3,7 @@
 
 use crate::hostile_service::{JSON, bomb, raw};
 use crate::kb::{Kb, Service};
+use kbsync::model::path::EXTENSION;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use std::time::{Duration, Instant};
 
@@ -174,7 +175,7 @@ fn f139_no_answer_to_a_write_grows_in_memory() {
         assert_in_bounds(&Matcher::new(method, path), &["sync"], |kb| {
             kb.run(&["sync"]).exits(0);
             let files = kb.articles().into_iter();
-            let mut files = files.filter(|(path, _)| path.ends_with(".html"));
+            let mut files = files.filter(|(path, _)| path.ends_with(EXTENSION));
             let (file, text) = files.next().expect("an article");
             let (folder, _) = file.split_once('/').expect("a place");
             let new = "---\ntitle: New\n---\n<p>new</p>\n";
