@@ -243,7 +243,7 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
             println!("{}: {}", violation.invariant, violation.message);
             println!(
                 "{}\n",
-                trace.code(&format!("{:?}", found.defect), "holds(setup, steps)")
+                trace.code(&format!("{:?}", found.defect), "holds(setup, &steps)")
             );
         }
     };

@@ -112,7 +112,8 @@ pub(super) fn described(past: &Past) -> String {
     };
     let state = match (&past.now_at, past.article()) {
         (Some(place), _) => format!("now {place}"),
-        (None, Some(_)) => "deleted".to_owned(),
+        (None, Some(_)) if past.was_met() => "deleted".to_owned(),
+        (None, Some(_)) => "never fetched".to_owned(),
         (None, None) => "never created".to_owned(),
     };
     let newest = past.newest();

@@ -17,6 +17,7 @@
 pub mod control;
 pub mod desk;
 pub mod engines;
+mod front;
 pub mod git;
 pub mod job;
 mod pages;

@@ -26,12 +26,13 @@ mod waiting;
 
 use crate::drill::failpoint;
 use crate::mirror::disk::Disk;
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::{ErrorKind, Service, ServiceError};
-use crate::state::{FigureRow, store::Store};
+use crate::state::{FigureRow, IntentId, store::Store};
 use kept::Kept;
 use memory::Memory;
 use observe::sift::{self, Sifted};
@@ -102,6 +103,10 @@ pub struct Engine<S, D> {
     figures: BTreeMap<ArticleId, FigureRow>,
     /// When articles were asked for in this cycle whose answers told something new.
     asked: BTreeMap<ArticleId, Timestamp>,
+    /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
+    probe_refused: bool,
+    /// What an earlier run may have written of articles with which this cycle is to deal, and their rows.
+    unclear: Vec<(IntentId, ArticleRow)>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// What is kept of the base, if the last cycle left nothing open.
@@ -171,6 +176,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
+            probe_refused: false,
+            unclear: Vec::new(),
             memory: Memory::new(),
             kept: None,
             sifted: 0,
@@ -335,8 +342,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);
         let stop = applied?;
+        recover::forget_unclear(self)?;
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
+        self.keep_unmet(&sight)?;
         self.note_gone_back(&sight.older, request, report)?;
         if let Some(met) = sight.met.take() {
             self.memory.learn(met);
@@ -377,6 +386,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<(Plan, observe::Sight)> {
         self.figures.clear();
         self.asked.clear();
+        self.unclear.clear();
+        self.probe_refused = false;
         if let Look::Paths(places) = &request.look
             && let Some(sight) = self.observe_paths(places, request).await?
         {

@@ -100,6 +100,15 @@ impl Past {
         having.next().map(|(kept, _)| kept.number)
     }
 
+    /// Tells whether it was ever in the mirror, not only seen on the service.
+    pub fn was_met(&self) -> bool {
+        self.now_at.is_some()
+            || self
+                .versions
+                .iter()
+                .any(|kept| kept.seen.side != Side::Remote)
+    }
+
     /// The article, if it is one.
     pub fn article(&self) -> Option<ArticleId> {
         match self.subject {

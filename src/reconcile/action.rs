@@ -100,6 +100,41 @@ impl Action {
         Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
+    /// The article that is known to have the address which the action takes.
+    pub fn holder(&self) -> Option<ArticleId> {
+        match &self.step {
+            Step::CreateArticle { holder, .. } => *holder,
+            Step::Settle(settle) => settle.holder,
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => None,
+        }
+    }
+
+    /// The same action where nobody is known to have the address.
+    #[must_use]
+    pub fn unaware(&self) -> Self {
+        let mut action = self.clone();
+        match &mut action.step {
+            Step::CreateArticle { holder, .. } => *holder = None,
+            Step::Settle(settle) => settle.holder = None,
+            Step::CreateCategory { .. }
+            | Step::SettleCategory(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+        action
+    }
+
     /// Names what waits, in the table of what was refused or held.
     pub fn key(&self) -> String {
         if let Some((key, _)) = &self.makes_way_for {

@@ -60,6 +60,7 @@ impl Planner<'_> {
     fn may_be_gone(&self, id: CategoryId, row: &CategoryRow) -> bool {
         let claimed = self.local.categories.iter();
         self.local.complete
+            && self.out_of_sight(id).is_none()
             && claimed
                 .map(|category| category.id)
                 .all(|claim| claim != Some(id))

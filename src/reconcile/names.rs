@@ -212,10 +212,21 @@ impl Planner<'_> {
                     .get(&id)
                     .map(|row| row.remote.slug.clone())
             })?;
-        if let Some(folder) = self.unreadable_home(id, &slug) {
+        let hidden = self.unreadable_home(id, &slug);
+        if let Some(folder) = hidden.or_else(|| self.out_of_sight(id)) {
             return Some(folder);
         }
         Some(self.names.give_folder(id, &slug))
+    }
+
+    /// A folder that cannot be listed and that nobody knows, where a category's folder is not where it was: it may be
+    /// that one under a new name.
+    pub(super) fn out_of_sight(&self, id: CategoryId) -> Option<String> {
+        self.base.categories.get(&id)?.folder.as_ref()?;
+        let rows = || self.base.categories.values();
+        let mut closed = self.local.closed.iter();
+        let unknown = |folder: &&String| rows().all(|row| row.folder.as_ref() != Some(*folder));
+        closed.find(unknown).cloned()
     }
 
     /// A folder that cannot be read and that nobody knows, under the name that a category's folder would get: it

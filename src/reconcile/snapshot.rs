@@ -79,8 +79,8 @@ pub struct LocalSnapshot {
     pub ignored: BTreeSet<ArticleId>,
     /// Conflict copies that lie beside their files.
     pub copies: BTreeSet<Place>,
-    /// What was sent as a new article that may not have come into its file, and texts of files without an id that
-    /// have words of it which no other article has.
+    /// What was sent as a new article that may not have come into its file, and texts of files without an id, or with
+    /// that of what they may have been copied from, that have words of it which no other article has.
     pub akin: BTreeSet<(TextDigest, TextDigest)>,
     /// Of what was sent so, the texts that tell by themselves whose they are.
     pub telling: BTreeSet<TextDigest>,

@@ -70,6 +70,7 @@ mod races;
 mod remote;
 mod rows;
 mod schema;
+mod seen;
 mod sift;
 mod simulator;
 mod tidy;

@@ -325,6 +325,37 @@ async fn a_refused_probe_ends_probing_and_vanished_articles_wait_for_a_person() 
 }
 
 #[tokio::test]
+async fn what_was_disabled_and_is_listed_was_enabled_where_nobody_may_probe() {
+    for empty_put in [EmptyPut::Refused422, EmptyPut::Forbidden403] {
+        let options = Options {
+            empty_put,
+            ..Options::unlimited()
+        };
+        let (world, _) = with_articles(1, options).await;
+        let file = "---\ntitle: New\nenabled: false\n---\n<p>n</p>\n";
+        world.write("a/new.html", file);
+        let report = world.sync().await;
+        assert_eq!(lines(&report), ["create remote a/new.html done"]);
+        let mut all = world.sandbox().articles().into_iter();
+        let new = all.find(|article| article.slug == "new");
+        let id = new.expect("created").id;
+        world.sandbox().enable(id);
+        let report = world.sync().await;
+        assert_eq!(lines(&report), ["update local a/new.html done"]);
+        assert!(!front(&world, "a/new.html").contains("enabled"));
+        assert_quiet(&world, 1).await;
+        // What a colleague writes comes without another question.
+        let theirs = "<p>theirs</p>";
+        world
+            .sandbox()
+            .edit(id, |article| article.text = theirs.into());
+        let report = world.sync().await;
+        assert_eq!(lines(&report), ["update local a/new.html done"]);
+        assert_eq!(report.requests.total, 1);
+    }
+}
+
+#[tokio::test]
 async fn probing_can_be_turned_off() {
     let (mut world, ids) = with_articles(4, Options::unlimited()).await;
     world.settings.probe = false;

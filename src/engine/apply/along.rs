@@ -4,8 +4,29 @@
 use crate::engine::observe::Sight;
 use crate::model::Place;
 use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::path::slug_of_stem;
 use crate::reconcile::snapshot::Base;
 use std::collections::BTreeSet;
+
+/// A category's row when its folder got a new name from us, and no more was done. What the name says for the slug, if
+/// it does, is from us on both halves of the base: whatever slug the service has by now is another one then, though a
+/// colleague may have taken back the one that the folder was renamed for.
+pub(in crate::engine) fn row_renamed(
+    row: &CategoryRow,
+    folder: &str,
+    slug: Option<&str>,
+) -> CategoryRow {
+    let mut row = CategoryRow {
+        folder: Some(folder.to_owned()),
+        stamp: None,
+        ..row.clone()
+    };
+    if let Some(slug) = slug.filter(|slug| slug_of_stem(folder).is_ok_and(|stem| stem == *slug)) {
+        slug.clone_into(&mut row.local.slug);
+        slug.clone_into(&mut row.remote.slug);
+    }
+    row
+}
 
 /// The rows of a category's articles under the name that its folder has now. A file that was left behind, and
 /// lies where it was and not in the folder, keeps its place.

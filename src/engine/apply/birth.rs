@@ -4,13 +4,13 @@
 
 use super::grain::GRAIN;
 use super::record::{agreed, deed};
-use super::render::{digest_of, needs_whole, says};
+use super::render::{MAX_FILE, digest_of, needs_whole, says};
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
 use crate::engine::observe::remote::visibility_of;
 use crate::engine::recover::said_when_sent;
 use crate::engine::spool::text_lf;
-use crate::mirror::disk::{At, Disk, Durability, Expect};
+use crate::mirror::disk::{At, Disk, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
 use crate::model::{
@@ -264,10 +264,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .files
             .iter()
             .filter(|file| !is_born(&file.place));
+        let mut unready = sight.local.unknown.iter().filter(|file| file.id.is_none());
         files.any(|file| {
             let alike = file.version.text == text || file.version.title == document.title();
             file.id.is_none() && file.place != *birth.place && alike && left(&file.place)
-        })
+        }) || unready.any(|file| file.place != *birth.place && self.has_left(&file.place))
+    }
+
+    /// Tells whether what was not ready when the mirror was scanned does not lie at its place any more.
+    fn has_left(&self, place: &Place) -> bool {
+        match self
+            .disk
+            .read(At::Folder(&place.folder), &place.file, MAX_FILE)
+        {
+            Ok(content) => Document::parse(&content.bytes).is_ok(),
+            Err(error) => error.kind == DiskErrorKind::NotFound,
+        }
     }
 }
 

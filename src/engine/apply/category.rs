@@ -1,6 +1,6 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
-use super::along::rows_along;
+use super::along::{row_renamed, rows_along};
 use super::category_past::words_of;
 use super::grain::ScannedYaml;
 use super::record::deed;
@@ -335,11 +335,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(old) = run.sight.base.categories.get(&settle.id) else {
             return Ok(());
         };
-        let row = CategoryRow {
-            folder: Some(to.to_owned()),
-            stamp: None,
-            ..old.clone()
-        };
+        // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
+        let yaml = self.disk.read(At::Folder(to), CATEGORY_FILE, MAX_YAML);
+        let document = yaml.map(|content| CategoryDocument::parse(&content.bytes));
+        let lined = matches!(&document, Ok(Ok(document)) if document.slug().is_some());
+        let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
+        let row = row_renamed(old, to, pulled);
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.put_category(&row)?;

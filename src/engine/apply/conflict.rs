@@ -92,7 +92,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         source: &str,
     ) -> anyhow::Result<Result<(), DiskError>> {
         let at = At::Folder(&conflict.place.folder);
-        let mut earlier = self.earlier_copy(at, copy);
+        let mut earlier = self.replaceable_copy(at, copy);
         let young = |found: &Content| self.trusted(found.stamp).is_none();
         if earlier
             .as_ref()
@@ -100,7 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         {
             // It may be saved once more without a change of its stamp.
             self.clock.pause(GRAIN).await;
-            earlier = self.earlier_copy(at, copy);
+            earlier = self.replaceable_copy(at, copy);
         }
         let expect = match earlier {
             Ok(None) => Expect::Absent,
@@ -131,6 +131,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match self.disk.look(at, copy)? {
             None => Ok(None),
             Some(_) => self.disk.read(at, copy, super::render::MAX_FILE).map(Some),
+        }
+    }
+
+    /// The same, where it is to be replaced: what cannot be kept word for word stays.
+    fn replaceable_copy(&self, at: At<'_>, copy: &str) -> Result<Option<Content>, DiskError> {
+        match self.earlier_copy(at, copy)? {
+            Some(found) if !is_text(&found) => {
+                Err(DiskError::new(DiskErrorKind::WrongKind, "replace", copy)
+                    .because("it is no UTF-8 text, or too long to be kept: move it away"))
+            }
+            found => Ok(found),
         }
     }
 
@@ -223,6 +234,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let at = At::Folder(&copy.folder);
         let removed = match self.earlier_copy(at, &copy.file) {
             Ok(None) => Ok(()),
+            Ok(Some(found)) if !is_text(&found) => {
+                // What cannot be kept word for word stays, and is the writer's from now on.
+                tracing::warn!(path = %copy, "the conflict copy is no UTF-8 text, or too long: it stays");
+                Ok(())
+            }
             Ok(Some(found)) => {
                 // The version that was shown is in the history; one that was edited since is not.
                 let unchanged = Document::parse_with_markers(&found.bytes).is_ok_and(|document| {
@@ -240,6 +256,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             done => done,
         })
     }
+}
+
+/// Tells whether it was read to its end and can be kept as it is.
+fn is_text(found: &Content) -> bool {
+    found.whole && std::str::from_utf8(&found.bytes).is_ok()
 }
 
 /// Why there is no copy, and what that means for the rest of the cycle.

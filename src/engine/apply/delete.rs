@@ -125,7 +125,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Sends a DELETE, and looks after a lost answer: it is repeated only over the version that was seen.
     async fn send_delete(
-        &self,
+        &mut self,
         id: ArticleId,
         place: &Place,
         seen: &Seen,
@@ -175,7 +175,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         return Ok(Deleted::Unclear(failed(error)));
                     }
                 }
-                Ok(_) => return Ok(Deleted::No(changed_meanwhile())),
+                Ok(found) => {
+                    let version = version_of(&found, &seen.version);
+                    self.keep_found(id, &version, &found, run)?;
+                    return Ok(Deleted::No(changed_meanwhile()));
+                }
                 Err(found) if found.kind == ErrorKind::NotFound => {
                     return self.tell_gone_from_hidden(id, error).await;
                 }

@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId, Revision, Side, Version};
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
@@ -64,9 +64,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         run.reseen.insert(id, Instant::now());
         let version = version_of(&article, &seen.version);
-        if let Some((text, row)) = article.text.as_deref().zip(run.row(id)) {
-            self.keep_seen(row, &version, text)?;
-        }
+        self.keep_found(id, &version, &article, run)?;
         run.latest.insert(id, (version, article.revision));
         let other = changed(id, seen, run);
         if recalled && other.is_some() {
@@ -85,8 +83,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// A version that a guard read brought to light is one that we saw: it goes into the history.
-    fn keep_seen(&mut self, row: &ArticleRow, version: &Version, text: &str) -> anyhow::Result<()> {
+    /// A version that a read under way brought to light is one that we saw: it goes into the history.
+    pub(super) fn keep_found(
+        &mut self,
+        id: ArticleId,
+        version: &Version,
+        found: &RemoteArticle,
+        run: &Run<'_>,
+    ) -> anyhow::Result<()> {
+        // Without a row it is kept at the cycle's end.
+        let Some((text, row)) = found.text.as_deref().zip(run.row(id)) else {
+            return Ok(());
+        };
         if *version == row.remote {
             return Ok(());
         }

@@ -5,6 +5,7 @@
 
 mod along;
 mod birth;
+mod books;
 mod category;
 mod category_past;
 mod category_send;
@@ -18,83 +19,30 @@ mod keep;
 mod publish;
 mod record;
 mod render;
+mod run;
 mod send;
+mod taken;
+mod unmet;
 
-pub(super) use along::rows_along;
+pub(super) use along::{row_renamed, rows_along};
+pub(super) use books::LAST_POLL;
 pub(super) use category_past::category_file;
 pub(super) use create::same;
 pub(super) use files::met;
 pub(super) use grain::GRAIN;
-pub(super) use record::LAST_POLL;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
+pub(super) use run::{Done, Run};
 
 use super::observe::Sight;
-use super::report::{Ending, Line, Report, Status};
+use super::report::{Ending, Report, Status};
 use super::settings::Request;
 use super::{Engine, Stop};
-use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
-use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Revision, Side, TextDigest, Version};
-use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
+use crate::model::{Side, TextDigest};
+use crate::reconcile::plan::{Action, Plan, Step};
 use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
-use tokio::time::Instant;
-
-/// What applying a plan knows beyond the plan.
-pub(super) struct Run<'a> {
-    pub(super) sight: &'a mut Sight,
-    pub(super) request: &'a Request,
-    pub(super) report: &'a mut Report,
-    /// Real ids of categories that were created.
-    pub(super) created: BTreeMap<CategoryId, CategoryId>,
-    /// Ids of articles that were created, by their paths.
-    pub(super) born: BTreeMap<String, ArticleId>,
-    /// Folders whose category step failed: what depends on them waits.
-    pub(super) blocked: BTreeSet<String>,
-    /// Addresses that were to be free by now and are not: who wants one of them waits.
-    pub(super) taken: BTreeSet<Address>,
-    /// Versions that were seen again.
-    pub(super) latest: BTreeMap<ArticleId, (Version, Revision)>,
-    /// Versions that this run itself has put on the service, for articles that it changes twice.
-    pub(super) own: BTreeMap<ArticleId, (Version, Revision)>,
-    /// When versions were seen again.
-    pub(super) reseen: BTreeMap<ArticleId, Instant>,
-    /// How many articles the last listing of this run has served.
-    pub(super) served: Option<usize>,
-    /// What ended the sending.
-    pub(super) stop: Option<Stop>,
-    /// What ended all changes of the mirror.
-    pub(super) wall: Option<Stop>,
-    /// Why nothing is deleted any more in this cycle.
-    pub(super) doubt: Option<String>,
-    /// Articles that still wait to be sent, for deciding how to look again.
-    pub(super) to_send: usize,
-    /// Requests that a chain of steps needs together, by the article whose address it frees first.
-    pub(super) circles: BTreeMap<ArticleId, u32>,
-    /// Requests made and steps done, for progress.
-    pub(super) done: u64,
-}
-
-/// What became of one step.
-pub(super) enum Done {
-    /// It is done; a note for people, if there is one.
-    Yes(Option<String>),
-    /// It was not done: something changed meanwhile. The next cycle decides anew.
-    Later(String),
-    /// It failed, and only this article is concerned.
-    Failed(String),
-    /// It failed in a way that casts doubt on the rest: nothing is deleted in this cycle.
-    Doubted(String),
-    /// It failed, and so would all other requests.
-    Stopped(Stop),
-    /// It failed, and so would all other changes of the mirror: nothing at all is changed any more.
-    Wall(Stop),
-    /// It waits for a person.
-    Held(String),
-}
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Carries out a plan. Gives what ended it early, if anything did.
@@ -324,36 +272,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// A category's words are read once a day. That one has the slug which another is to get is remembered until
-    /// then, where its own row does not say so, or that one would be sent in vain.
-    fn remember_taken(&mut self, action: &Action, run: &Run<'_>) -> anyhow::Result<()> {
-        let (Some(held), Some((None, slug))) = (&action.held, order::takes(action)) else {
-            return Ok(());
-        };
-        let rows = &run.sight.base.categories;
-        let unrecorded = run
-            .sight
-            .remote
-            .categories
-            .iter()
-            .any(|(id, (version, _))| {
-                let known = rows.get(id).map(|row| row.remote.slug.as_str());
-                version.slug == slug && known != Some(slug.as_str())
-            });
-        if held.rule != HoldRule::Person || !unrecorded {
-            return Ok(());
-        }
-        let now = self.clock.now();
-        let parked = Parked {
-            key: action.key(),
-            fingerprint: action.fingerprint(),
-            reason: held.reason.clone(),
-            at: now,
-        };
-        self.store.write(now, |tx| tx.park(&parked))?;
-        Ok(())
-    }
-
     /// A body by its digest.
     pub(super) fn text(&self, digest: TextDigest, run: &Run<'_>) -> anyhow::Result<String> {
         let text = run.sight.spool.text(&self.store, digest)?;
@@ -361,106 +279,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Some(text) => Ok(text.to_string()),
             None => anyhow::bail!("failed to find the body {digest} in the state"),
         }
-    }
-}
-
-impl Run<'_> {
-    pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
-        if status != Status::Done {
-            let parked = match &action.step {
-                Step::ParkSlug { id, .. } => self.row(*id).map(|row| &row.remote),
-                Step::CreateCategory { .. }
-                | Step::SettleCategory(_)
-                | Step::CreateArticle { .. }
-                | Step::Settle(_)
-                | Step::DeleteArticle { .. }
-                | Step::RemoveFile { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait => None,
-            };
-            let parked = parked.map(|remote| (Some(remote.category), remote.slug.clone()));
-            self.taken.extend(order::leaves(action).or(parked));
-        }
-        let mut line = Line::of(action, status, reason);
-        line.id = line.id.or_else(|| self.born.get(&action.path).copied());
-        self.report.actions.push(line);
-    }
-
-    /// What depends on a category that is held waits with it: on a new one, or on a folder's new name.
-    fn block(&mut self, action: &Action) {
-        match &action.step {
-            Step::CreateCategory { folder, .. } => {
-                self.blocked.insert(folder.clone());
-            }
-            Step::SettleCategory(settle) if settle.from != settle.to => {
-                self.blocked.extend(settle.from.clone());
-                self.blocked.extend(settle.to.clone());
-            }
-            Step::SettleCategory(_)
-            | Step::CreateArticle { .. }
-            | Step::Settle(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => {}
-        }
-    }
-
-    /// Why a step cannot be tried: everything stopped, or something else has to be done first, which has a
-    /// line of its own.
-    pub(super) fn obstacle(&self, action: &Action) -> Option<(Status, String)> {
-        if let Some(stop) = self
-            .stop
-            .as_ref()
-            .filter(|_| action.sends() || action.deletes().is_some())
-            .or(self.wall.as_ref())
-        {
-            return Some((Status::Skipped, stop.message.clone()));
-        }
-        let sure = action.deletes().is_none() || defect::is(Defect::DoubtIgnored);
-        if let Some(doubt) = self.doubt.as_ref().filter(|_| !sure) {
-            let reason =
-                format!("nothing is deleted in a cycle in which something failed ({doubt})");
-            return Some((Status::Skipped, reason));
-        }
-        if let Some((_, slug)) = order::takes(action).filter(|taken| self.taken.contains(taken)) {
-            let reason = format!("its slug \"{slug}\" is not free yet");
-            return Some((Status::Held, reason));
-        }
-        let folder = action.path.split('/').next().unwrap_or_default();
-        let category = matches!(
-            action.step,
-            Step::CreateCategory { .. } | Step::SettleCategory(_)
-        );
-        (!category && self.blocked.contains(folder)).then(|| {
-            let reason = format!("the category of {folder}/ has to be settled first");
-            (Status::Held, reason)
-        })
-    }
-
-    /// Puts real ids in the place of those that stood for new categories; `None`: not created.
-    pub(super) fn resolved(&self, version: &Version) -> Option<Version> {
-        if !version.category.is_provisional() {
-            return Some(version.clone());
-        }
-        let category = *self.created.get(&version.category)?;
-        Some(Version {
-            category,
-            ..version.clone()
-        })
-    }
-
-    pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
-        self.sight.base.articles.get(&id)
-    }
-
-    /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
-    pub(super) fn meet_wall(&mut self, stop: Stop) {
-        self.stop.get_or_insert_with(|| stop.clone());
-        self.wall.get_or_insert(stop);
     }
 }
 

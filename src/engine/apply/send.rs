@@ -79,7 +79,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             tx.add_intent(&intent)
         })?;
-        match self.put(settle.id, &patch, settle, run).await {
+        match self.put(settle.id, &patch, settle, run).await? {
             Put::Answered(article) => {
                 let note = self.record_sent(action, settle, &article, intent, run)?;
                 Ok(Done::Yes(note.or_else(|| action.note.clone())))
@@ -97,12 +97,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
     async fn put(
-        &self,
+        &mut self,
         id: ArticleId,
         patch: &ArticlePatch,
         settle: &Settle,
         run: &Run<'_>,
-    ) -> Put {
+    ) -> anyhow::Result<Put> {
         let before = run
             .own
             .get(&id)
@@ -115,35 +115,36 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (mut tries, mut lost) = (0, false);
         loop {
             let error = match self.service.update_article(id, patch).await {
-                Ok(article) => return Put::Answered(article),
+                Ok(article) => return Ok(Put::Answered(article)),
                 Err(error) => error,
             };
             lost |= error.answer_lost;
             if !worth_another_look(&error) || tries == TRIES {
-                return Put::Failed { error, lost };
+                return Ok(Put::Failed { error, lost });
             }
             tries += 1;
             if let Err(error) = self.before_another_look(&error, tries).await {
-                return Put::Failed { error, lost };
+                return Ok(Put::Failed { error, lost });
             }
             if defect::is(Defect::PutRepeatedBlindly) {
                 continue;
             }
             let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
-                return Put::Failed { error, lost };
+                return Ok(Put::Failed { error, lost });
             };
             let version = version_of(&found, before);
             // A GET does not tell `enabled`: then it is sent again, over what was just seen.
             let enabled =
                 settle.send_enabled.is_none() || found.flags.enabled == settle.send_enabled;
             if version == after && enabled {
-                return Put::Answered(found);
+                return Ok(Put::Answered(found));
             }
             if version != after && version != *before {
-                return Put::Changed;
+                self.keep_found(id, &version, &found, run)?;
+                return Ok(Put::Changed);
             }
             if !may_repeat(&error) {
-                return Put::Failed { error, lost };
+                return Ok(Put::Failed { error, lost });
             }
         }
     }
@@ -161,22 +162,30 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Sends a temporary slug; where the budget makes it wait, only over what it was meant for.
     async fn put_slug(
-        &self,
+        &mut self,
         id: ArticleId,
         patch: &ArticlePatch,
         seen: &Seen,
-    ) -> Answer<RemoteArticle> {
+        run: &Run<'_>,
+    ) -> anyhow::Result<Answer<RemoteArticle>> {
         let mut tries = 0;
         loop {
             let error = match self.service.update_article(id, patch).await {
                 Err(error) if is_throttled(&error) && tries < TRIES => error,
-                answer => return answer,
+                answer => return Ok(answer),
             };
             tries += 1;
-            self.before_another_look(&error, tries).await?;
-            let found = self.read_one(id, seen.visibility).await?;
-            if version_of(&found, &seen.version) != seen.version {
-                return Err(error);
+            if let Err(error) = self.before_another_look(&error, tries).await {
+                return Ok(Err(error));
+            }
+            let found = match self.read_one(id, seen.visibility).await {
+                Ok(found) => found,
+                Err(error) => return Ok(Err(error)),
+            };
+            let version = version_of(&found, &seen.version);
+            if version != seen.version {
+                self.keep_found(id, &version, &found, run)?;
+                return Ok(Err(error));
             }
         }
     }
@@ -363,7 +372,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             slug: Some(slug.to_owned()),
             ..ArticlePatch::default()
         };
-        match self.put_slug(id, &patch, seen).await {
+        match self.put_slug(id, &patch, seen, run).await? {
             Ok(article) => {
                 // Only the slug is agreed on: what else a colleague changed is still to be pulled.
                 let mut remote = row.remote.clone();

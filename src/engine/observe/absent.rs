@@ -76,6 +76,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .ask(*question, request, &known, &mut sight.spool)
                 .await?;
             match asked {
+                // Without probes nobody can tell more than the listing does: it has the article.
+                Ok(Remote::NotVisible(_)) if question.listed && !self.may_probe()? => {}
                 Ok(answer) => {
                     let listed_before = question.get && base.articles.contains_key(&question.id);
                     if listed_before && shows_a_gap(&answer) {

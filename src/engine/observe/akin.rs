@@ -31,7 +31,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let nameless = sight.local.files.iter().filter(|file| file.id.is_none());
         let nameless: Vec<TextDigest> = nameless.map(|file| file.version.text).collect();
-        let akin = akin(&self.store, &sight.spool, base, &sent, &nameless)?;
+        let mut akin = akin(&self.store, &sight.spool, base, &sent, &nameless)?;
+        akin.append(&mut self.akin_to_copies(base, sight, &sent)?);
         // What says little, as the text that `kbsync new` writes, or what two files without an id say, is nobody's.
         let mut telling = BTreeSet::new();
         for digest in sent {
@@ -42,6 +43,37 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         Ok((akin, telling))
+    }
+
+    /// The same for files that name an article: one that has nothing left of what that one alone says may be a copy of
+    /// it, which was created and has its id still.
+    fn akin_to_copies(
+        &self,
+        base: &Base,
+        sight: &Sight,
+        sent: &BTreeSet<TextDigest>,
+    ) -> anyhow::Result<BTreeSet<Pair>> {
+        let edited = sight.local.files.iter().filter_map(|file| {
+            let row = base.articles.get(&file.id?)?;
+            let (own, text) = (row.local.text, file.version.text);
+            (own != text).then_some((text, own))
+        });
+        let own: BTreeMap<TextDigest, TextDigest> = edited.collect();
+        let texts: Vec<TextDigest> = own.keys().copied().collect();
+        let mut copies = BTreeSet::new();
+        for (from, text) in akin(&self.store, &sight.spool, base, sent, &texts)? {
+            let words = |digest| words_of(&self.store, &sight.spool, digest);
+            let mut kept = match own.get(&text) {
+                Some(own) => words(*own)?,
+                None => BTreeSet::new(),
+            };
+            let (sent, found) = (words(from)?, words(text)?);
+            kept.retain(|unit| found.contains(unit) && !sent.contains(unit));
+            if kept.is_empty() {
+                copies.insert((from, text));
+            }
+        }
+        Ok(copies)
     }
 
     /// Texts that were sent without an answer, and those of articles whose id may not have come into their file.

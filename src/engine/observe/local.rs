@@ -3,26 +3,21 @@
 //! A file that was not touched is what the base says; every other one is read once. What the scan cannot
 //! prove absent is present and unknown.
 
+use super::reader::Reader;
 use super::unsettled::Unsettled;
 use crate::drill::defect::{self, Defect};
-use crate::engine::apply::{hides_a_new_article, needs_whole};
-use crate::engine::spool::{Spool, text_lf};
+use crate::engine::spool::Spool;
 use crate::mirror::disk::{Disk, TEMPORARY};
-use crate::mirror::document::{CategoryDocument, Document, has_conflict_markers};
+use crate::mirror::document::CategoryDocument;
 use crate::mirror::layout::Layout;
-use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory, ScannedFile};
-use crate::model::article::MAX_CHARS;
+use crate::mirror::scan::{self, CategoryContent, Scan, ScannedCategory};
 use crate::model::base::ArticleRow;
 use crate::model::path::{CATEGORY_FILE, fold, readable, slug_of_stem};
-use crate::model::{
-    ArticleId, CategoryId, CategoryVersion, Place, Side, Stamp, TextDigest, Timestamp, Version,
-};
+use crate::model::{ArticleId, CategoryVersion, Place, Stamp, TextDigest, Timestamp};
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalCategory, LocalFile, LocalSnapshot, Unknown};
+use crate::reconcile::snapshot::{Base, LocalCategory, LocalSnapshot, Unknown};
 use crate::state::store::Store;
-use crate::state::{Seen as SeenVersion, StateError, Subject};
 use anyhow::Context as _;
-use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// What a scan came to.
@@ -130,238 +125,6 @@ fn by_folder(base: &Base) -> HashMap<&str, Option<Stamp>> {
     stamps
 }
 
-struct Reader<'a> {
-    base: &'a Base,
-    rows: &'a HashMap<&'a Place, &'a ArticleRow>,
-    store: &'a mut Store,
-    spool: &'a mut Spool,
-    out: Scanned,
-    broken: Option<StateError>,
-    /// The articles of a file's name or a slug. Hardly ever asked for.
-    namesakes: OnceCell<HashMap<&'a str, Vec<ArticleId>>>,
-}
-
-impl<'a> Reader<'a> {
-    fn new(
-        base: &'a Base,
-        rows: &'a HashMap<&'a Place, &'a ArticleRow>,
-        store: &'a mut Store,
-        spool: &'a mut Spool,
-    ) -> Self {
-        Self {
-            base,
-            rows,
-            store,
-            spool,
-            out: Scanned::default(),
-            broken: None,
-            namesakes: OnceCell::new(),
-        }
-    }
-
-    /// What was read, once its bodies are in the state.
-    fn finish(self) -> anyhow::Result<Scanned> {
-        if let Some(error) = self.broken {
-            return Err(error.into());
-        }
-        self.spool.flush(self.store)?;
-        Ok(self.out)
-    }
-
-    fn take(&mut self, file: ScannedFile) {
-        match file {
-            ScannedFile::Unchanged { place, stamp } => {
-                if let Some(row) = self.rows.get(&place).copied() {
-                    self.out.stamps.insert(place.clone(), stamp);
-                    self.out.snapshot.files.push(LocalFile {
-                        place,
-                        id: Some(row.id),
-                        version: row.local.clone(),
-                        flags: row.file_flags,
-                    });
-                }
-            }
-            ScannedFile::Ready {
-                place,
-                stamp,
-                document,
-            } => self.read(place, stamp, &document),
-            ScannedFile::NotReady {
-                place,
-                stamp,
-                id,
-                problem,
-                with_markers,
-            } => match with_markers.filter(|document| self.belongs(&place, document)) {
-                Some(document) => self.read(place, stamp, &document),
-                None => self.not_ready(place, id, problem.to_string()),
-            },
-            ScannedFile::Present { place, .. } => {
-                self.out.snapshot.unknown.push(Unknown { place, id: None });
-            }
-        }
-    }
-
-    fn not_ready(&mut self, place: Place, id: Option<ArticleId>, message: String) {
-        self.out.problems.push(Problem {
-            path: place.to_string(),
-            id,
-            message,
-        });
-        if defect::is(Defect::NotReadyIsGone) {
-            return;
-        }
-        self.out.snapshot.unknown.push(Unknown { place, id });
-    }
-
-    /// An article about git may show conflict markers, and the service may hold more than its own limits
-    /// allow: then the base has the same.
-    fn belongs(&mut self, place: &Place, document: &Document) -> bool {
-        let Some(row) = self.row_of(place, document.id()) else {
-            return false;
-        };
-        let known = |text: &str, of: fn(&Version) -> &str| {
-            text.chars().count() <= MAX_CHARS
-                || [&row.local, &row.remote]
-                    .into_iter()
-                    .any(|version| of(version) == text)
-        };
-        let lengths = known(document.title(), |version| &version.title)
-            && known(document.slug().unwrap_or_default(), |version| &version.slug)
-            && known(document.introtext(), |version| &version.introtext)
-            && known(document.keywords(), |version| &version.keywords);
-        let marked = has_conflict_markers(document.text());
-        if !lengths || !marked || defect::is(Defect::MarkersPublished) {
-            return lengths;
-        }
-        let texts = [row.local.text, row.remote.text];
-        texts
-            .into_iter()
-            .any(|digest| match self.store.body(digest) {
-                Ok(text) => text.is_some_and(|text| has_conflict_markers(&text)),
-                Err(error) => {
-                    self.broken = Some(error);
-                    false
-                }
-            })
-    }
-
-    fn row_of(&self, place: &Place, id: Option<ArticleId>) -> Option<&ArticleRow> {
-        match id {
-            Some(id) => self.base.articles.get(&id),
-            None => self.rows.get(place).copied(),
-        }
-    }
-
-    fn read(&mut self, place: Place, stamp: Stamp, document: &Document) {
-        let slug = match document.slug() {
-            Some(slug) => slug.to_owned(),
-            None => match slug_of_stem(place.stem()) {
-                Ok(slug) => slug,
-                Err(problem) => {
-                    let id = document.id();
-                    return self.not_ready(place, id, problem.to_string());
-                }
-            },
-        };
-        let text = document.text();
-        let mut digest = TextDigest::of(text);
-        let row = self.row_of(&place, document.id()).cloned();
-        if let Some(row) = row
-            .as_ref()
-            .filter(|row| document.is_crlf() && row.local_text_lf == Some(digest))
-        {
-            // In a CRLF file the line ends of the body cannot be told: it is the base's.
-            digest = row.local.text;
-        }
-        if let Some(lf) = text_lf(text) {
-            self.out.text_lf.insert(digest, lf);
-        }
-        let version = Version {
-            title: document.title().to_owned(),
-            slug,
-            category: row.as_ref().map_or_else(
-                || CategoryId::provisional(&place.folder),
-                |row| row.local.category,
-            ),
-            introtext: document.introtext().to_owned(),
-            keywords: document.keywords().to_owned(),
-            text: digest,
-        };
-        let edited = row.as_ref().is_none_or(|row| row.local != version);
-        // Comments and keys of the writer's own are nobody's edit, and worth keeping all the same.
-        let whole = needs_whole(document.source(), &version, &place)
-            || (row.is_none() && hides_a_new_article(document));
-        let namesakes = match &row {
-            None if document.id().is_none() => self.namesakes(&place, &version.slug),
-            Some(_) | None => Vec::new(),
-        };
-        let may_merge = row.is_some() || !namesakes.is_empty();
-        self.out.changed.extend(namesakes);
-        if (edited || whole)
-            && let Err(error) =
-                self.keep(&place, document, &version, row.as_ref(), (whole, may_merge))
-        {
-            self.broken = Some(error);
-        }
-        if let Some(row) = row.filter(|_| edited) {
-            self.out.changed.insert(row.id);
-        }
-        self.out.stamps.insert(place.clone(), stamp);
-        self.out.snapshot.files.push(LocalFile {
-            place,
-            id: document.id(),
-            version,
-            flags: document.flags(),
-        });
-    }
-
-    /// Every version that a writer saved is in the history before anything else happens to it.
-    fn keep(
-        &mut self,
-        place: &Place,
-        document: &Document,
-        version: &Version,
-        row: Option<&ArticleRow>,
-        (whole, may_merge): (bool, bool),
-    ) -> Result<(), StateError> {
-        let id = document.id().or_else(|| row.map(|row| row.id));
-        let seen = SeenVersion {
-            subject: id.map_or_else(|| Subject::File(place.clone()), Subject::Article),
-            place: place.clone(),
-            side: Side::Local,
-            cause: "edited here".to_owned(),
-            version: version.clone(),
-            file: None,
-        };
-        let whole = whole.then(|| document.source().to_owned());
-        let text = document.text().to_owned();
-        let seen = Some(seen).filter(|_| !defect::is(Defect::LocalEditNotKept));
-        self.spool.take(self.store, text, whole, seen, may_merge)
-    }
-
-    /// The articles that a file without an id may turn out to be, by its name or its slug: their folder may have
-    /// another name by now. Only a dry run has to know before they are paired.
-    fn namesakes(&self, place: &Place, slug: &str) -> Vec<ArticleId> {
-        if !self.spool.is_dry() {
-            return Vec::new();
-        }
-        let base = self.base;
-        let namesakes = self.namesakes.get_or_init(|| {
-            let mut namesakes: HashMap<&str, Vec<ArticleId>> = HashMap::new();
-            for row in base.articles.values() {
-                for name in [row.place.file.as_str(), &row.remote.slug] {
-                    namesakes.entry(name).or_default().push(row.id);
-                }
-            }
-            namesakes
-        });
-        let named = [place.file.as_str(), slug];
-        let named = named.iter().filter_map(|name| namesakes.get(name));
-        named.flatten().copied().collect()
-    }
-}
-
 impl Scanned {
     /// The stamps of files that may have been written again, while or after they were read, without a
     /// change of the stamp: of those written when the scan began, or within a tick of the clock before.
@@ -436,12 +199,16 @@ impl Scanned {
             })
             .collect();
         self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();
-        let with_articles: BTreeSet<String> = self
-            .snapshot
-            .files
-            .iter()
-            .map(|file| file.place.folder.clone())
-            .collect();
+        let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
+        let mut with_articles: BTreeSet<String> = ready.cloned().collect();
+        // One that was a category's stays so while there may be an article in it.
+        let unknown = self.snapshot.unknown.iter();
+        let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
+        let known = base
+            .categories
+            .values()
+            .filter_map(|row| row.folder.as_ref());
+        with_articles.extend(known.filter(|folder| unknown.contains(folder)).cloned());
         for category in scan.categories {
             self.category(base, category, &with_articles);
         }
@@ -494,7 +261,10 @@ impl Scanned {
                 (id, None)
             }
             CategoryContent::Missing => {
-                if !with_articles.contains(&folder) {
+                // What is not ready, or in motion, keeps the folder that its category had.
+                let mut unknown = self.snapshot.unknown.iter();
+                let kept = row.is_some() && unknown.any(|unknown| unknown.place.folder == folder);
+                if !kept && !with_articles.contains(&folder) {
                     return;
                 }
                 if row.is_none()

@@ -17,6 +17,7 @@ mod nameless;
 pub(in crate::engine) mod paths;
 mod posted;
 pub(in crate::engine) mod questions;
+mod reader;
 pub(in crate::engine) mod remote;
 pub(in crate::engine) mod sift;
 mod sight;

@@ -303,11 +303,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Probing is allowed until the settings or the service say no.
     pub(in crate::engine) fn may_probe(&self) -> anyhow::Result<bool> {
-        Ok(self.settings.probe && self.store.meta(PROBE_REFUSED)?.is_none())
+        let allowed = self.settings.probe && !self.probe_refused;
+        Ok(allowed && self.store.meta(PROBE_REFUSED)?.is_none())
     }
 
     /// The first refusal ends probing for this workspace, and the report says so.
     fn stop_probing(&mut self, error: &ServiceError, request: &Request) -> anyhow::Result<()> {
+        self.probe_refused = true;
         if request.dry_run {
             return Ok(());
         }

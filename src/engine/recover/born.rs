@@ -1,6 +1,7 @@
 //! What a POST without an answer may have made: the article is looked for among those that nobody knew.
 
 use super::Verdict;
+use super::written::may_be_nameless;
 use crate::engine::apply::same;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, Visibility};
@@ -59,8 +60,10 @@ pub(super) fn posted(
             };
             Verdict::Born(Box::new(row), gone.map(|row| row.id))
         }
-        // Perhaps it exists and cannot be seen: its slug tells, when it is sent again.
-        None if waiting.is_some() && !settled => Verdict::Open,
+        // Perhaps it exists and cannot be seen: its slug tells, when it is sent again. Or the file cannot be seen now.
+        None if !settled && (waiting.is_some() || may_be_nameless(base, sight, place)) => {
+            Verdict::Open
+        }
         None => Verdict::Void,
     }
 }

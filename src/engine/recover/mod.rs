@@ -22,7 +22,7 @@ use anyhow::Context as _;
 use born::{Alike, alike, posted};
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use std::collections::BTreeSet;
-use written::{file_written, folder_written, names_on_the_move};
+use written::{file_written, folder_written, is_closed, names_on_the_move};
 
 /// What an intent came to.
 enum Verdict {
@@ -40,6 +40,8 @@ enum Verdict {
     Category(Box<CategoryRow>),
     /// It cannot be told yet; it stays.
     Open,
+    /// It cannot be told at all; it stays until a cycle has dealt with the article.
+    Unclear(ArticleId),
 }
 
 /// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
@@ -59,7 +61,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     // Of what was sent both ways, what is listed is more likely the one that nothing hides.
     intents.sort_by_key(|(_, intent)| is_hidden_post(intent));
     let now = engine.clock.now();
-    let names = names_on_the_move(&intents);
+    let names = names_on_the_move(base, sight, &intents);
     if !request.dry_run && intents.iter().any(|(_, intent)| writes_files(intent)) {
         // What an earlier run wrote and did not make durable could still be gone after a loss of power, and
         // then a base that knows it would take that for a removal.
@@ -99,12 +101,18 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
                 }
                 base.categories.insert(row.id, (**row).clone());
             }
-            Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
+            Verdict::Void | Verdict::Open | Verdict::Unclear(_) | Verdict::Deleted(..) => {}
         }
         verdicts.push((id, verdict, along));
     }
     if verdicts.is_empty() || request.dry_run {
         return Ok(());
+    }
+    for (intent, verdict, _) in &verdicts {
+        if let Verdict::Unclear(id) = verdict {
+            let row = base.articles.get(id).cloned();
+            engine.unclear.extend(row.map(|row| (*intent, row)));
+        }
     }
     // What the answers tell besides is not dealt with yet: cut off before that, it is asked for again.
     for (_, verdict, _) in &mut verdicts {
@@ -125,6 +133,26 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     engine.clear_copies()
 }
 
+/// Takes away what was unclear of articles that this cycle has dealt with.
+pub(super) fn forget_unclear<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<()> {
+    let mut over = Vec::new();
+    for (intent, was) in std::mem::take(&mut engine.unclear) {
+        let row = engine.store.article(was.id)?;
+        let stands = row.is_some_and(|row| {
+            (&row.local, &row.remote, &row.revision) == (&was.local, &was.remote, &was.revision)
+        });
+        over.extend((!stands).then_some(intent));
+    }
+    if over.is_empty() {
+        return Ok(());
+    }
+    let now = engine.clock.now();
+    engine.store.write(now, |tx| {
+        over.iter().try_for_each(|intent| tx.remove_intent(*intent))
+    })?;
+    Ok(())
+}
+
 /// The service's versions of an article that no base knew: when they were listed nobody knew whose history
 /// they belong to. From now on it may count as known; or what an earlier run wrote of it is there no more.
 fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> Vec<SeenVersion> {
@@ -133,9 +161,14 @@ fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> 
         (_, Verdict::Article(row) | Verdict::Settled(row) | Verdict::Born(row, _)) => {
             (row.id, &row.place, &row.remote)
         }
-        (_, Verdict::Void | Verdict::Deleted(..) | Verdict::Category(_) | Verdict::Open) => {
-            return Vec::new();
-        }
+        (
+            _,
+            Verdict::Void
+            | Verdict::Deleted(..)
+            | Verdict::Category(_)
+            | Verdict::Open
+            | Verdict::Unclear(_),
+        ) => return Vec::new(),
     };
     if base.articles.contains_key(&id) {
         return Vec::new();
@@ -150,7 +183,7 @@ fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> 
 
 fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {
     match verdict {
-        Verdict::Open => Ok(()),
+        Verdict::Open | Verdict::Unclear(_) => Ok(()),
         Verdict::Void => tx.remove_intent(id),
         Verdict::Article(row) => {
             tx.put_article(row)?;
@@ -229,14 +262,20 @@ fn judge(
                 .categories
                 .iter()
                 .any(|category| category.folder == *folder && category.id.is_none());
-            if waits { Verdict::Open } else { Verdict::Void }
+            if waits || is_closed(sight, folder) {
+                Verdict::Open
+            } else {
+                Verdict::Void
+            }
         }
         Intent::WriteCategory { .. } => folder_written(base, sight, intent),
         Intent::DeleteArticle { id, revision } => {
-            if sight.remote.complete && !sight.remote.articles.contains_key(id) {
+            if sight.remote.articles.contains_key(id) {
+                Verdict::Void
+            } else if sight.remote.complete {
                 Verdict::Deleted(*id, revision.clone())
             } else {
-                Verdict::Void
+                Verdict::Open
             }
         }
         // The copy is taken away when all else is settled.

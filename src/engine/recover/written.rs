@@ -1,6 +1,7 @@
 //! What an earlier run was about to write in the mirror: found there, half way, or not begun.
 
 use super::Verdict;
+use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, CategoryVersion, Field, Place, Revision, Version, path};
@@ -42,11 +43,12 @@ pub(super) fn file_written(
     let names = if moving { names } else { &still };
     let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     let found = file_of(sight, *id, to, names);
-    let mut places = from.iter().chain([to]);
     // A file that was to be renamed in case only lies where the new name would be looked for.
     let in_case = from.as_ref().filter(|from| fold(from) == fold(to));
     let in_case = in_case.is_some_and(|from| is_seen(sight, from));
-    if found.is_none() && !in_case && places.any(|place| is_out_of_sight(sight, place)) {
+    let mut places = from.iter().chain(Some(to).filter(|_| !in_case));
+    let is_unready = || sight.local.unknown.iter().any(|file| file.id == Some(*id));
+    if found.is_none() && (is_unready() || places.any(|place| is_out_of_sight(sight, place))) {
         let verdict = half_way();
         let unknown = matches!(verdict, Verdict::Void);
         return if unknown { Verdict::Open } else { verdict };
@@ -66,7 +68,11 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        return half_way();
+        let unclear = old.filter(|row| is_unclear(sight, row, to, moving));
+        return match (half_way(), unclear) {
+            (Verdict::Void, Some(row)) => Verdict::Unclear(row.id),
+            (verdict, _) => verdict,
+        };
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
@@ -102,11 +108,13 @@ pub(super) fn file_written(
 }
 
 /// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
-/// motion or cannot be read.
+/// motion or cannot be read. Nor where it lies, if it was moved from there: while a folder cannot be listed, that may
+/// have it.
 fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
     let local = &sight.local;
     let names = local.names.get(&place.folder);
     local.unreadable.contains(&place.folder)
+        || !local.closed.is_empty()
         || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
             && !is_seen(sight, place))
 }
@@ -119,19 +127,38 @@ fn fold(place: &Place) -> (&str, String) {
     (&place.folder, path::fold(&place.file))
 }
 
+/// The same of a file that names no article: it may be any that cannot be read, and lies where no article was.
+pub(super) fn may_be_nameless(base: &Base, sight: &Sight, place: &Place) -> bool {
+    let mut unknown = sight.local.unknown.iter();
+    let known = |place: &Place| base.articles.values().any(|row| row.place == *place);
+    is_out_of_sight(sight, place) || unknown.any(|file| file.id.is_none() && !known(&file.place))
+}
+
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
 /// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
 fn is_taken_back(sight: &Sight, row: &ArticleRow, to: &Place, pulled: &Revision) -> bool {
     let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
         return false;
     };
-    let edited = |file: &LocalFile| {
-        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
-    };
     seen.version == row.remote
         && seen.revision != row.revision
         && seen.revision != *pulled
-        && (sight.local.files.iter().any(edited) || is_missing(sight, row, to))
+        && (is_edited(sight, row) || is_missing(sight, row, to))
+}
+
+/// Tells whether a file that was being written says nothing of that any more, since it was edited or removed. What a
+/// colleague takes back later tells, as long as no cycle has dealt with the article.
+fn is_unclear(sight: &Sight, row: &ArticleRow, to: &Place, moving: bool) -> bool {
+    // One that was edited under its old name was not renamed, and so not written either.
+    is_missing(sight, row, to) || !moving && is_edited(sight, row)
+}
+
+/// Tells whether an article's file is where it was, and says something else.
+fn is_edited(sight: &Sight, row: &ArticleRow) -> bool {
+    let mut files = sight.local.files.iter();
+    files.any(|file| {
+        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
+    })
 }
 
 /// Tells whether nothing in the mirror is an article's file.
@@ -214,7 +241,10 @@ pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Ver
     });
     let old = base.categories.get(id);
     if !found {
-        return folder_renamed(sight, old, from.as_ref(), folder);
+        let verdict = folder_renamed(sight, old, from.as_ref(), folder, remote);
+        let mut names = from.iter().chain([folder]);
+        let unknown = matches!(verdict, Verdict::Void) && names.any(|name| is_closed(sight, name));
+        return if unknown { Verdict::Open } else { verdict };
     }
     let mut local = remote.clone();
     for field in CategoryVersion::FIELDS {
@@ -235,29 +265,33 @@ pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Ver
     }))
 }
 
+/// Tells whether nobody can say now what a folder is: it cannot be listed, or its `_category.yaml` cannot be read.
+pub(super) fn is_closed(sight: &Sight, folder: &str) -> bool {
+    let local = &sight.local;
+    local.unreadable.contains(folder) || local.unready_categories.contains(folder)
+}
+
 /// A folder that got its new name, and whose `_category.yaml` did not follow, is the category's all the same.
 fn folder_renamed(
     sight: &Sight,
     old: Option<&CategoryRow>,
     from: Option<&String>,
     to: &str,
+    remote: &CategoryVersion,
 ) -> Verdict {
     let lies = |name: &str| sight.local.top.contains(&path::fold(name));
-    let nameless = sight
-        .local
-        .categories
-        .iter()
-        .any(|category| category.folder == to && category.id.is_none());
-    match old.filter(|row| row.folder.as_ref() == from) {
-        Some(row) if nameless && from.is_some_and(|from| !lies(from)) => {
-            Verdict::Category(Box::new(CategoryRow {
-                folder: Some(to.to_owned()),
-                stamp: None,
-                ..row.clone()
-            }))
-        }
-        Some(_) | None => Verdict::Void,
+    let mut categories = sight.local.categories.iter();
+    let there = categories.find(|category| category.folder == to);
+    let (Some(row), Some(there)) = (old.filter(|row| row.folder.as_ref() == from), there) else {
+        return Verdict::Void;
+    };
+    let moved = from.is_some_and(|from| from != to && !lies(from));
+    if !moved || there.id.is_some_and(|id| id != row.id) {
+        return Verdict::Void;
     }
+    let said = there.version.as_ref().map(|version| version.slug.as_str());
+    let pulled = said.filter(|slug| *slug == remote.slug);
+    Verdict::Category(Box::new(row_renamed(row, to, pulled)))
 }
 
 /// What the file was written from: fields that were merged stay edits of the writer.
@@ -290,10 +324,15 @@ fn file_of<'a>(
         .or_else(|| files.iter().find(moved))
 }
 
-/// Names that files were about to leave or take.
-pub(super) fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Place> {
+/// Names that files were about to leave or take. Where nothing is left of such a file, it is none of these.
+pub(super) fn names_on_the_move(
+    base: &Base,
+    sight: &Sight,
+    intents: &[(IntentId, Intent)],
+) -> BTreeSet<Place> {
     let moves = intents.iter().filter_map(|(_, intent)| {
         let Intent::WriteFile {
+            id,
             from: Some(from),
             to,
             ..
@@ -301,7 +340,9 @@ pub(super) fn names_on_the_move(intents: &[(IntentId, Intent)]) -> BTreeSet<Plac
         else {
             return None;
         };
-        (from != to).then(|| [from.clone(), to.clone()])
+        let row = base.articles.get(id);
+        let missing = row.is_some_and(|row| is_missing(sight, row, to));
+        (from != to && !missing).then(|| [from.clone(), to.clone()])
     });
     moves.flatten().collect()
 }

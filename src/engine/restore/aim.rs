@@ -100,6 +100,11 @@ impl<D: Disk> Ground<'_, D> {
         let Some(row) = row else {
             return match self.paired.unknown.get(&id) {
                 Some(why) => Ok(Err(not_readable(id, why))),
+                // It may live: as a new one it would be there twice.
+                None if !past.was_met() => Ok(Err(impossible(
+                    format!("article {id} was only seen on the service, and never fetched"),
+                    "`kbsync pull` fetches it; `kbsync show ID@N` prints the versions that were seen",
+                ))),
                 None => self.anew(Some(id), past, wish),
             };
         };

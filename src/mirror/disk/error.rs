@@ -87,6 +87,15 @@ impl DiskError {
         }
     }
 
+    /// Says more about the reason.
+    #[must_use]
+    pub fn because(self, why: &'static str) -> Self {
+        Self {
+            source: Some(io::Error::other(why)),
+            ..self
+        }
+    }
+
     pub(super) fn from_errno(errno: Errno, doing: &'static str, path: impl Into<String>) -> Self {
         let kind = match errno {
             Errno::NOENT => DiskErrorKind::NotFound,

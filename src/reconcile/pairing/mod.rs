@@ -6,18 +6,22 @@
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
+mod ids;
+mod places;
+mod stale;
 mod strangers;
 mod words;
 
 use crate::drill::defect::{self, Defect};
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Place, Revision};
+use crate::model::{ArticleId, CategoryId, Revision};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
-use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use ids::{claim_by_id, settle_copies};
+use places::{StatePlaces, Unready};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The mirror with every file and folder given its identity.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -64,9 +68,13 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let places = StatePlaces::of(base);
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
-    let left = claim_by_id(base, &places, &unready, files, &mut paired);
-    let left = words::claim_by_words(base, local, &places, &unready, left, &mut paired);
-    let (left, doubtful) = words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
+    let (left, copies) = claim_by_id(base, &places, &unready, files, &mut paired);
+    stale::take_back(base, local, &places, &unready, &left, &mut paired);
+    let over: BTreeSet<ArticleId> = copies.iter().map(|copy| copy.over).collect();
+    let left = words::claim_by_words(base, local, &places, (&unready, &over), left, &mut paired);
+    let (mut left, doubtful) =
+        words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
+    settle_copies(copies, &mut left, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
@@ -79,114 +87,6 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
 }
 
 const NOT_READY: &str = "its file is not ready";
-
-/// The places in the state: a category and a file's name, not a folder's. Where a folder is not its
-/// category's any more, the place itself counts.
-struct StatePlaces<'a> {
-    by_category: HashMap<(CategoryId, &'a str), ArticleId>,
-    /// The categories of the folders in the state.
-    categories: BTreeMap<&'a str, CategoryId>,
-    /// Hardly ever asked for.
-    exact: OnceCell<HashMap<&'a Place, ArticleId>>,
-    base: &'a Base,
-}
-
-impl<'a> StatePlaces<'a> {
-    fn of(base: &'a Base) -> Self {
-        let categories = folders::of_rows(base);
-        let rows = base.articles.values();
-        let mut by_category: HashMap<(CategoryId, &str), ArticleId> = rows
-            .clone()
-            .filter_map(|row| {
-                let category = *categories.get(row.place.folder.as_str())?;
-                Some(((category, row.place.file.as_str()), row.id))
-            })
-            .collect();
-        // The folder was renamed since, and the file could not be read then: it is where its folder is.
-        for row in rows.clone() {
-            if !categories.contains_key(row.place.folder.as_str()) {
-                by_category
-                    .entry((row.local.category, row.place.file.as_str()))
-                    .or_insert(row.id);
-            }
-        }
-        Self {
-            by_category,
-            categories,
-            exact: OnceCell::new(),
-            base,
-        }
-    }
-
-    /// The article that had this place when the two sides last agreed.
-    fn owner(&self, category: Option<CategoryId>, place: &Place) -> Option<ArticleId> {
-        category
-            .and_then(|id| self.by_category.get(&(id, place.file.as_str())))
-            .or_else(|| self.exact().get(place))
-            .copied()
-    }
-
-    /// Tells which of the files that name an article is where it was. Another article may have had this place, too: its
-    /// file was moved away, and the two sides do not agree on it since.
-    fn home(&self, id: ArticleId, files: &[LocalFile]) -> Option<usize> {
-        let row = self.base.articles.get(&id)?;
-        let folder = row.place.folder.as_str();
-        let category = self.categories.get(folder).copied();
-        let category = category.unwrap_or(row.local.category);
-        let along = |file: &LocalFile| {
-            file.version.category == category && file.place.file == row.place.file
-        };
-        // A renamed folder took its files along: what lies in a new folder of the old name is a copy.
-        let found = files.iter().position(along);
-        let owned = |file: &LocalFile| self.owner_of(file) == Some(id);
-        found.or_else(|| files.iter().position(owned))
-    }
-
-    /// The article whose file this is by its folder's category, wherever that folder is now.
-    fn owner_along(&self, file: &LocalFile) -> Option<ArticleId> {
-        let place = (file.version.category, file.place.file.as_str());
-        self.by_category.get(&place).copied()
-    }
-
-    fn exact(&self) -> &HashMap<&'a Place, ArticleId> {
-        self.exact.get_or_init(|| {
-            let rows = self.base.articles.values();
-            rows.map(|row| (&row.place, row.id)).collect()
-        })
-    }
-
-    fn owner_of(&self, file: &LocalFile) -> Option<ArticleId> {
-        self.owner(Some(file.version.category), &file.place)
-    }
-}
-
-/// Articles of which something lies in the mirror that is no ready article.
-struct Unready {
-    /// At the article's place in the state.
-    at_home: BTreeSet<ArticleId>,
-    /// Anywhere, with the article's id in it.
-    named: BTreeSet<ArticleId>,
-}
-
-impl Unready {
-    fn of(
-        local: &LocalSnapshot,
-        folders: &BTreeMap<&str, CategoryId>,
-        places: &StatePlaces<'_>,
-    ) -> Self {
-        let unknown = local.unknown.iter();
-        Self {
-            at_home: unknown
-                .clone()
-                .filter_map(|unknown| {
-                    let category = folders.get(unknown.place.folder.as_str()).copied();
-                    places.owner(category, &unknown.place)
-                })
-                .collect(),
-            named: unknown.filter_map(|unknown| unknown.id).collect(),
-        }
-    }
-}
 
 /// Gives every file its folder's category; files of folders without identity are left out, as unknown.
 fn with_categories(
@@ -209,104 +109,11 @@ fn with_categories(
     files
 }
 
-fn claim_by_id(
-    base: &Base,
-    places: &StatePlaces<'_>,
-    unready: &Unready,
-    files: Vec<LocalFile>,
-    paired: &mut Paired,
-) -> Vec<LocalFile> {
-    let mut by_id: BTreeMap<ArticleId, Vec<LocalFile>> = BTreeMap::new();
-    let mut left = Vec::new();
-    for file in files {
-        match file.id {
-            Some(id) => by_id.entry(id).or_default().push(file),
-            None => left.push(file),
-        }
-    }
-    for (id, mut claimants) in by_id {
-        // However the mirror was walked, the same is said of it.
-        claimants.sort_by(|one, other| one.place.cmp(&other.place));
-        let at_home = places.home(id, &claimants);
-        // A file that is not ready may be the article's, and the ready one a copy of it.
-        if at_home.is_none() && (unready.at_home.contains(&id) || unready.named.contains(&id)) {
-            paired.unknown.insert(id, NOT_READY.to_owned());
-            continue;
-        }
-        let keeper = if defect::is(Defect::CopyTakesOver) {
-            Some(claimants.len() - 1)
-        } else if defect::is(Defect::RenameIsDeletion) {
-            at_home
-        } else {
-            at_home.or_else(|| (claimants.len() == 1).then_some(0))
-        };
-        let Some(keeper) = keeper else {
-            report_double(id, &claimants, paired);
-            continue;
-        };
-        let file = claimants.swap_remove(keeper);
-        paired.files.insert(id, file);
-        for mut copy in claimants {
-            // A copy over another article's file: whether that one was meant to go is for a person to say.
-            let over = places.owner_of(&copy).filter(|other| *other != id);
-            let row = over.and_then(|other| base.articles.get(&other));
-            if let Some(ArticleRow { id: other, .. }) = row.filter(|row| !is_newborn(row, &copy)) {
-                report_overwritten(id, *other, &copy, paired);
-            } else {
-                copy.id = None;
-                left.push(copy);
-            }
-        }
-    }
-    left.sort_by(|one, other| one.place.cmp(&other.place));
-    left
-}
-
-/// Tells whether a copy became this article, and nobody has written its id into the file yet.
-fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
-    is_unread(row) && row.local.digest() == copy.version.digest()
-}
-
 /// Tells whether an article may be one whose id never came into its file: the row is of our own writing, or of
 /// a creation whose answer was lost, and no scan has seen the file since.
 pub fn is_unread(row: &ArticleRow) -> bool {
     let unknown = row.revision == Revision::default();
     row.stamp.is_none() && (unknown || row.written.as_ref() == Some(&row.revision))
-}
-
-fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
-    let names: Vec<_> = claimants
-        .iter()
-        .map(|file| file.place.to_string())
-        .collect();
-    for file in claimants {
-        paired.problems.push(Problem {
-            path: file.place.to_string(),
-            id: Some(id),
-            message: format!(
-                "the same id stands in {}, and neither is where the article was; remove the `id:` line \
-                 from all but one",
-                names.join(" and ")
-            ),
-        });
-    }
-    paired
-        .unknown
-        .insert(id, "two files have its id".to_owned());
-}
-
-fn report_overwritten(id: ArticleId, other: ArticleId, copy: &LocalFile, paired: &mut Paired) {
-    paired.problems.push(Problem {
-        path: copy.place.to_string(),
-        id: Some(other),
-        message: format!(
-            "the file of article {other} now has the id of article {id}, which has a file of its own; \
-             put `id: {other}` back, or remove the file to delete that article"
-        ),
-    });
-    paired
-        .unknown
-        .insert(other, "its file has another article's id".to_owned());
 }
 
 /// Gives files without an id the articles whose places in the state they have.

@@ -1,6 +1,8 @@
 //! Articles whose id may never have come into their file, and whose file was moved before: their words tell.
 
-use super::{NOT_READY, Paired, StatePlaces, Unready, is_unread};
+use super::places::{StatePlaces, Unready};
+use super::{NOT_READY, Paired, is_unread};
+use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot};
@@ -12,12 +14,12 @@ pub(super) const DOUBTFUL: &str = "whether a file without an id is its file cann
 /// Gives files without an id the articles that say the same, and whose file is not where it was: nobody has read
 /// the id in it yet, so it may never have been written, and the file was moved before. One that was edited as
 /// well has its text still, if that tells whose it is, and a place where no article was or whose article's file
-/// lies elsewhere, while nothing lies at the article's own.
+/// lies elsewhere, while nothing lies at the article's own. `over`: articles at whose place a copy of another one lies.
 pub(super) fn claim_by_words(
     base: &Base,
     local: &LocalSnapshot,
     places: &StatePlaces<'_>,
-    unready: &Unready,
+    (unready, over): (&Unready, &BTreeSet<ArticleId>),
     mut files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
@@ -29,7 +31,8 @@ pub(super) fn claim_by_words(
             continue;
         }
         let lies = |file: &LocalFile| places.owner_of(file) == Some(row.id);
-        let taken = unready.at_home.contains(&row.id) || files.iter().any(lies);
+        let taken =
+            unready.at_home.contains(&row.id) || over.contains(&row.id) || files.iter().any(lies);
         let text = row.local.text;
         // Or one where its article's file is not, which lies elsewhere.
         let vacant = |file: &LocalFile| {
@@ -106,7 +109,15 @@ pub(super) fn hold_doubtful(
     let (mut left, mut held) = (Vec::new(), Vec::new());
     for (file, maybe) in files.into_iter().zip(doubts) {
         let at_home = places.owner_of(&file).filter(|id| doubted.contains(id));
-        if maybe.is_empty() && at_home.is_some() {
+        if let (true, Some(id)) = (maybe.is_empty(), at_home) {
+            paired.problems.push(Problem {
+                path: file.place.to_string(),
+                id: Some(id),
+                message: format!(
+                    "it has no `id:` line and lies where article {id} was, and whether it or another file is that \
+                     article's cannot be told; put `id: {id}` into the one that is"
+                ),
+            });
             held.push(file);
             continue;
         }

@@ -83,7 +83,8 @@ impl Store {
         Ok(subjects)
     }
 
-    /// Lists the last version of every article that has no base any more, the latest first.
+    /// Lists the last version of every article that has no base any more, the latest first; not of those that were
+    /// seen on the service only, and never met.
     pub fn deleted_articles(&self) -> Outcome<Vec<Kept>> {
         self.read(|conn| {
             collect(
@@ -93,10 +94,11 @@ impl Store {
                     ", article, subjects.folder, subjects.file \
                      FROM subjects JOIN versions ON versions.subject = subjects.id \
                      WHERE article IS NOT NULL AND article NOT IN (SELECT id FROM articles) \
+                     AND EXISTS (SELECT 1 FROM versions AS met WHERE met.subject = subjects.id AND met.side <> ?1) \
                      AND number = (SELECT max(number) FROM versions WHERE subject = subjects.id) \
                      ORDER BY at DESC, subjects.id DESC"
                 ))?
-                .query_map([], |row| kept(row, subject(row, 13)?))?,
+                .query_map([Side::Remote], |row| kept(row, subject(row, 13)?))?,
             )
         })
     }

@@ -184,7 +184,10 @@ fn deleted_articles_are_listed_with_their_last_version() {
     record(&mut store, 1, &seen(&gone, Side::Local, "b"));
     record(&mut store, 2, &seen(&kept, Side::Local, "c"));
     record(&mut store, 3, &seen(&file, Side::Local, "d"));
-    record(&mut store, 4, &seen(&also_gone, Side::Remote, "e"));
+    record(&mut store, 4, &seen(&also_gone, Side::Both, "e"));
+    // It was seen on the service, and may be there still.
+    let unmet = Subject::Article(id(4));
+    record(&mut store, 5, &seen(&unmet, Side::Remote, "f"));
     store
         .write(NOW, |tx| tx.put_article(&article(2)))
         .expect("written");

@@ -4,7 +4,7 @@ use super::mirror::Mirror;
 use super::oracle;
 use super::run::Run;
 use super::token::Tokens;
-use super::world::World;
+use super::world::{Side, World};
 use kbsync::drill::death;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::Request;
@@ -18,6 +18,7 @@ impl Run<'_> {
     /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
     pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
+        self.first = !self.read;
         let runtime = self.runtime;
         let rows = self.engine().store().stamps().map_or(0, |rows| rows.len());
         let released = self.released();
@@ -30,6 +31,11 @@ impl Run<'_> {
                 request.direction, request.scope
             ));
             world.ledger.allow_deletes = request.allow_deletes;
+            world.ledger.spared = match request.direction {
+                Direction::Both => None,
+                Direction::Pull => Some(Side::Service),
+                Direction::Push => Some(Side::Mirror),
+            };
             world.ledger.limit = self.limit(rows);
             self.visible(&world)
         };
@@ -107,6 +113,7 @@ impl Run<'_> {
             );
         }
         if whole {
+            self.read = true;
             let (mirror, service) = self.visible(world);
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));

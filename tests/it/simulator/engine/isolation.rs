@@ -11,7 +11,7 @@ use kbsync::model::ArticleId;
 use std::collections::BTreeSet;
 
 /// A folder or a category, and a name in it without its ending.
-type Address = (String, String);
+pub(crate) type Address = (String, String);
 
 /// A file or an article, as it is at some moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,7 +97,8 @@ pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
 /// What one of the runs did and the other did not, though it has nothing to do with what was struck.
 ///
 /// Nothing is deleted in a cycle in which the disk failed (design, section 6): what the first run deleted may be there.
-/// A file that cannot be read may be that of an article of its folder that has none: nobody makes it a second one.
+/// A file that cannot be read may be that of an article of its folder that has none, or with a new state of any: nobody
+/// makes it a second one.
 /// A folder is a category by its ready files (section 3): where the only one cannot be read, its name is taken, and
 /// the service's category of that name gets another one.
 pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
@@ -126,7 +127,7 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
             .split_once('/')
             .is_some_and(|(at, _)| at == piece.at.0);
         let is_missing = piece.side == Side::Mirror && !second.halfway.iter().any(same);
-        *call == Call::ReadFile && beside && is_missing
+        *call == Call::ReadFile && (beside || second.first) && is_missing
     };
     let renamed = |piece: &Piece| {
         let at = struck.split_once('/').map_or("", |(folder, _)| folder);
@@ -137,9 +138,14 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
         *call == Call::ReadFile && here && gets_it
     };
     let both = || first.halfway.iter().chain(&second.halfway);
+    let known = || first.known.iter().chain(&second.known);
     let (mut ids, mut places) = (BTreeSet::new(), BTreeSet::new());
+    let named = |id: ArticleId| *own == Some(id) || struck.contains(&id.to_string());
+    ids.extend(known().map(|(id, _)| *id).filter(|id| named(*id)));
     loop {
         let before = (ids.len(), places.len());
+        let addresses = known().filter(|(id, _)| ids.contains(id));
+        places.extend(addresses.map(|(_, at)| at.clone()));
         for piece in both() {
             let id = piece.id.is_some_and(|id| ids.contains(&id));
             let known = id || places.contains(&piece.at);

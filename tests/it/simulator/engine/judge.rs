@@ -19,6 +19,7 @@ impl World {
             self.violated("I14", format!("a dry run did something: {what}"));
         }
         let after = self.tokens(side);
+        self.judge_direction(side, before, &after, what);
         let ledger = &mut self.ledger;
         ledger.written.add(&after.without(before));
         let mut vanished = before.without(&after).without(&ledger.removed);
@@ -59,6 +60,24 @@ impl World {
                 "I4",
                 format!("words {words:?} vanished from the {side:?} without a cause: {what}"),
             );
+        }
+    }
+
+    /// `pull` sends nothing; `push` brings no words into files, but for the copy beside one in conflict (design,
+    /// section 9).
+    fn judge_direction(&mut self, side: Side, before: &Tokens, after: &Tokens, what: &str) {
+        if self.ledger.spared != Some(side) {
+            return;
+        }
+        let brought = after.without(before);
+        let changed = match side {
+            Side::Service => true,
+            Side::Mirror => !brought.is_empty() && !what.contains(".conflict.html"),
+        };
+        if changed {
+            let message =
+                format!("the {side:?} is changed against the command's direction: {what}");
+            self.violated("I4", message);
         }
     }
 
@@ -105,9 +124,12 @@ impl World {
                 self.ledger.removed.add(&out);
             }
             // The writer's words of before go by this id from now on.
-            self.ledger
-                .touched
-                .extend(id.filter(|id| id_of(&bytes) != Some(*id)));
+            if let Some(id) = id.filter(|id| id_of(&bytes) != Some(*id)) {
+                let article = self.kb.articles.get(&id);
+                let sent = article.is_some_and(|article| article.tokens == Tokens::of(&bytes));
+                let first = self.ledger.touched.insert(id);
+                self.ledger.doubled.extend((first && sent).then_some(id));
+            }
             return;
         }
         let ledger = &self.ledger;
@@ -223,11 +245,13 @@ impl World {
         }
     }
 
-    /// Tells whether all words of a file stand in another one with the same id, or did when it was copied. Then this
-    /// one is the copy, which is an article of its own (design, section 3, "Identity"), and is gone by that one's end.
+    /// Tells whether all words of a file stand in another one with the same id, or did when it was copied, or went with
+    /// an article of its own that a colleague deleted before its id was in it. Then this one is the copy, which is an
+    /// article of its own (design, section 3, "Identity"), and is gone by that one's end.
     fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
         let words = Tokens::of(&bytes).without(&self.ledger.copied);
+        let words = words.without(&self.ledger.gone_when_seen);
         let mut copied = false;
         self.mirror.each(&mut |other, file, bytes, _| {
             let elsewhere = (other, file) != (folder, name) && is_article(other, file);

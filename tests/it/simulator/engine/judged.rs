@@ -308,6 +308,13 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(rationed_after(4, 3, copy));
     assert!(!rationed_after(4, 3, edit));
     assert!(!rationed_after(4, 3, both));
+    // What is gone was asked for as well, and is not asked for again.
+    let delete = |world: &mut World| {
+        let deed = Colleague::Delete { at: At(0, 1) };
+        world.colleague(deed);
+    };
+    assert!(rationed_after(4, 3, delete));
+    assert!(!rationed_after(4, 4, delete));
 }
 
 #[test]
@@ -487,10 +494,36 @@ fn removed(other_words: Option<&str>, was_copied: bool) -> Option<&'static str> 
     found(world)
 }
 
+/// kbsync removes a file with the words, and the id of an article which is there; a colleague deleted another one.
+fn removed_after_its_own(words: &str, other_words: Option<&str>) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "b", "zq002z", true);
+    born(&mut world, "a", "zq003z", true);
+    let mut save = |at: At, words: &str| {
+        let text = format!("---\nid: {id}\ntitle: A\n---\n{words}\n").into_bytes();
+        let file = at.file();
+        world
+            .mirror
+            .save(at.folder(), &file, text, Save::RenameOver);
+    };
+    save(A, words);
+    if let Some(words) = other_words {
+        save(B, words);
+    }
+    world.colleague(Colleague::Delete { at: A });
+    world.listed(vec![id]);
+    world.judge_removal("alpha", "a.html");
+    found(world)
+}
+
 #[test]
 fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
     assert_eq!(removed(Some("zq001z"), false), None);
     assert_eq!(removed(Some("zq002z"), true), None);
     assert_eq!(removed(Some("zq002z"), false), Some("I5"));
     assert_eq!(removed(None, true), Some("I5"));
+    // Or as the file of a copy's own article, which is gone.
+    assert_eq!(removed_after_its_own("zq003z", Some("zq002z")), None);
+    assert_eq!(removed_after_its_own("zq003z", None), Some("I5"));
+    assert_eq!(removed_after_its_own("zq004z", Some("zq002z")), Some("I5"));
 }

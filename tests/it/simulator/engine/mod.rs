@@ -40,6 +40,8 @@ mod regressions_compared;
 #[cfg(test)]
 mod regressions_cut_off;
 #[cfg(test)]
+mod regressions_days;
+#[cfg(test)]
 mod regressions_disk;
 #[cfg(test)]
 mod regressions_halfway;
@@ -56,7 +58,11 @@ mod regressions_places;
 #[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
+mod regressions_stale;
+#[cfg(test)]
 mod regressions_twice;
+#[cfg(test)]
+mod regressions_unclear;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;

@@ -1,6 +1,7 @@
 //! What has to hold: one function per invariant, for what is judged between cycles. What is judged at the
 //! call itself (I4, I5, I14, I16) is in `world`.
 
+use super::kb::Article;
 use super::step::{FOLDERS, NAMES, Probing};
 use super::token::Tokens;
 use super::world::{World, id_of, is_article};
@@ -202,12 +203,38 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
         if folders.get(&article.category) != Some(&Some(folder.clone())) {
             wrong.push("category");
         }
+        if let Some(what) = misleads(world, article, document, rows.get(&article.id)) {
+            different.push((Some(article.id), path.clone(), what));
+        }
         if !wrong.is_empty() && listed {
             let what = format!("they differ in {}", wrong.join(", "));
             different.push((Some(article.id), path, what));
         }
     }
     different
+}
+
+/// What a file wrongly says of who sees its article.
+///
+/// A service that lists hidden articles does not tell when one becomes hidden, nor does one that may not be probed; and
+/// what was not listed is asked for once a day.
+fn misleads(
+    world: &World,
+    article: &Article,
+    document: &Document,
+    row: Option<&ArticleRow>,
+) -> Option<String> {
+    let known = row.is_some_and(|row| row.visibility == Visibility::Published);
+    let setup = &world.setup;
+    let shown = article.is_published();
+    let tells = if shown {
+        !setup.by_category || known
+    } else {
+        known && setup.probing == Probing::Allowed && !setup.lists_disabled
+    };
+    let really = if shown { "published" } else { "hidden" };
+    (tells && document.flags().hides() == shown)
+        .then(|| format!("it is {really}, and its file does not say so"))
 }
 
 /// Tells whether the state knows what every category says: what a colleague makes of one is asked for once a day, and

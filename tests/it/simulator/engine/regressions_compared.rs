@@ -589,3 +589,131 @@ fn a_kill_may_be_what_makes_known_that_a_colleague_renamed_a_category() {
     ];
     compares(Relation::Killed(52), PLAIN, &steps);
 }
+
+#[test]
+fn what_may_have_an_address_still_keeps_a_new_article_from_it() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 2),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(0, 2) },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 1),
+                token: 20,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Swap {
+                one: At(0, 1),
+                other: At(0, 2),
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    compares(Relation::Struck(355), setup, &steps);
+}
+
+#[test]
+fn with_a_new_state_what_cannot_be_read_may_be_any_articles_file() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 2),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 2),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 3),
+                token: 5,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    compares(Relation::Struck(218), setup, &steps);
+}
+
+#[test]
+fn what_is_listed_is_there_though_a_probe_is_refused() {
+    let setup = Setup {
+        lists_disabled: true,
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 3,
+                shown: true,
+            },
+        },
+        SYNC,
+    ];
+    compares(Relation::Killed(51), setup, &steps);
+}
+
+#[test]
+fn a_dry_run_knows_that_a_probe_is_refused() {
+    let setup = Setup {
+        lists_disabled: true,
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 2),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::RenameFolder { from: 0, to: 2 },
+        },
+        SYNC,
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(2, 2),
+                on: false,
+            },
+        },
+        Step::Run {
+            command: Command::DryThenSync {},
+        },
+    ];
+    holds(setup, &steps);
+}

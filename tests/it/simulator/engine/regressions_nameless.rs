@@ -3,7 +3,7 @@
 
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
-use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
 
 #[test]
 fn a_new_article_that_lies_at_anothers_place_with_markers_of_git_was_deleted() {
@@ -194,4 +194,59 @@ fn a_new_article_that_was_moved_was_created_twice_when_the_state_was_lost() {
             ],
         );
     }
+}
+
+/// What lies at the place of an article in doubt is told, too: it may be its file.
+#[test]
+fn a_file_at_the_place_of_an_article_in_doubt_is_told() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 3,
+                enabled: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(0, 0),
+                to: At(0, 1),
+            },
+        },
+        Step::Fault {
+            call: Call::Stage,
+            nth: 0,
+            what: What::Broken {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 0),
+                part: Part::Keywords,
+                token: 16,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 1),
+                part: Part::First,
+                token: 17,
+                save: Save::RenameOver,
+            },
+        },
+    ];
+    holds(PLAIN, &steps);
 }

@@ -9,7 +9,7 @@ use super::isolation;
 use super::kb::rewritten;
 use super::random::mix;
 use super::run::{Bench, Ground, Outcome, Source};
-use super::step::{At, Colleague, Command, Rewriting, Setup, Step, Trace, Writer};
+use super::step::{At, Colleague, Command, Probing, Rewriting, Setup, Step, Trace, Writer};
 use super::world::Violation;
 
 /// How a trace is judged.
@@ -47,7 +47,7 @@ impl Relation {
     /// The call that judges in this way, as code.
     pub(crate) fn code(self) -> String {
         match self {
-            Self::Alone => "holds(setup, steps)".to_owned(),
+            Self::Alone => "holds(setup, &steps)".to_owned(),
             Self::Order | Self::Killed(_) | Self::Struck(_) | Self::Disk => {
                 format!("compares(Relation::{self:?}, setup, steps)")
             }
@@ -90,8 +90,7 @@ fn can_be_real(step: &Step) -> bool {
 
 /// The two runs that are compared: this one, or a calmer form of it, and the other one.
 ///
-/// None, where the first one says nothing: it violates something by itself, it does not end with equal sides, or
-/// there is no other one.
+/// None, where the first one says nothing: it does not end with equal sides, or there is no other one.
 pub(crate) fn other(
     bench: &mut Bench,
     relation: Relation,
@@ -128,11 +127,11 @@ pub(crate) fn other(
     if first == other {
         return None;
     }
+    bench.outlasts = true;
     let first = run(bench, setup, &first);
-    if first.violation.is_some() || !first.equal {
-        return None;
-    }
-    let second = run(bench, setup, &other);
+    let second = (first.violation.is_some() || first.equal).then(|| run(bench, setup, &other));
+    bench.outlasts = false;
+    let second = second?;
     // The answer to the POST of a category, or of a hidden article, is the only place that tells its id: a person has
     // to give it.
     let is_lost = second.lost_id && second.violation.is_none();
@@ -142,8 +141,12 @@ pub(crate) fn other(
 /// I15: what people did between two cycles, on two sides or to two articles, may have come in either order.
 /// I7: a run that dies in its last cycle, and once more while it recovers, ends where an undisturbed one does.
 pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> Option<Violation> {
-    if second.violation.is_some() {
-        return second.violation.clone();
+    if first.violation.is_some() || second.violation.is_some() {
+        return first
+            .violation
+            .as_ref()
+            .or(second.violation.as_ref())
+            .cloned();
     }
     let (invariant, how) = match relation {
         Relation::Alone => return None,
@@ -160,9 +163,22 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
             Rewriting::Nothing
         }
     };
+    let setup = first.trace.setup;
+    // Nor whether what is listed was sent hidden and lies there so, where hidden articles are listed and no probe tells.
+    let blind = setup.lists_disabled
+        && setup.probing != Probing::Allowed
+        && matches!(relation, Relation::Killed(_));
+    let shown = |line: String| {
+        if blind {
+            line.replace("\nenabled: false\n", "\n")
+        } else {
+            line
+        }
+    };
     let plain = |end: &[String]| -> Vec<String> {
         let kept = end.iter().filter(|line| !line.contains(".conflict."));
-        kept.map(|line| as_rewritten(rewriting, line)).collect()
+        kept.map(|line| shown(as_rewritten(rewriting, line)))
+            .collect()
     };
     let (one, other) = (plain(&first.end), plain(&second.end));
     let only = |these: &[String], those: &[String]| -> Vec<String> {

@@ -7,7 +7,7 @@ use super::author::Author;
 use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
-use super::isolation::{self, Piece, Struck};
+use super::isolation::{self, Address, Piece, Struck};
 use super::kb::workspace;
 use super::mirror::Mirror;
 use super::oracle;
@@ -77,6 +77,10 @@ pub(crate) struct Outcome {
     pub(crate) calls: BTreeMap<Call, u8>,
     /// The last call in it that went wrong.
     pub(crate) struck: Option<Struck>,
+    /// Whether it was the first one with this state that may have read all of the mirror.
+    pub(crate) first: bool,
+    /// The addresses that the state knows after it.
+    pub(crate) known: Vec<(ArticleId, Address)>,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
     /// What happened, in words, if that was asked for.
@@ -91,6 +95,9 @@ pub(crate) struct Bench {
     pub(crate) talk: bool,
     /// Whether every entry of every listing is read, though its bytes are familiar.
     pub(crate) reads_all: bool,
+    /// Whether runs that came to rest go on for a day, and come to rest once more: then all is known that is asked for
+    /// once a day.
+    pub(crate) outlasts: bool,
 }
 
 impl Bench {
@@ -106,6 +113,7 @@ impl Bench {
             store: None,
             talk: false,
             reads_all: false,
+            outlasts: false,
         }
     }
 
@@ -150,6 +158,9 @@ impl Bench {
             shown: BTreeMap::new(),
             fatal: None,
             settled: false,
+            outlasts: self.outlasts,
+            read: false,
+            first: true,
             cycles: 0,
             equal: false,
             lost_id: false,
@@ -160,11 +171,14 @@ impl Bench {
             let pieces = isolation::pieces(&world);
             (pieces, world.calls.clone(), world.struck.clone())
         };
+        let (first, known) = (run.first, run.known());
         run.finish();
         let outcome = Outcome {
             halfway,
             calls,
             struck,
+            first,
+            known,
             ..run.outcome(Trace { setup, steps })
         };
         if ground == Ground::Memory {
@@ -183,6 +197,10 @@ pub(super) struct Fatal {
 }
 
 /// A run under way.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of the run so far"
+)]
 pub(super) struct Run<'a> {
     pub(super) shared: Shared,
     pub(super) runtime: &'a Runtime,
@@ -198,6 +216,12 @@ pub(super) struct Run<'a> {
     pub(super) fatal: Option<Fatal>,
     /// Whether the last thing that happened was a cycle that left both sides equal.
     pub(super) settled: bool,
+    /// Whether a cycle has read all of the mirror with this state.
+    pub(super) read: bool,
+    /// Whether the last cycle may have been the first one that did.
+    pub(super) first: bool,
+    /// Whether it goes on for a day after it came to rest.
+    outlasts: bool,
     pub(super) cycles: usize,
     /// Whether the last cycle of all left both sides equal.
     pub(super) equal: bool,
@@ -266,9 +290,33 @@ impl Run<'_> {
             halfway: Vec::new(),
             calls: BTreeMap::new(),
             struck: None,
+            first: false,
+            known: Vec::new(),
             end,
             log: world.log.take().unwrap_or_default(),
         }
+    }
+
+    fn state(&self) -> Option<&Store> {
+        let engine = self.engine.as_ref().map(Engine::store);
+        engine.or(self.store.as_ref())
+    }
+
+    /// The addresses that the state knows.
+    fn known(&self) -> Vec<(ArticleId, Address)> {
+        let Some(store) = self.state() else {
+            return Vec::new();
+        };
+        let categories = store.categories().expect("readable");
+        let categories = categories.into_iter().map(|row| (row.id, row.remote.slug));
+        let categories: BTreeMap<_, _> = categories.collect();
+        let rows = store.articles().expect("readable").into_iter();
+        rows.map(|row| {
+            let category = categories.get(&row.remote.category);
+            let address = (category.cloned().unwrap_or_default(), row.remote.slug);
+            (row.id, address)
+        })
+        .collect()
     }
 
     fn take_store(&mut self) -> Option<Store> {
@@ -391,6 +439,7 @@ impl Run<'_> {
 
     /// What only the state knew is lost with it, and that is no concern of the oracles'.
     fn forgot(&mut self) {
+        self.read = false;
         let mut world = self.shared.lock();
         let history = self
             .store
@@ -430,6 +479,19 @@ impl Run<'_> {
             self.wait(25 * 3600);
             self.settled = false;
         }
+        let rests = self.comes_to_rest();
+        if rests && self.outlasts {
+            // A day later it is asked once more what is asked for once a day.
+            self.wait(25 * 3600);
+            self.settled = false;
+            let was_equal = self.equal;
+            let rests = self.comes_to_rest();
+            self.equal &= was_equal && rests && self.knows_categories();
+        }
+    }
+
+    /// Tells whether within three cycles nothing was left to do.
+    fn comes_to_rest(&mut self) -> bool {
         let request = Request::new(Direction::Both);
         let mut effects = Vec::new();
         let mut tries = 4;
@@ -438,10 +500,10 @@ impl Run<'_> {
             // Whatever is done after a cycle that left both sides equal has no cause.
             let was_settled = std::mem::take(&mut self.settled);
             let Some(report) = self.cycle(&request, was_settled) else {
-                return;
+                return false;
             };
             if self.violated() {
-                return;
+                return false;
             }
             let (done, rationed) = {
                 let world = self.shared.lock();
@@ -452,11 +514,17 @@ impl Run<'_> {
             tries -= u8::from(!rationed);
             if done == 0 && !rationed {
                 self.rest(&request, &report);
-                return;
+                return !self.violated();
             }
         }
         let message = format!("no fixed point: changes per cycle {effects:?}");
         self.shared.lock().violated("I3", message);
+        false
+    }
+
+    fn knows_categories(&self) -> bool {
+        let knows = |store| oracle::knows_categories(&self.shared.lock(), store);
+        self.state().is_some_and(knows)
     }
 
     /// Nothing was done in the last cycle: nothing is in the next.
@@ -482,7 +550,7 @@ impl Run<'_> {
             world.violated("I3", message);
         }
         oracle::i12_told(&mut world, store, &report);
-        self.equal = quiet && oracle::knows_categories(&world, store);
+        self.equal = quiet;
         let unread = |reason: &str| reason.starts_with("the article exists, but it cannot be read");
         self.lost_id = report.actions.iter().any(|line| {
             let unread = line.action == Kind::Create && line.reason.as_deref().is_some_and(unread);

@@ -449,7 +449,7 @@ impl Trace {
             "#[test]".to_owned(),
             format!("fn {name}() {{"),
             format!("    let setup = {:?};", self.setup),
-            "    let steps = vec![".to_owned(),
+            "    let steps = [".to_owned(),
         ];
         lines.extend(self.steps.iter().map(|step| format!("        {step:?},")));
         lines.extend([

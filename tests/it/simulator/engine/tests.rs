@@ -86,7 +86,7 @@ fn a_defect_is_found_and_told_by_a_short_trace() {
         assert!(
             trace.steps.len() <= 8,
             "{}",
-            trace.code("it", "holds(setup, steps)")
+            trace.code("it", "holds(setup, &steps)")
         );
     }
 }

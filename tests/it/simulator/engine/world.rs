@@ -42,6 +42,8 @@ pub(crate) struct Ledger {
     pub(crate) owed: Tokens,
     /// Words that kbsync has seen.
     pub(crate) seen: Tokens,
+    /// The side that the present command may not change.
+    pub(crate) spared: Option<Side>,
     /// Words that kbsync put somewhere in this cycle.
     pub(crate) written: Tokens,
     /// Words that a person removed from the mirror, or gave up.
@@ -62,7 +64,7 @@ pub(crate) struct Ledger {
     pub(crate) withdrawn: BTreeSet<ArticleId>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
-    /// Of these, the ones of which nothing happened to the file but that it was copied.
+    /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's.
     pub(crate) doubled: BTreeSet<ArticleId>,
     /// Articles that a colleague changed since both sides were equal, and when.
     pub(crate) edited: BTreeMap<ArticleId, i64>,
@@ -153,6 +155,8 @@ pub(crate) struct World {
     began: (i64, u64),
     /// When kbsync was last told of an article by itself.
     asked: BTreeMap<ArticleId, i64>,
+    /// When it was told that one is gone: it is not asked for again.
+    missed: BTreeMap<ArticleId, i64>,
     pub(crate) armed: Vec<Armed>,
     /// How often something was called in this cycle.
     pub(crate) calls: BTreeMap<Call, u8>,
@@ -199,6 +203,7 @@ impl World {
             now,
             began: (now, 0),
             asked: BTreeMap::new(),
+            missed: BTreeMap::new(),
             armed: Vec::new(),
             calls: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -343,8 +348,8 @@ impl World {
     pub(crate) fn told(&mut self, id: ArticleId) {
         if self.kb.articles.contains_key(&id) {
             self.asked.insert(id, self.now);
-        } else {
-            self.asked.remove(&id);
+        } else if self.asked.remove(&id).is_some() {
+            self.missed.insert(id, self.now);
         }
     }
 
@@ -359,12 +364,13 @@ impl World {
                 && (!ledger.touched.contains(id) || ledger.doubled.contains(id))
                 && !ledger.withdrawn.contains(id)
         };
-        let asked = |wanted: &dyn Fn(i64) -> bool| {
-            let all = self.asked.iter();
-            all.filter(|(id, at)| hidden(id) && wanted(**at)).count()
-        };
+        let of_hidden = |(id, _): &(&ArticleId, &i64)| hidden(id);
         let due = self.now - 24 * 3600 * 1_000_000_000;
-        asked(&|at| at <= due) > 0 && asked(&|at| at >= self.began.0) >= self.ledger.limit
+        let mut asked = self.asked.iter().filter(of_hidden);
+        let waits = asked.any(|(_, at)| *at <= due);
+        let all = self.asked.iter().chain(&self.missed).filter(of_hidden);
+        let asked = all.filter(|(_, at)| **at >= self.began.0).count();
+        waits && asked >= self.ledger.limit
     }
 
     /// kbsync looked at a folder, or at a name in it.

@@ -1,0 +1,326 @@
+//! The books at the end of a cycle: what was seen again, figures, times and the tag of a listing.
+
+use super::grain::GRAIN;
+use super::render::{MAX_FILE, needs_whole, says};
+use crate::drill::defect::{self, Defect};
+use crate::engine::Engine;
+use crate::engine::observe::local::by_place;
+use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
+use crate::engine::report::{Line, Report, Status};
+use crate::engine::settings::Request;
+use crate::engine::waiting::HELD;
+use crate::mirror::disk::{At, Disk};
+use crate::mirror::document::Document;
+use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::{ArticleId, Side, Stamp, TextDigest, Timestamp};
+use crate::reconcile::plan::Kind;
+use crate::reconcile::snapshot::{LocalFile, Remote};
+use crate::service::{Service, Validator};
+use crate::state::{FigureRow, history};
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+/// Racy files that are read again at the end of one cycle; the others wait for the next.
+const READ_AGAIN: usize = 64;
+
+/// From so many figures on, reading all that are stored is quicker.
+const FEW_FIGURES: usize = 16;
+
+/// When the service was last listed whole, in milliseconds since 1970.
+pub(in crate::engine) const LAST_POLL: &str = "last_poll";
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// The books at the end of a cycle: refreshed stamps, figures, times; and the history is pruned.
+    pub(in crate::engine) async fn close_books(
+        &mut self,
+        sight: &Sight,
+        request: &Request,
+        report: &Report,
+        whole: bool,
+    ) -> anyhow::Result<()> {
+        self.wait_out_racy_scan(sight).await;
+        let now = self.clock.now();
+        let mut refreshed = self.refreshed(sight)?;
+        self.note_asked(&mut refreshed)?;
+        let read: Vec<CategoryRow> = self.read_categories_again(sight, report, now)?;
+        let figures = std::mem::take(&mut self.figures);
+        let known = self.known_figures(&figures)?;
+        let clean = whole
+            && sight.stop.is_none()
+            && !sight.unlisted
+            && request.scope.is_empty()
+            && request.unsettled.is_empty()
+            && report.problems.is_empty()
+            && report
+                .actions
+                .iter()
+                .all(|line| line.status == Status::Done && !may_send(line));
+        let clean = clean || defect::is(Defect::ValidatorKeptWhenOpen);
+        let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
+        let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
+        let held = self.still_held(request, report, now)?;
+        let over = over(sight);
+        self.store.write(now, |tx| {
+            over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
+            refreshed.iter().try_for_each(|row| tx.put_article(row))?;
+            read.iter().try_for_each(|row| tx.put_category(row))?;
+            for (id, row) in &figures {
+                let same = known.get(id).is_some_and(|old| {
+                    (old.views, old.happy, old.neutral, old.sad)
+                        == (row.views, row.happy, row.neutral, row.sad)
+                        && (row.full_url.is_none() || row.full_url == old.full_url)
+                });
+                if !same {
+                    tx.put_figures(*id, row)?;
+                }
+            }
+            match &validator {
+                Some(validator) => tx.set_meta(VALIDATOR, validator)?,
+                // A quiet cycle that was answered with 304 leaves the validator as it is. One that was answered
+                // with a listing and no tag does not: the listing may come back to what the old tag stands for.
+                None if clean && sight.not_modified => {}
+                // Nothing was listed, and nothing was changed.
+                None if !sight.looked.lists() && report.actions.is_empty() => {}
+                None => tx.remove_meta(VALIDATOR)?,
+            }
+            tx.set_meta(HELD, &held)?;
+            if sight.read_the_mirror() {
+                tx.set_meta(MIRROR_READ, &now.0.to_string())?;
+            }
+            if sight.looked.lists() {
+                tx.set_meta(LAST_POLL, &now.0.to_string())?;
+            }
+            Ok(())
+        })?;
+        history::prune(
+            &mut self.store,
+            self.settings.keep_days,
+            self.settings.keep_versions,
+            now,
+        )?;
+        Ok(())
+    }
+
+    /// Notes when articles were asked for whose answers told something new, now that this was dealt with.
+    fn note_asked(&mut self, rows: &mut Vec<ArticleRow>) -> anyhow::Result<()> {
+        for (id, at) in std::mem::take(&mut self.asked) {
+            if let Some(row) = rows.iter_mut().find(|row| row.id == id) {
+                row.asked = row.asked.max(Some(at));
+            } else if let Some(row) = self.store.article(id)?
+                && row.asked < Some(at)
+            {
+                let asked = Some(at);
+                rows.push(ArticleRow { asked, ..row });
+            }
+        }
+        Ok(())
+    }
+
+    /// The figures that are stored of those that came along; few are looked up one by one.
+    fn known_figures(
+        &self,
+        figures: &BTreeMap<ArticleId, FigureRow>,
+    ) -> anyhow::Result<BTreeMap<ArticleId, FigureRow>> {
+        let mut known = BTreeMap::new();
+        if figures.len() > FEW_FIGURES {
+            known.extend(self.store.figures()?);
+            return Ok(known);
+        }
+        for &id in figures.keys() {
+            known.extend(self.store.figures_of(id)?.map(|row| (id, row)));
+        }
+        Ok(known)
+    }
+
+    /// Rows whose file was read and found to hold what the base says: its stamp is known again.
+    fn refreshed(&self, sight: &Sight) -> anyhow::Result<Vec<ArticleRow>> {
+        let mut rows = Vec::new();
+        let mut again = 0;
+        // What lies at a place that another article has taken in this cycle is that one's file.
+        let places = OnceCell::new();
+        let is_at_home = |file: &LocalFile| {
+            let places = places.get_or_init(|| by_place(&sight.base));
+            places.contains_key(&file.place)
+        };
+        for (id, file) in &sight.paired.files {
+            let Some(before) = sight.base.articles.get(id) else {
+                continue;
+            };
+            let Some(stamp) = sight.stamps.get(&file.place).copied() else {
+                continue;
+            };
+            // Where its file was another article's was written since: that is not its stamp.
+            let written = sight.written.get(&file.place);
+            if written.is_some_and(|owner| owner != id) {
+                continue;
+            }
+            let racy = sight.racy.contains(&stamp);
+            if before.stamp == Some(stamp) || (file.version != before.local && !racy) {
+                continue;
+            }
+            // A file that is not opened is taken to have its id: one without is looked at until it has.
+            if file.id != Some(*id) || !is_at_home(file) {
+                continue;
+            }
+            let Some(row) = self.store.article(*id)? else {
+                continue;
+            };
+            let same = row.local == file.version
+                && row.file_flags == file.flags
+                && row.place == file.place
+                && row.stamp.is_none_or(|known| Some(known) == before.stamp);
+            let stamp = if racy && again < READ_AGAIN {
+                again += 1;
+                self.read_again(file, stamp)
+            } else {
+                self.trusted_scan(stamp, sight)
+            };
+            if same && row.stamp != stamp {
+                rows.push(ArticleRow { stamp, ..row });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// A file that was saved just before the scan may have been saved once more within the clock's grain.
+    /// A little later its stamp can vouch for it, after one more look at what it holds. Where that is more than its
+    /// version says, the scan must have kept just this: a key of the writer's own may have been saved again.
+    fn read_again(&self, file: &LocalFile, stamp: Stamp) -> Option<Stamp> {
+        let at = At::Folder(&file.place.folder);
+        let content = self.disk.read(at, &file.place.file, MAX_FILE).ok()?;
+        let document = Document::parse_with_markers(&content.bytes).ok()?;
+        let same = content.whole
+            && content.stamp == stamp
+            && says(&document, &file.version)
+            && document.flags() == file.flags
+            && (!needs_whole(document.source(), &file.version, &file.place)
+                || self.is_kept(document.source()));
+        self.trusted(stamp).filter(|_| same)
+    }
+
+    /// Tells whether the history has a whole file.
+    fn is_kept(&self, source: &str) -> bool {
+        let kept = self.store.has_body(TextDigest::of(source));
+        kept.is_ok_and(|is_there| is_there)
+    }
+
+    async fn wait_out_racy_scan(&self, sight: &Sight) {
+        let young = |stamp: &Stamp| sight.racy.contains(stamp) && self.trusted(*stamp).is_none();
+        if !sight.racy.is_empty() && sight.stamps.values().any(young) {
+            self.clock.pause(GRAIN).await;
+        }
+    }
+
+    /// Categories that were read and had nothing new, or have no folder to take it: when they were read counts. Where
+    /// something new stands open, it counts when they were read before; where it is to be done in the next cycle, they
+    /// are read anew in that one, as nothing else would tell of it.
+    fn read_categories_again(
+        &self,
+        sight: &Sight,
+        report: &Report,
+        now: Timestamp,
+    ) -> anyhow::Result<Vec<CategoryRow>> {
+        if sight.remote.categories.is_empty() {
+            return Ok(Vec::new());
+        }
+        let put_off = report
+            .actions
+            .iter()
+            .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
+        let mut rows = Vec::new();
+        for row in self.store.categories()? {
+            let before = sight.base.categories.get(&row.id);
+            let read = sight.remote.categories.get(&row.id);
+            let (Some(before), Some((version, _))) = (before, read) else {
+                continue;
+            };
+            let open = row.read_at == Timestamp::default();
+            let dealt_with =
+                *version == row.remote || !sight.paired.categories.contains_key(&row.id);
+            let read_at = match (dealt_with, put_off) {
+                (true, _) => now,
+                (false, true) => Timestamp::default(),
+                (false, false) => before.read_at,
+            };
+            let same = before.read_at == row.read_at;
+            if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
+                rows.push(CategoryRow { read_at, ..row });
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// Tells whether the service is not what was listed any more. A tag may be that of a content, and the content
+/// from before our own write come back: then it would vouch for what we wrote.
+fn may_send(line: &Line) -> bool {
+    match (line.side, line.action) {
+        (Side::Local, _) | (_, Kind::Adopt | Kind::Forget) => false,
+        (
+            Side::Remote | Side::Both,
+            Kind::Create
+            | Kind::Update
+            | Kind::Move
+            | Kind::Delete
+            | Kind::Merge
+            | Kind::Conflict
+            | Kind::Restore
+            | Kind::CreateCategory
+            | Kind::UpdateCategory,
+        ) => true,
+    }
+}
+
+/// What may stand for a listing. `Last-Modified` counts whole seconds: two changes within one would look
+/// like one, and the second would never be seen. So only an `ETag` counts.
+fn strong(validator: &Validator) -> Option<Validator> {
+    validator.etag.as_ref().map(|etag| Validator {
+        etag: Some(etag.clone()),
+        last_modified: None,
+    })
+}
+
+/// Conflicts of articles of which nothing is left on any side: nobody can settle them, and nothing is to be chosen.
+fn over(sight: &Sight) -> Vec<ArticleId> {
+    let seen_all = sight.looked == Looked::All
+        && sight.remote.complete
+        && sight.local.complete
+        && sight.doubt.is_none()
+        && !sight.hides;
+    let is_left = |id: &ArticleId| {
+        let remote = sight.remote.articles.get(id);
+        sight.base.articles.contains_key(id)
+            || sight.paired.files.contains_key(id)
+            || sight.paired.unknown.contains_key(id)
+            || remote.is_some_and(|entry| !matches!(entry, Remote::Gone))
+    };
+    let conflicts = sight.base.conflicts.values().filter(|_| seen_all);
+    conflicts
+        .filter(|row| row.copy.is_none() && !is_left(&row.id))
+        .map(|row| row.id)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_of_whole_seconds_vouches_for_no_listing() {
+        let validator = |etag: Option<&str>, modified: Option<&str>| Validator {
+            etag: etag.map(str::to_owned),
+            last_modified: modified.map(str::to_owned),
+        };
+        let modified = Some("Fri, 01 May 2026 10:00:00 GMT");
+        for (given, kept) in [
+            (validator(None, modified), None),
+            (validator(None, None), None),
+            (
+                validator(Some("\"a\""), modified),
+                Some(validator(Some("\"a\""), None)),
+            ),
+        ] {
+            assert_eq!(strong(&given), kept, "{given:?}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What the steps of a cycle tell each other: what was created, seen and given up, and how a step ended.
+
+use crate::drill::defect::{self, Defect};
+use crate::engine::Stop;
+use crate::engine::observe::Sight;
+use crate::engine::report::{Line, Report, Status};
+use crate::engine::settings::Request;
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, CategoryId, Revision, Version};
+use crate::reconcile::order::{self, Address};
+use crate::reconcile::plan::{Action, Step};
+use std::collections::{BTreeMap, BTreeSet};
+use tokio::time::Instant;
+
+/// What applying a plan knows beyond the plan.
+pub(in crate::engine) struct Run<'a> {
+    pub(in crate::engine) sight: &'a mut Sight,
+    pub(in crate::engine) request: &'a Request,
+    pub(in crate::engine) report: &'a mut Report,
+    /// Real ids of categories that were created.
+    pub(in crate::engine) created: BTreeMap<CategoryId, CategoryId>,
+    /// Ids of articles that were created, by their paths.
+    pub(in crate::engine) born: BTreeMap<String, ArticleId>,
+    /// Folders whose category step failed: what depends on them waits.
+    pub(in crate::engine) blocked: BTreeSet<String>,
+    /// Addresses that were to be free by now and are not: who wants one of them waits.
+    pub(in crate::engine) taken: BTreeSet<Address>,
+    /// Versions that were seen again.
+    pub(in crate::engine) latest: BTreeMap<ArticleId, (Version, Revision)>,
+    /// Versions that this run itself has put on the service, for articles that it changes twice.
+    pub(in crate::engine) own: BTreeMap<ArticleId, (Version, Revision)>,
+    /// When versions were seen again.
+    pub(in crate::engine) reseen: BTreeMap<ArticleId, Instant>,
+    /// How many articles the last listing of this run has served.
+    pub(in crate::engine) served: Option<usize>,
+    /// What ended the sending.
+    pub(in crate::engine) stop: Option<Stop>,
+    /// What ended all changes of the mirror.
+    pub(in crate::engine) wall: Option<Stop>,
+    /// Why nothing is deleted any more in this cycle.
+    pub(in crate::engine) doubt: Option<String>,
+    /// Articles that still wait to be sent, for deciding how to look again.
+    pub(in crate::engine) to_send: usize,
+    /// Requests that a chain of steps needs together, by the article whose address it frees first.
+    pub(in crate::engine) circles: BTreeMap<ArticleId, u32>,
+    /// Requests made and steps done, for progress.
+    pub(in crate::engine) done: u64,
+}
+
+/// What became of one step.
+pub(in crate::engine) enum Done {
+    /// It is done; a note for people, if there is one.
+    Yes(Option<String>),
+    /// It was not done: something changed meanwhile. The next cycle decides anew.
+    Later(String),
+    /// It failed, and only this article is concerned.
+    Failed(String),
+    /// It failed in a way that casts doubt on the rest: nothing is deleted in this cycle.
+    Doubted(String),
+    /// It failed, and so would all other requests.
+    Stopped(Stop),
+    /// It failed, and so would all other changes of the mirror: nothing at all is changed any more.
+    Wall(Stop),
+    /// It waits for a person.
+    Held(String),
+}
+
+impl Run<'_> {
+    pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
+        if status != Status::Done {
+            let parked = match &action.step {
+                Step::ParkSlug { id, .. } => self.row(*id).map(|row| &row.remote),
+                Step::CreateCategory { .. }
+                | Step::SettleCategory(_)
+                | Step::CreateArticle { .. }
+                | Step::Settle(_)
+                | Step::DeleteArticle { .. }
+                | Step::RemoveFile { .. }
+                | Step::Forget { .. }
+                | Step::Conflict(_)
+                | Step::Wait => None,
+            };
+            let parked = parked.map(|remote| (Some(remote.category), remote.slug.clone()));
+            self.taken.extend(order::leaves(action).or(parked));
+        }
+        let mut line = Line::of(action, status, reason);
+        line.id = line.id.or_else(|| self.born.get(&action.path).copied());
+        self.report.actions.push(line);
+    }
+
+    /// What depends on a category that is held waits with it: on a new one, or on a folder's new name.
+    pub(super) fn block(&mut self, action: &Action) {
+        match &action.step {
+            Step::CreateCategory { folder, .. } => {
+                self.blocked.insert(folder.clone());
+            }
+            Step::SettleCategory(settle) if settle.from != settle.to => {
+                self.blocked.extend(settle.from.clone());
+                self.blocked.extend(settle.to.clone());
+            }
+            Step::SettleCategory(_)
+            | Step::CreateArticle { .. }
+            | Step::Settle(_)
+            | Step::ParkSlug { .. }
+            | Step::DeleteArticle { .. }
+            | Step::RemoveFile { .. }
+            | Step::Forget { .. }
+            | Step::Conflict(_)
+            | Step::Wait => {}
+        }
+    }
+
+    /// Why a step cannot be tried: everything stopped, or something else has to be done first, which has a
+    /// line of its own.
+    pub(super) fn obstacle(&self, action: &Action) -> Option<(Status, String)> {
+        if let Some(stop) = self
+            .stop
+            .as_ref()
+            .filter(|_| action.sends() || action.deletes().is_some())
+            .or(self.wall.as_ref())
+        {
+            return Some((Status::Skipped, stop.message.clone()));
+        }
+        let sure = action.deletes().is_none() || defect::is(Defect::DoubtIgnored);
+        if let Some(doubt) = self.doubt.as_ref().filter(|_| !sure) {
+            let reason =
+                format!("nothing is deleted in a cycle in which something failed ({doubt})");
+            return Some((Status::Skipped, reason));
+        }
+        if let Some((_, slug)) = order::takes(action).filter(|taken| self.taken.contains(taken)) {
+            let reason = format!("its slug \"{slug}\" is not free yet");
+            return Some((Status::Held, reason));
+        }
+        let folder = action.path.split('/').next().unwrap_or_default();
+        let category = matches!(
+            action.step,
+            Step::CreateCategory { .. } | Step::SettleCategory(_)
+        );
+        (!category && self.blocked.contains(folder)).then(|| {
+            let reason = format!("the category of {folder}/ has to be settled first");
+            (Status::Held, reason)
+        })
+    }
+
+    /// Puts real ids in the place of those that stood for new categories; `None`: not created.
+    pub(super) fn resolved(&self, version: &Version) -> Option<Version> {
+        if !version.category.is_provisional() {
+            return Some(version.clone());
+        }
+        let category = *self.created.get(&version.category)?;
+        Some(Version {
+            category,
+            ..version.clone()
+        })
+    }
+
+    pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
+        self.sight.base.articles.get(&id)
+    }
+
+    /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
+    pub(super) fn meet_wall(&mut self, stop: Stop) {
+        self.stop.get_or_insert_with(|| stop.clone());
+        self.wall.get_or_insert(stop);
+    }
+}

@@ -1,0 +1,71 @@
+//! Addresses that turned out to be taken, where no row says so: what is asked for once a day only has to be remembered
+//! until then, or what wants the address would be sent in vain.
+
+use super::Run;
+use crate::engine::Engine;
+use crate::mirror::disk::Disk;
+use crate::model::base::Visibility;
+use crate::model::{ArticleId, CategoryId};
+use crate::reconcile::order;
+use crate::reconcile::plan::{Action, HoldRule};
+use crate::reconcile::snapshot::Remote;
+use crate::service::Service;
+use crate::state::Parked;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Parks what waits for an address that a category or a hidden article has by now, which its own row does not say:
+    /// a category's words are read once a day, and so is a hidden article, though its file may not be ready by then.
+    pub(super) fn remember_taken(&mut self, action: &Action, run: &Run<'_>) -> anyhow::Result<()> {
+        let Some(held) = action
+            .held
+            .as_ref()
+            .filter(|held| held.rule == HoldRule::Person)
+        else {
+            return Ok(());
+        };
+        let fingerprint = match order::takes(action) {
+            Some((None, slug)) if is_a_categorys(&slug, run) => action.fingerprint(),
+            Some((Some(category), slug)) => match action.holder() {
+                // The next cycle does not know whose it is.
+                Some(id) if is_hidden_there(id, category, &slug, run) => {
+                    if self.store.parked()?.contains_key(&action.key()) {
+                        return Ok(());
+                    }
+                    action.unaware().fingerprint()
+                }
+                Some(_) | None => return Ok(()),
+            },
+            Some((None, _)) | None => return Ok(()),
+        };
+        let now = self.clock.now();
+        let parked = Parked {
+            key: action.key(),
+            fingerprint,
+            reason: held.reason.clone(),
+            at: now,
+        };
+        self.store.write(now, |tx| tx.park(&parked))?;
+        Ok(())
+    }
+}
+
+/// Tells whether a category has a slug that its row does not say.
+fn is_a_categorys(slug: &str, run: &Run<'_>) -> bool {
+    let rows = &run.sight.base.categories;
+    let mut read = run.sight.remote.categories.iter();
+    read.any(|(id, (version, _))| {
+        let known = rows.get(id).map(|row| row.remote.slug.as_str());
+        version.slug == slug && known != Some(slug)
+    })
+}
+
+/// Tells whether an article that no listing shows has an address that its row does not say.
+fn is_hidden_there(id: ArticleId, category: CategoryId, slug: &str, run: &Run<'_>) -> bool {
+    let Some(Remote::Present(seen)) = run.sight.remote.articles.get(&id) else {
+        return false;
+    };
+    let recorded = run
+        .row(id)
+        .is_some_and(|row| (row.remote.category, row.remote.slug.as_str()) == (category, slug));
+    seen.visibility == Visibility::Unpublished && !recorded
+}

@@ -1,0 +1,58 @@
+//! Articles that were read and are not met: neither was a file written, nor is there a row that would remember them. A
+//! cycle that may not write, or could not, has seen their words all the same (design, section 1, promise 1).
+
+use crate::engine::Engine;
+use crate::engine::observe::Sight;
+use crate::mirror::disk::Disk;
+use crate::model::path::{EXTENSION, stem_for};
+use crate::model::{ArticleId, Place, Side, Version};
+use crate::reconcile::snapshot::{Base, Remote};
+use crate::service::Service;
+use crate::state::{Seen, Subject};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Puts what was seen of them into the history. Nothing is written where it is there already.
+    pub(in crate::engine) fn keep_unmet(&mut self, sight: &Sight) -> anyhow::Result<()> {
+        let mut unkept = Vec::new();
+        for (id, entry) in &sight.remote.articles {
+            let Remote::Present(seen) = entry else {
+                continue;
+            };
+            let met = sight.base.articles.contains_key(id) || self.store.knows_article(*id)?;
+            if met || !self.store.has_body(seen.version.text)? {
+                continue;
+            }
+            let subject = Subject::Article(*id);
+            let newest = self.store.versions(&subject)?.into_iter().next();
+            if newest.is_none_or(|newest| newest.seen.version != seen.version) {
+                unkept.push(Seen {
+                    subject,
+                    place: place(*id, &seen.version, &sight.base),
+                    side: Side::Remote,
+                    cause: "seen on the service".to_owned(),
+                    version: seen.version.clone(),
+                    file: None,
+                });
+            }
+        }
+        if unkept.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            unkept
+                .iter()
+                .try_for_each(|seen| tx.record(seen).map(|_| ()))
+        })?;
+        Ok(())
+    }
+}
+
+/// Where its file might be, for people who look for it by a path.
+fn place(id: ArticleId, version: &Version, base: &Base) -> Place {
+    let row = base.categories.get(&version.category);
+    let folder = row.and_then(|row| row.folder.clone());
+    let folder = folder.unwrap_or_else(|| version.category.to_string());
+    let stem = stem_for(&version.slug, id.uuid(), &|_| false);
+    Place::new(folder, format!("{stem}{EXTENSION}"))
+}

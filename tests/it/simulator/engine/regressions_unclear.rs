@@ -1,0 +1,286 @@
+//! What the simulator found in files of which nobody can say what they are: written and not made durable, moved before their id was in them, not
+//! ready, or in motion.
+
+use super::regressions::{PLAIN, holds};
+use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
+
+#[test]
+fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 0),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 0),
+                part: Part::First,
+                token: 6,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 1, to: 0 },
+        },
+        Step::Fault {
+            call: Call::SyncFolder,
+            nth: 0,
+            what: What::Denied {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Remove { at: At(1, 0) },
+        },
+        Step::Run {
+            command: Command::Folder { folder: 0 },
+        },
+        Step::Service {
+            deed: Colleague::Revert { at: At(0, 0) },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn what_a_write_left_unclear_waits_until_its_article_was_dealt_with() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::RenameFolder { from: 0, to: 1 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 0),
+                part: Part::First,
+                token: 21,
+            },
+        },
+        Step::Fault {
+            call: Call::SyncFolder,
+            nth: 0,
+            what: What::Broken {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::RemoveFolder { folder: 1 },
+        },
+        Step::Fault {
+            call: Call::MakeFolder,
+            nth: 0,
+            what: What::Denied {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Revert { at: At(1, 0) },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn what_a_person_settled_stays_so_while_the_file_cannot_be_read() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 1),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 4,
+                enabled: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Fault {
+            call: Call::SyncFolder,
+            nth: 0,
+            what: What::Broken {},
+        },
+        Step::Run {
+            command: Command::PreferLocal {},
+        },
+        Step::Mirror {
+            deed: Writer::Mark { at: At(0, 0) },
+        },
+        Step::Mirror {
+            deed: Writer::Swap {
+                one: At(0, 1),
+                other: At(0, 0),
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Mend { at: At(0, 1) },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_and_took_a_new_ones_place_does_not_get_its_id() {
+    let setup = Setup {
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 2),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 3),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Mark { at: At(1, 3) },
+        },
+        Step::Fault {
+            call: Call::Stage,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Swap {
+                    one: At(1, 2),
+                    other: At(1, 3),
+                },
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn a_new_article_that_was_moved_is_found_though_a_copy_of_another_lies_at_its_place() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 1),
+                token: 11,
+                enabled: true,
+            },
+        },
+        Step::Fault {
+            call: Call::Publish,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Move {
+                    from: At(1, 1),
+                    to: At(0, 3),
+                },
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 2),
+                token: 13,
+                enabled: false,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 1),
+            },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn a_folder_stays_its_categorys_while_a_file_in_it_is_in_motion() {
+    let setup = Setup {
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 0),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Unname { folder: 1 },
+        },
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(0, 0),
+                to: At(1, 3),
+            },
+        },
+        Step::Run {
+            command: Command::InMotion { at: At(1, 0) },
+        },
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(1, 0),
+                to: At(0, 1),
+            },
+        },
+    ];
+    holds(setup, &steps);
+}
