@@ -76,7 +76,7 @@ fn leads_to(stem: &str) {
     let path = mirror.join(folder).join(&file);
     let below = path.strip_prefix(mirror).expect("below the mirror");
     let names = [folder, &file].map(|name| Component::Normal(name.as_ref()));
-    assert!(below.components().eq(names), "{path:?} leads elsewhere");
+    assert!(below.components().eq(names), "{stem:?} leads elsewhere");
     for name in [folder, &file] {
         traps(name);
     }

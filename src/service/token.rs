@@ -76,7 +76,7 @@ impl fmt::Debug for Token {
 mod tests {
     use super::*;
 
-    const CANARY: &str = "canary-4711-token";
+    const CANARY: &str = "CANARY-4711-token";
 
     #[test]
     fn f131_a_token_does_not_print() {

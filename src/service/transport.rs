@@ -108,7 +108,7 @@ mod tests {
     fn without_a_certificate_store_the_built_in_roots_make_a_client() {
         install_tls();
         let origin = Origin::of("https://kb.example.com").expect("an address");
-        let token = Token::new("canary-4711-token").expect("a token");
+        let token = Token::new("CANARY-4711-token").expect("a token");
         let budget = Budget::in_memory(Limits::default());
         let options = ClientOptions::new(origin.as_str(), token, budget);
         let headers = headers(&options).expect("headers");

@@ -1,10 +1,17 @@
 //! The canary: every token in these tests has it in its name, so that wherever one turns up can be told.
 //!
 //! A world and a mirror of the real command hold a [`Watch`]: at their end every file below is searched, the
-//! state, the budget and the lock among them. What the command printed is searched when it has run, and so is
-//! the log of a daemon.
+//! state (its packed bodies unpacked), the budget and the lock among them. What the command printed is searched when
+//! it has run, and so is the log of a daemon; where no command is run, what this process would log is heard by an
+//! [`Ear`].
 
+use kbsync::model::TextDigest;
+use kbsync::state::Store;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::{EnvFilter, fmt};
 
 /// What every token of the tests begins with.
 pub(crate) const CANARY: &str = "CANARY";
@@ -36,6 +43,7 @@ impl Watch {
         assert!(self.folder.is_dir(), "nothing was searched in {folder}");
         let found = singing(&self.folder, &self.keeps);
         assert_eq!(found, Vec::<PathBuf>::new(), "files with the token");
+        assert!(!SUNG.load(Ordering::SeqCst), "the token is in the log");
     }
 }
 
@@ -45,6 +53,38 @@ impl Drop for Watch {
             self.search();
         }
     }
+}
+
+/// Whether the token was ever logged by this process.
+static SUNG: AtomicBool = AtomicBool::new(false);
+
+/// Reads what is logged, and keeps nothing of it.
+#[derive(Clone, Copy)]
+struct Ear(&'static AtomicBool);
+
+impl io::Write for Ear {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if memchr::memmem::find(line, CANARY.as_bytes()).is_some() {
+            self.0.store(true, Ordering::SeqCst);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Listens to what this thread logs, as `-vvv` would show it, until the answer is dropped.
+pub(crate) fn listen() -> DefaultGuard {
+    hear(&SUNG)
+}
+
+fn hear(sung: &'static AtomicBool) -> DefaultGuard {
+    let log = fmt()
+        .with_env_filter(EnvFilter::new("info,kbsync=trace"))
+        .with_ansi(false);
+    tracing::subscriber::set_default(log.with_writer(move || Ear(sung)).finish())
 }
 
 /// Checks something that was printed.
@@ -67,12 +107,37 @@ fn singing(folder: &Path, keeps: &[&str]) -> Vec<PathBuf> {
         } else if kind.is_file()
             && !keeps.iter().any(|keep| name == *keep)
             && let Ok(bytes) = std::fs::read(&path)
-            && memchr::memmem::find(&bytes, CANARY.as_bytes()).is_some()
+            && (sings(&bytes)
+                || name == "state.db" && bodies(folder).iter().any(|body| sings(body.as_bytes())))
         {
             found.push(path);
         }
     }
     found
+}
+
+fn sings(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, CANARY.as_bytes()).is_some()
+}
+
+/// What the state has packed, unpacked. One that a test has broken has nothing to unpack.
+fn bodies(folder: &Path) -> Vec<String> {
+    let path = folder.join("state.db");
+    let read_only = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+    let Ok(conn) = rusqlite::Connection::open_with_flags(&path, read_only) else {
+        return Vec::new();
+    };
+    let Ok(Some(store)) = Store::open_read_only(folder, None) else {
+        return Vec::new();
+    };
+    let Ok(mut rows) = conn.prepare("SELECT digest FROM bodies") else {
+        return Vec::new();
+    };
+    let digests = rows.query_map([], |row| row.get::<_, [u8; 32]>(0));
+    let digests = digests.into_iter().flatten().filter_map(Result::ok);
+    digests
+        .filter_map(|digest| store.body(TextDigest::from_bytes(digest)).ok().flatten())
+        .collect()
 }
 
 #[test]
@@ -83,6 +148,41 @@ fn f131_the_watch_finds_a_token_wherever_it_is() {
     std::fs::write(deep.join("state.db"), format!("x\0{CANARY}-1\0")).expect("written");
     assert_eq!(singing(folder.path(), &[]), [deep.join("state.db")]);
     assert_eq!(singing(folder.path(), &["state.db"]), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn f131_the_watch_looks_into_packed_bodies() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let binding = kbsync::state::Binding {
+        service: "https://kb.example.com".to_owned(),
+        workspace: kbsync::model::WorkspaceId::new(uuid::Uuid::from_u128(7)),
+    };
+    let now = kbsync::model::Timestamp(1_800_000_000_000);
+    let mut store = Store::open(folder.path(), &binding, now).expect("a state");
+    let keep = |store: &mut Store, text: &str| {
+        store.write(now, |tx| tx.put_body(text)).expect("written");
+    };
+    keep(&mut store, &"<p>words</p>".repeat(100));
+    assert_eq!(bodies(folder.path()).len(), 1);
+    assert_eq!(singing(folder.path(), &[]), Vec::<PathBuf>::new());
+    // Packed, no part of it is there as it is.
+    keep(&mut store, &["CAN", "ARY "].concat().repeat(100));
+    drop(store);
+    assert_eq!(
+        singing(folder.path(), &[]),
+        [folder.path().join("state.db")]
+    );
+}
+
+#[test]
+fn f131_the_ear_hears_a_token_in_the_log() {
+    static SUNG_HERE: AtomicBool = AtomicBool::new(false);
+    let ear = hear(&SUNG_HERE);
+    tracing::trace!(target: "kbsync::service", token = "no", "nothing of it");
+    assert!(!SUNG_HERE.load(Ordering::SeqCst));
+    tracing::trace!(target: "kbsync::service", token = CANARY, "all of it");
+    assert!(SUNG_HERE.load(Ordering::SeqCst));
+    drop(ear);
 }
 
 /// Whether nothing was found meanwhile.

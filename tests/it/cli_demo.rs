@@ -40,9 +40,20 @@ fn the_folder_can_be_kept() {
         .lines()
         .find_map(|line| line.strip_prefix("kept: "))
         .unwrap_or_else(|| panic!("{stderr}"));
-    assert!(
-        std::path::Path::new(kept)
-            .join("help/kbsync.yaml")
-            .is_file()
-    );
+    let kept = std::path::Path::new(kept);
+    assert!(kept.join("help/kbsync.yaml").is_file());
+    // The token of its service is nowhere in it, nor was it told.
+    let token = kbsync::sandbox::Options::default().token;
+    let stdout = String::from_utf8(output.stdout).expect("text");
+    assert!(!stdout.contains(&token) && !stderr.contains(&token));
+    let below = kb
+        .files()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(kept));
+    let below: Vec<_> = below.collect();
+    assert!(below.len() > 5, "{below:?}");
+    for (path, bytes) in below {
+        let found = memchr::memmem::find(&bytes, token.as_bytes());
+        assert_eq!(found, None, "{}", path.display());
+    }
 }

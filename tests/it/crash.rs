@@ -11,8 +11,9 @@ use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::{Direction, Keep};
-use kbsync::sandbox::{Article, Category};
+use kbsync::sandbox::{Article, Category, Options};
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use uuid::Uuid;
 
@@ -561,4 +562,42 @@ async fn f008_crashes_while_recovering_are_recovered_from() {
             }
         }
     }
+}
+
+/// A service that writes slugs in lower case: the file is to be renamed in case only, and whoever looks for the new
+/// name finds the old one. Two deaths later nothing of it is left open.
+#[tokio::test]
+async fn f008_f056_a_rename_of_case_only_that_was_begun_is_over_with_the_next_run() {
+    silence_deaths();
+    let mut options = Options::unlimited();
+    options.normalise.lowercase_slug = true;
+    let mut world = hostile::world_with(options).await;
+    let mut begun = 0;
+    for moment in 0.. {
+        world.renew();
+        let alpha = world.category("alpha");
+        world.article(alpha, "one", "<p>One.</p>");
+        hostile::sync(&world).await;
+        world.write("alpha/New.html", "---\ntitle: New\n---\n<p>new</p>\n");
+        let dies: Meddler = Arc::new(|moment| {
+            let now = moment.doing == "POST" && moment.after;
+            assert!(!now, "the process dies at {moment:?}");
+            Ok(())
+        });
+        assert!(!run(&world, &sync_all(&world), &dies).await);
+        if run(&world, &sync_all(&world), &dies_at(moment).0).await {
+            break;
+        }
+        let open = || hostile::store(&world).intents().expect("read").len();
+        begun += usize::from(open() > 0);
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome, Ending::Done, "{moment}: {report:#?}");
+        assert_eq!(
+            open(),
+            0,
+            "{moment}: {:?}",
+            hostile::store(&world).intents()
+        );
+    }
+    assert!(begun > 3, "{begun}");
 }

@@ -144,9 +144,12 @@ fn edited(base: &[String], dice: &mut Dice, by: &str) -> String {
             0 => {}
             1 => text += &block.replace("</p>", &format!(" {by}</p>")),
             2 => text += &block.replace("<p>", "<div>").replace("</p>", "</div>"),
-            3 => text += &format!("{block}{}", block.replace("<p>", &format!("<p>new, {by} "))),
+            3 => {
+                text += block;
+                text += &block.replace("<p>", &format!("<p>new, {by} "));
+            }
             4 => {
-                text += &block.replace("</p>", ["", "</p></div>", "<b>", "</b></p>"][dice.roll(4)])
+                text += &block.replace("</p>", ["", "</p></div>", "<b>", "</b></p>"][dice.roll(4)]);
             }
             _ => text += block,
         }

@@ -3,6 +3,7 @@
 
 use crate::hostile_service::{JSON, bomb, raw};
 use crate::kb::{Kb, Service};
+use kbsync::model::path::EXTENSION;
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use std::time::{Duration, Instant};
 
@@ -125,6 +126,75 @@ fn f139_answers_without_an_end_do_not_grow_in_memory() {
         assert_ne!(output.status.code(), Some(0), "{output:?}");
         assert!(asked(&service, &on), "{output:?}");
         assert!(peak < ROOM, "{path}: {} MiB", peak >> 20);
+    }
+}
+
+/// What may be wrong with any answer: it unpacks to far more than it looks, or has no end; as a success or not.
+fn without_measure() -> [Vec<FaultKind>; 4] {
+    let gzip = [JSON, ("content-encoding", "gzip")];
+    let bombed = |status| raw(status, &gzip, bomb("{\"message\":\"", 256 << 20));
+    let refused = raw(403, &[JSON], "{}");
+    [
+        vec![bombed(200)],
+        vec![bombed(422)],
+        vec![FaultKind::Endless],
+        vec![refused, FaultKind::Endless],
+    ]
+}
+
+/// Runs a command where an endpoint answers without measure, each time in a mirror of its own.
+fn assert_in_bounds(on: &Matcher, command: &[&str], prepare: impl Fn(&Kb)) {
+    for faults in without_measure() {
+        let service = Service::start();
+        let kb = service.mirror();
+        prepare(&kb);
+        service.sandbox.clear_requests();
+        let told = format!("{on:?}, {faults:?}")
+            .chars()
+            .take(120)
+            .collect::<String>();
+        for fault in faults {
+            service.sandbox.inject(Fault::always(on.clone(), fault));
+        }
+        let (peak, output) = peak_within(&kb, command, AWHILE);
+        assert_ne!(output.status.code(), Some(2), "{told}: {output:?}");
+        assert!(asked(&service, on), "{told}: {output:?}");
+        assert!(peak < ROOM, "{told}: {} MiB", peak >> 20);
+    }
+}
+
+#[test]
+fn f139_no_answer_to_a_write_grows_in_memory() {
+    for (method, path) in [
+        ("POST", "/api/article"),
+        ("PUT", "/api/article/"),
+        ("DELETE", "/api/article/"),
+        ("POST", "/api/category"),
+        ("PUT", "/api/category/"),
+    ] {
+        assert_in_bounds(&Matcher::new(method, path), &["sync"], |kb| {
+            kb.run(&["sync"]).exits(0);
+            let files = kb.articles().into_iter();
+            let mut files = files.filter(|(path, _)| path.ends_with(EXTENSION));
+            let (file, text) = files.next().expect("an article");
+            let (folder, _) = file.split_once('/').expect("a place");
+            let new = "---\ntitle: New\n---\n<p>new</p>\n";
+            let yaml = format!("{folder}/_category.yaml");
+            match (method, path) {
+                ("POST", "/api/article") => kb.write(&format!("{folder}/new.html"), new),
+                ("POST", _) => kb.write("third/new.html", new),
+                ("DELETE", _) => kb.remove(&file),
+                (_, "/api/article/") => kb.write(&file, &format!("{text}<p>mine</p>\n")),
+                _ => kb.write(&yaml, &(kb.read(&yaml) + "description: mine\n")),
+            }
+        });
+    }
+}
+
+#[test]
+fn f139_what_is_said_of_workspaces_does_not_grow_in_memory() {
+    for (path, command) in [("/api/bases", "workspaces"), ("/api/base/", "doctor")] {
+        assert_in_bounds(&Matcher::new("GET", path), &[command], |_| {});
     }
 }
 

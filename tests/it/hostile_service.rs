@@ -365,6 +365,7 @@ const fn endpoint(job: Job, method: &'static str, path: &'static str) -> Endpoin
 
 /// What the cycle in which an endpoint misbehaves comes to: its exit code, and whether what was removed here is
 /// deleted there (`R`), and what is gone there is removed here (`L`).
+#[expect(clippy::match_same_arms, reason = "a table is read from above")]
 fn due(job: Job, trouble: Trouble) -> &'static str {
     match (job, trouble) {
         (_, Slow) => "0RL",

@@ -524,6 +524,82 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
 }
 
 #[tokio::test]
+async fn f127_one_id_with_other_words_voids_the_listing() {
+    let (world, report) = spoilt(edited(|answer| {
+        let mut other = answer["articles"][0].clone();
+        other["title"] = json!("Another");
+        other["slug"] = json!("another");
+        other["text"] = json!("<p>another</p>");
+        answer["articles"]
+            .as_array_mut()
+            .expect("a list")
+            .push(other);
+    }))
+    .await;
+    assert_eq!(report.outcome.exit_code(), 1, "{:?}", problems(&report));
+    assert_eq!(report.actions, []);
+    let report = world.sync().await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    assert_quiet(&world, 1).await;
+}
+
+/// Two articles cannot have one address; where a listing says so, each has a file of its own all the same.
+#[tokio::test]
+async fn f127_one_slug_twice_in_a_listing_mixes_nothing_up() {
+    let (world, ids) = filled(Options::unlimited()).await;
+    world.sync().await;
+    let [three, five] = ["three", "five"].map(|slug| {
+        let articles = world.sandbox().articles();
+        articles
+            .into_iter()
+            .find(|one| one.slug == slug)
+            .expect("there")
+    });
+    assert!(ids.contains(&three.id) && three.category_id == five.category_id);
+    let doubled = |id: Uuid| {
+        edited(move |answer| {
+            for entry in answer["articles"].as_array_mut().expect("a list") {
+                if entry["id"] == json!(id) {
+                    entry["slug"] = json!("three");
+                    entry["updated_at"] = json!("2031-01-01T00:00:00.000000Z");
+                }
+            }
+        })
+    };
+    world.sandbox().inject(doubled(five.id));
+    requests(&world);
+    let report = world.sync().await;
+    assert_eq!(
+        report.requests.put + report.requests.post + report.requests.delete,
+        0,
+        "{:?}",
+        lines(&report)
+    );
+    let holder = |id: Uuid| {
+        let files = world.files().into_iter();
+        let found: Vec<_> = files
+            .filter(|(_, text)| text.contains(&format!("id: {id}")))
+            .collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        found.into_iter().next().expect("one")
+    };
+    for article in [&three, &five] {
+        let (path, text) = holder(article.id);
+        assert!(text.contains(&article.text), "{path}: {text}");
+    }
+    // The next listing is a good one.
+    world.sync().await;
+    assert_eq!(holder(three.id).0, "alpha/three.html");
+    assert_eq!(holder(five.id).0, "alpha/five.html");
+    let slugs = |id| world.sandbox().article(id).expect("there").slug;
+    assert_eq!(
+        (slugs(three.id), slugs(five.id)),
+        ("three".to_owned(), "five".to_owned())
+    );
+    assert_quiet(&world, 1).await;
+}
+
+#[tokio::test]
 async fn f021_an_empty_listing_takes_nothing_away_either() {
     let (world, report) = spoilt(edited(|answer| answer["articles"] = json!([]))).await;
     // It is a listing, so what vanished is asked for, three at most. Some of it can be read: then the

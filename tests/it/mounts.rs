@@ -2,6 +2,7 @@
 
 use crate::canary;
 use crate::kb::{Kb, Service};
+use kbsync::model::path::EXTENSION;
 use std::process::{Command, Output};
 
 /// Runs a command where the mirror may only be read; `None`: that cannot be had here.
@@ -129,7 +130,7 @@ fn f040_a_fresh_checkout_goes_on_with_a_state_that_was_kept() {
     let (path, text) = kb
         .articles()
         .into_iter()
-        .find(|(path, _)| path.ends_with(".html"))
+        .find(|(path, _)| path.ends_with(EXTENSION))
         .expect("one");
     kb.write(&path, &(text + "<p>mine</p>\n"));
     kb.run(&["sync"]).exits(0);

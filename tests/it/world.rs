@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
+use tracing::subscriber::DefaultGuard;
 use uuid::Uuid;
 
 /// A clock that a test can set forward.
@@ -47,6 +48,7 @@ impl Clock for Hand {
 pub(crate) struct World {
     // Before the folder: what is dropped first can still look into it.
     canary: canary::Watch,
+    _ear: DefaultGuard,
     pub(crate) running: Running,
     pub(crate) workspace: Uuid,
     pub(crate) folder: TempDir,
@@ -69,6 +71,7 @@ impl World {
         let settings = Settings::new(WorkspaceId::new(workspace));
         Self {
             canary: canary::Watch::over(folder.path()),
+            _ear: canary::listen(),
             running,
             workspace,
             folder,

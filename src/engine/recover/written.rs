@@ -43,7 +43,10 @@ pub(super) fn file_written(
     let names = if moving { names } else { &still };
     let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
     let found = file_of(sight, *id, to, names);
-    let mut places = from.iter().chain([to]);
+    // A file that was to be renamed in case only lies where the new name would be looked for.
+    let in_case = from.as_ref().filter(|from| fold(from) == fold(to));
+    let in_case = in_case.is_some_and(|from| is_seen(sight, from));
+    let mut places = from.iter().chain(Some(to).filter(|_| !in_case));
     let is_unready = || sight.local.unknown.iter().any(|file| file.id == Some(*id));
     if found.is_none() && (is_unready() || places.any(|place| is_out_of_sight(sight, place))) {
         let verdict = half_way();
@@ -113,7 +116,15 @@ fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
     local.unreadable.contains(&place.folder)
         || !local.closed.is_empty()
         || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
-            && local.files.iter().all(|file| file.place != *place))
+            && !is_seen(sight, place))
+}
+
+fn is_seen(sight: &Sight, place: &Place) -> bool {
+    sight.local.files.iter().any(|file| file.place == *place)
+}
+
+fn fold(place: &Place) -> (&str, String) {
+    (&place.folder, path::fold(&place.file))
 }
 
 /// The same of a file that names no article: it may be any that cannot be read, and lies where no article was.

@@ -36,7 +36,7 @@ fn open(dir: &Path, limits: Limits, clock: &Arc<SteppedClock>) -> Budget {
 
 fn open_on(dir: &Path, limits: Limits, clock: Arc<dyn Clock>) -> Budget {
     let origin = Origin::of("https://kb.example.com").expect("an address");
-    let token = Token::new("canary-4711-token").expect("a token");
+    let token = Token::new("CANARY-4711-token").expect("a token");
     Budget::open_with(dir, &origin, &token, limits, clock).expect("a budget")
 }
 

@@ -10,7 +10,7 @@ fn origin(url: &str) -> Origin {
 #[test]
 fn f133_a_token_stays_with_the_first_origin_that_answered_to_it() {
     let dir = tempfile::tempdir().expect("a folder");
-    let token = Token::new("canary-4711").expect("a token");
+    let token = Token::new("CANARY-4711").expect("a token");
     let check = |url, trust| {
         let visit = check_origin(dir.path(), &token, &origin(url), trust)?;
         visit.map_or(Ok(Vec::new()), |visit| visit.remember())
@@ -42,7 +42,7 @@ fn f133_a_token_stays_with_the_first_origin_that_answered_to_it() {
 #[test]
 fn f133_an_address_that_never_answered_does_not_get_the_token_for_good() {
     let dir = tempfile::tempdir().expect("a folder");
-    let token = Token::new("canary-4711").expect("a token");
+    let token = Token::new("CANARY-4711").expect("a token");
     let check = |url| check_origin(dir.path(), &token, &origin(url), false);
 
     let slip = check("https://kb.exmaple.com").expect("the first");
@@ -58,7 +58,7 @@ fn f133_an_address_that_never_answered_does_not_get_the_token_for_good() {
 #[test]
 fn f141_what_is_remembered_is_private_and_has_no_token() {
     let dir = tempfile::tempdir().expect("a folder");
-    let token = Token::new("canary-4711").expect("a token");
+    let token = Token::new("CANARY-4711").expect("a token");
     check_origin(dir.path(), &token, &origin("https://kb.example.com"), false)
         .expect("first")
         .expect("to be remembered")

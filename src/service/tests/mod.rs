@@ -28,7 +28,7 @@ use tokio::{
 };
 
 /// A token that must never be seen anywhere but in `Authorization`.
-pub(super) const CANARY: &str = "canary-4711-token";
+pub(super) const CANARY: &str = "CANARY-4711-token";
 
 /// What the responder was asked.
 #[derive(Clone, Debug)]
