@@ -51,6 +51,18 @@ pub struct ArticleRow {
     pub asked: Option<Timestamp>,
 }
 
+impl ArticleRow {
+    /// A digest of what both sides agreed on, and under which revision: another one means that a cycle has dealt with
+    /// the article since.
+    pub fn agreement(&self) -> Digest {
+        Digest::of_parts(&[
+            self.local.digest().as_bytes(),
+            self.remote.digest().as_bytes(),
+            self.revision.0.as_bytes(),
+        ])
+    }
+}
+
 /// The base of one category.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CategoryRow {

@@ -11,6 +11,7 @@ use crate::engine::report::Status;
 use crate::engine::{Engine, Stop};
 use crate::mirror::disk::{At, Disk, DiskError, Durability, Staged};
 use crate::mirror::document::Document;
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Digest, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle, Step};
 use crate::service::Service;
@@ -245,7 +246,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 let before = job.old.as_ref();
                 let only_flags = before.and_then(|(_, bytes)| only_flags(bytes, settle));
-                let intent = write_intent(settle, only_flags, false);
+                let row = tx.article(settle.id)?;
+                let was = row.as_ref().map(ArticleRow::agreement);
+                let intent = write_intent(settle, only_flags, was, false);
                 job.intent = Some(tx.add_intent(&intent)?);
             }
             Ok(())
@@ -308,7 +311,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 match job.intent {
                     Some(intent) if !job.unclear => tx.remove_intent(intent)?,
                     Some(intent) if job.settle.from.is_none() || named_no_article(job) => {
-                        tx.replace_intent(intent, &write_intent(job.settle, None, true))?;
+                        tx.replace_intent(intent, &write_intent(job.settle, None, None, true))?;
                     }
                     Some(_) | None => {}
                 }
@@ -330,7 +333,12 @@ fn named_no_article(job: &Job<'_>) -> bool {
 }
 
 /// What is written down before a file is written, and once a new one is under its name and not durable.
-fn write_intent(settle: &Settle, only_flags: Option<Flags>, made: bool) -> Intent {
+fn write_intent(
+    settle: &Settle,
+    only_flags: Option<Flags>,
+    was: Option<Digest>,
+    made: bool,
+) -> Intent {
     Intent::WriteFile {
         id: settle.id,
         from: settle.from.clone(),
@@ -343,6 +351,7 @@ fn write_intent(settle: &Settle, only_flags: Option<Flags>, made: bool) -> Inten
         revision: settle.seen.revision.clone(),
         remote_flags: settle.seen.flags,
         settles: settle.settles,
+        was,
         made,
     }
 }

@@ -4,7 +4,7 @@ use super::Verdict;
 use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Field, Place, Revision, Version, path};
+use crate::model::{ArticleId, CategoryVersion, Digest, Field, Place, Revision, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
@@ -28,12 +28,17 @@ pub(super) fn file_written(
         revision,
         remote_flags,
         settles,
+        was,
         made,
     } = intent
     else {
         return Verdict::Void;
     };
     let old = base.articles.get(id);
+    let moved_on = |was: &Digest| old.is_some_and(|row| row.agreement() != *was);
+    if was.as_ref().is_some_and(moved_on) {
+        return Verdict::Void;
+    }
     // After a loss of power a file that was replaced may be the old one again; one that was made, or that names the
     // article only since then, is ours.
     let made = |file: &LocalFile| *made && old.is_none() && file.id == Some(*id);

@@ -423,6 +423,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                     revision: Revision::default(),
                     remote_flags: Flags::default(),
                     settles: false,
+                    was: None,
                     made: false,
                 })
                 .map(drop)
