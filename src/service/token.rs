@@ -88,10 +88,10 @@ mod tests {
             "bad token [redacted]!"
         );
         assert_eq!(
-            token.redact("bad token canary-47…"),
+            token.redact("bad token CANARY-47…"),
             "bad token [redacted]…"
         );
-        assert_eq!(token.redact("a can"), "a can");
+        assert_eq!(token.redact("a CAN"), "a CAN");
     }
 
     #[test]
