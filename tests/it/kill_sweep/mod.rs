@@ -138,6 +138,25 @@ fn full_kill_sweep() {
     assert_green(&swept);
 }
 
+/// The table is of these scenarios, and green: whoever adds one has to sweep it.
+#[test]
+fn the_table_has_every_scenario_and_no_failure() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/kill_sweep.md");
+    let text = std::fs::read_to_string(path).expect("readable");
+    let rows = text.lines().filter_map(|line| line.strip_prefix("| "));
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split(" | ").collect()).collect();
+    let names = rows.iter().map(|row| row[0]);
+    let swept: Vec<&str> = names
+        .filter(|name| !["scenario", "**all**"].contains(name))
+        .collect();
+    let wanted: Vec<&str> = scenarios().iter().map(|scenario| scenario.name).collect();
+    assert_eq!(swept, wanted, "make the table anew");
+    for row in rows.iter().filter(|row| row[0] != "scenario") {
+        let failures = row.last().map(|last| last.trim_end_matches(" |"));
+        assert_eq!(failures, Some("0"), "{row:?}");
+    }
+}
+
 /// What is written into `tests/kill_sweep.md`.
 fn table(scenarios: &[&'static Scenario], swept: &[(Swept, Duration)]) -> String {
     let mut table = String::from(
