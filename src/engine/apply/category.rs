@@ -3,8 +3,8 @@
 use super::along::{row_renamed, rows_along};
 use super::category_past::words_of;
 use super::grain::ScannedYaml;
+use super::put::{pause, worth_another_try};
 use super::record::deed;
-use super::send::{pause, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::engine::observe::unsettled::Unsettled;

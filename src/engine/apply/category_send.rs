@@ -1,7 +1,7 @@
 //! PUT of a category: looked at before it is sent, and looked at again after a lost answer.
 
+use super::put::{may_repeat, worth_another_look};
 use super::record::deed;
-use super::send::{may_repeat, worth_another_look};
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;

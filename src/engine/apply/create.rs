@@ -6,7 +6,7 @@
 
 use super::birth::{Birth, Birthright, Newborn};
 use super::guard_read::count_as_seen;
-use super::send::{pause, version_of, worth_another_try};
+use super::put::{pause, version_of, worth_another_try};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;

@@ -3,8 +3,8 @@
 //! A DELETE is for ever (API specification, section 4.8): the last version is in the history before it.
 
 use super::guard_read::changed_meanwhile;
+use super::put::{may_repeat, version_of, worth_another_look};
 use super::record::deed;
-use super::send::{may_repeat, version_of, worth_another_look};
 use super::{Done, Run, failed, not_written};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;

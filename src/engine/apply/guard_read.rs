@@ -4,7 +4,7 @@
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
 //! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
-use super::send::version_of;
+use super::put::version_of;
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;

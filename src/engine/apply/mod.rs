@@ -17,6 +17,7 @@ mod grain;
 mod guard_read;
 mod keep;
 mod publish;
+mod put;
 mod record;
 mod render;
 mod run;

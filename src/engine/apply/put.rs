@@ -1,0 +1,244 @@
+//! Single PUTs, and what is done about answers that do not come: one looks before anything is sent again.
+
+use super::{Done, Run, failed};
+use crate::drill::defect::{self, Defect};
+use crate::engine::Engine;
+use crate::mirror::disk::Disk;
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, Field, TextDigest, Version};
+use crate::reconcile::plan::{Action, Settle};
+use crate::reconcile::snapshot::Seen;
+use crate::service::{
+    Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
+};
+use crate::state::Intent;
+use std::time::Duration;
+
+/// How often a lost answer is looked after before the article waits for the next cycle.
+const TRIES: u32 = 5;
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
+    pub(super) async fn put(
+        &mut self,
+        id: ArticleId,
+        patch: &ArticlePatch,
+        settle: &Settle,
+        run: &Run<'_>,
+    ) -> anyhow::Result<Put> {
+        let before = run
+            .own
+            .get(&id)
+            .map_or(&settle.seen.version, |(version, _)| version);
+        let mut after = before.clone();
+        settle
+            .send
+            .iter()
+            .for_each(|field| after.take(*field, &settle.file));
+        let (mut tries, mut lost) = (0, false);
+        loop {
+            let error = match self.service.update_article(id, patch).await {
+                Ok(article) => return Ok(Put::Answered(article)),
+                Err(error) => error,
+            };
+            lost |= error.answer_lost;
+            if !worth_another_look(&error) || tries == TRIES {
+                return Ok(Put::Failed { error, lost });
+            }
+            tries += 1;
+            if let Err(error) = self.before_another_look(&error, tries).await {
+                return Ok(Put::Failed { error, lost });
+            }
+            if defect::is(Defect::PutRepeatedBlindly) {
+                continue;
+            }
+            let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
+                return Ok(Put::Failed { error, lost });
+            };
+            let version = version_of(&found, before);
+            // A GET does not tell `enabled`: then it is sent again, over what was just seen.
+            let enabled =
+                settle.send_enabled.is_none() || found.flags.enabled == settle.send_enabled;
+            if version == after && enabled {
+                return Ok(Put::Answered(found));
+            }
+            if version != after && version != *before {
+                self.keep_found(id, &version, &found, run)?;
+                return Ok(Put::Changed);
+            }
+            if !may_repeat(&error) {
+                return Ok(Put::Failed { error, lost });
+            }
+        }
+    }
+
+    /// Waits after a write that failed, before one looks what became of it: for room for the look and another
+    /// try where it was not sent for want of budget, else a little.
+    pub(super) async fn before_another_look(&self, error: &ServiceError, tries: u32) -> Answer<()> {
+        if is_throttled(error) {
+            return self.service.keep(2, Purpose::Push).await;
+        }
+        tracing::warn!(%error, tries, "no answer to a write; looking whether it arrived");
+        self.clock.pause(pause(tries)).await;
+        Ok(())
+    }
+
+    /// Sends a temporary slug; where the budget makes it wait, only over what it was meant for.
+    async fn put_slug(
+        &mut self,
+        id: ArticleId,
+        patch: &ArticlePatch,
+        seen: &Seen,
+        run: &Run<'_>,
+    ) -> anyhow::Result<Answer<RemoteArticle>> {
+        let mut tries = 0;
+        loop {
+            let error = match self.service.update_article(id, patch).await {
+                Err(error) if is_throttled(&error) && tries < TRIES => error,
+                answer => return Ok(answer),
+            };
+            tries += 1;
+            if let Err(error) = self.before_another_look(&error, tries).await {
+                return Ok(Err(error));
+            }
+            let found = match self.read_one(id, seen.visibility).await {
+                Ok(found) => found,
+                Err(error) => return Ok(Err(error)),
+            };
+            let version = version_of(&found, &seen.version);
+            if version != seen.version {
+                self.keep_found(id, &version, &found, run)?;
+                return Ok(Err(error));
+            }
+        }
+    }
+
+    /// Frees a slug for a moment, so that two addresses can be swapped.
+    pub(super) async fn park_slug(
+        &mut self,
+        action: &Action,
+        (id, slug, seen): (ArticleId, &str, &Seen),
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let Some(row) = run.row(id).cloned() else {
+            return Ok(Done::Later("its row is not there".to_owned()));
+        };
+        if let Some(done) = self.ensure_seen(id, seen, run).await? {
+            return Ok(done);
+        }
+        let intent = Intent::UpdateArticle {
+            id,
+            version: Version {
+                slug: slug.to_owned(),
+                ..row.remote.clone()
+            },
+            fields: vec![Field::Slug],
+            enabled: None,
+            over: seen.version.digest(),
+            over_revision: seen.revision.clone(),
+        };
+        let now = self.clock.now();
+        let intent = self.store.write(now, |tx| tx.add_intent(&intent))?;
+        let patch = ArticlePatch {
+            slug: Some(slug.to_owned()),
+            ..ArticlePatch::default()
+        };
+        match self.put_slug(id, &patch, seen, run).await? {
+            Ok(article) => {
+                // Only the slug is agreed on: what else a colleague changed is still to be pulled.
+                let mut remote = row.remote.clone();
+                remote.slug.clone_from(&article.slug);
+                // The file never said this slug: whatever it says now is an edit to be sent.
+                let mut local = row.local.clone();
+                local.slug.clone_from(&article.slug);
+                let known = row.remote == seen.version && version_of(&article, &remote) == remote;
+                let row = ArticleRow {
+                    replaced: Some((seen.version.digest(), seen.revision.clone())),
+                    written: Some(article.revision.clone()),
+                    revision: if known {
+                        article.revision.clone()
+                    } else {
+                        row.revision.clone()
+                    },
+                    remote,
+                    local,
+                    stamp: None,
+                    ..row
+                };
+                let now = self.clock.now();
+                self.store.write(now, |tx| {
+                    tx.put_article(&row)?;
+                    tx.remove_intent(intent)
+                })?;
+                let parked = Version {
+                    slug: article.slug,
+                    ..seen.version.clone()
+                };
+                run.own.insert(id, (parked, article.revision));
+                run.sight.base.articles.insert(id, row);
+                Ok(Done::Yes(None))
+            }
+            Err(error) if error.answer_lost => Ok(failed(error)),
+            Err(error) => {
+                let now = self.clock.now();
+                self.store.write(now, |tx| tx.remove_intent(intent))?;
+                self.not_done(action, error)
+            }
+        }
+    }
+}
+
+/// What a PUT came to.
+pub(super) enum Put {
+    /// It is there.
+    Answered(RemoteArticle),
+    /// Somebody else changed the article meanwhile; whether ours arrived before that cannot be told here.
+    Changed,
+    /// It was not carried out, or, if an answer was lost, perhaps not.
+    Failed { error: ServiceError, lost: bool },
+}
+
+/// Tells whether the service was not there; an answer that cannot be read will not be better next time.
+fn is_down(error: &ServiceError) -> bool {
+    error.kind == ErrorKind::Unavailable
+}
+
+/// Tells whether a write may have been carried out, or may be sent again once one has looked.
+pub(super) fn worth_another_try(error: &ServiceError) -> bool {
+    is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
+}
+
+/// The same for a PUT or DELETE, which is not sent after a wait for the budget: nobody has waited for it yet.
+pub(super) fn worth_another_look(error: &ServiceError) -> bool {
+    is_throttled(error) || worth_another_try(error)
+}
+
+/// Tells whether a PUT or DELETE that did not arrive may be sent again.
+pub(super) fn may_repeat(error: &ServiceError) -> bool {
+    is_throttled(error) || is_down(error)
+}
+
+/// Tells whether a write was not carried out for want of budget, here or there: there has to be room first.
+fn is_throttled(error: &ServiceError) -> bool {
+    matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
+}
+
+/// What an answer says; what it left out is as it was expected.
+pub(super) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
+    Version {
+        title: article.title.clone(),
+        slug: article.slug.clone(),
+        category: article.category,
+        introtext: article.introtext.clone(),
+        keywords: article.keywords.clone(),
+        text: article
+            .text
+            .as_deref()
+            .map_or(expected.text, TextDigest::of),
+    }
+}
+
+/// A pause that doubles with every try.
+pub(super) fn pause(tries: u32) -> Duration {
+    Duration::from_millis(500).saturating_mul(1 << tries.min(6))
+}
