@@ -87,6 +87,8 @@ pub struct LocalSnapshot {
     /// Articles whose id may not have come into their file, and files that are not ready, name no article, and may be
     /// theirs by what can be read in them.
     pub nameless: BTreeSet<(ArticleId, Place)>,
+    /// Places of new articles whose POST got no answer, and whose file may be one that is not ready.
+    pub unposted: BTreeSet<Place>,
     /// Whether the state is so new that it has not got all articles that have a file: one that cannot be read may be
     /// any article's.
     pub first: bool,

@@ -456,6 +456,32 @@ async fn f014_a_colleagues_article_that_says_as_little_is_not_ours() {
 }
 
 #[tokio::test]
+async fn f014_a_post_whose_file_is_gone_claims_no_later_file_though_another_is_not_ready() {
+    let (world, ..) = one_article().await;
+    world.write("a/notes.html", "<p>What there is to do this week</p>\n");
+    world.write(
+        "a/n.html",
+        "---\ntitle: Overview\n---\n<p>All that we sell</p>\n",
+    );
+    world
+        .sandbox()
+        .inject(Fault::always(on(POST), FaultKind::ResetBefore));
+    hostile::sync(&world).await;
+    assert_eq!(open_intents(&world).len(), 1);
+    world.sandbox().clear_faults();
+    world.remove("a/n.html");
+    hostile::sync(&world).await;
+    assert_eq!(open_intents(&world), []);
+    world.write(
+        "a/guide.html",
+        "---\ntitle: Overview\n---\n<p>Where to begin</p>\n",
+    );
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["create remote a/guide.html done"]);
+    assert_eq!(slugs(&world), ["guide", "one"]);
+}
+
+#[tokio::test]
 async fn f014_a_refusal_after_a_lost_answer_shows_what_the_service_says() {
     let (world, ..) = one_article().await;
     write_new(&world);

@@ -102,6 +102,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .await?;
         sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
         (sight.local.akin, sight.local.telling) = self.akin(&base, &sight)?;
+        sight.local.unposted = self.unposted(&base, &sight, &unsettled)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.local.nameless = self.nameless(&base, &sight)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);

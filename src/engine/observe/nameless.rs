@@ -1,17 +1,19 @@
 //! Files that are not ready and name no article: one may be that of a new article whose id never came into it, though
-//! it lies where another article was.
+//! it lies where another article was; or of what was posted, and got no answer.
 
 use super::Sight;
 use super::akin::words_of;
+use super::unsettled::Unsettled;
 use crate::engine::Engine;
 use crate::engine::apply::MAX_FILE;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::html::units;
-use crate::model::{ArticleId, Place};
+use crate::model::{ArticleId, Place, Version};
 use crate::reconcile::pairing;
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
+use crate::state::Intent;
 use std::collections::BTreeSet;
 
 /// What can be told of a file that is not ready.
@@ -44,7 +46,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let found: Vec<Found<'_>> = unknown.filter_map(|file| self.found(&file.place)).collect();
         for row in missing {
             for file in &found {
-                if self.may_be(row, file, base, sight)? {
+                if self.may_be((Some(row.id), &row.local), file, base, sight)? {
                     pairs.insert((row.id, file.place.clone()));
                 }
             }
@@ -65,10 +67,46 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Some(Found { place, units })
     }
 
-    /// Tells whether a file may be that of this article.
+    /// Finds the places from which something was posted without an answer, and whose file may be one that is not ready
+    /// and lies where no article was. One that is in motion or cannot be read may be any.
+    pub(super) fn unposted(
+        &self,
+        base: &Base,
+        sight: &Sight,
+        unsettled: &Unsettled,
+    ) -> anyhow::Result<BTreeSet<Place>> {
+        let mut places = BTreeSet::new();
+        let mut posts = Vec::new();
+        for (_, intent) in self.store.intents()? {
+            if let Intent::CreateArticle { place, version, .. } = intent {
+                posts.push((place, version));
+            }
+        }
+        if posts.is_empty() {
+            return Ok(places);
+        }
+        let known: BTreeSet<&Place> = base.articles.values().map(|row| &row.place).collect();
+        let unknown = sight.local.unknown.iter();
+        for file in unknown.filter(|file| file.id.is_none() && !known.contains(&file.place)) {
+            let Some(mut found) = self.found(&file.place) else {
+                continue;
+            };
+            if unsettled.covers(&file.place) {
+                found.units = None;
+            }
+            for (place, sent) in &posts {
+                if self.may_be((None, sent), &found, base, sight)? {
+                    places.insert(place.clone());
+                }
+            }
+        }
+        Ok(places)
+    }
+
+    /// Tells whether a file may be that of this article, which has no id yet if it was only sent.
     fn may_be(
         &self,
-        row: &ArticleRow,
+        (id, version): (Option<ArticleId>, &Version),
         file: &Found<'_>,
         base: &Base,
         sight: &Sight,
@@ -76,8 +114,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(units) = &file.units else {
             return Ok(true);
         };
-        let others = || base.articles.values().filter(|other| other.id != row.id);
-        let title = &row.local.title;
+        let others = || base.articles.values().filter(|other| Some(other.id) != id);
+        let title = &version.title;
         let titled = |unit: &String| unit.starts_with("title:") && unit.contains(title.as_str());
         if !title.is_empty()
             && units.iter().any(titled)
@@ -85,7 +123,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         {
             return Ok(true);
         }
-        let words = words_of(&self.store, &sight.spool, row.local.text)?;
+        let words = words_of(&self.store, &sight.spool, version.text)?;
         let mut both: BTreeSet<String> = words.iter().map(|unit| plain(unit)).collect();
         both.retain(|unit| units.contains(unit));
         // What another article says as well is a phrase that many have.

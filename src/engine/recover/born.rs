@@ -1,7 +1,7 @@
 //! What a POST without an answer may have made: the article is looked for among those that nobody knew.
 
 use super::Verdict;
-use super::written::may_be_nameless;
+use super::written::is_out_of_sight;
 use crate::engine::apply::same;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, Visibility};
@@ -51,6 +51,7 @@ pub(super) fn posted(
         let address = (row.remote.category, row.remote.slug.as_str());
         address == (version.category, &version.slug) && !is_gone(base, row)
     });
+    let unseen = is_out_of_sight(sight, place) || sight.local.unposted.contains(place);
     match found {
         Some((id, seen)) => {
             let now = waiting.map(|file| file.flags).unwrap_or_default();
@@ -61,9 +62,7 @@ pub(super) fn posted(
             Verdict::Born(Box::new(row), gone.map(|row| row.id))
         }
         // Perhaps it exists and cannot be seen: its slug tells, when it is sent again. Or the file cannot be seen now.
-        None if !settled && (waiting.is_some() || may_be_nameless(base, sight, place)) => {
-            Verdict::Open
-        }
+        None if !settled && (waiting.is_some() || unseen) => Verdict::Open,
         None => Verdict::Void,
     }
 }

@@ -115,7 +115,7 @@ pub(super) fn file_written(
 /// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
 /// motion or cannot be read. Nor where it lies, if it was moved from there: while a folder cannot be listed, that may
 /// have it.
-fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+pub(super) fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
     let local = &sight.local;
     let names = local.names.get(&place.folder);
     local.unreadable.contains(&place.folder)
@@ -130,13 +130,6 @@ fn is_seen(sight: &Sight, place: &Place) -> bool {
 
 fn fold(place: &Place) -> (&str, String) {
     (&place.folder, path::fold(&place.file))
-}
-
-/// The same of a file that names no article: it may be any that cannot be read, and lies where no article was.
-pub(super) fn may_be_nameless(base: &Base, sight: &Sight, place: &Place) -> bool {
-    let mut unknown = sight.local.unknown.iter();
-    let known = |place: &Place| base.articles.values().any(|row| row.place == *place);
-    is_out_of_sight(sight, place) || unknown.any(|file| file.id.is_none() && !known(&file.place))
 }
 
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
