@@ -12,6 +12,7 @@ use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
 use kbsync::state::Subject;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -666,6 +667,47 @@ async fn an_edit_of_a_category_yaml_during_the_cycle_is_not_overwritten() {
     assert_settled(&world).await;
 }
 
+/// An editor is in the middle of a save when the folder gets its new name: the line for the slug is still the writer's,
+/// and not a wish of today.
+#[tokio::test]
+async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_rename_back() {
+    for half in [None, Some("<<<<<<< ours\nname: a\n=======\n>>>>>>>\n")] {
+        let (world, category, _) = articles(1).await;
+        let yaml = "_category.yaml";
+        world.edit("a/_category.yaml", "name: a\n", "name: a\nslug: a\n");
+        hostile::sync(&world).await;
+        let file = world.read("a/_category.yaml");
+        world.sandbox().edit_category(category, |category| {
+            "b".clone_into(&mut category.slug);
+        });
+        world.clock.advance(Duration::from_hours(25));
+        let folder = world.path("b");
+        let halve: hostile::Meddler = Arc::new(move |moment| {
+            if (moment.doing, moment.after) == ("rename folder", true) {
+                match half {
+                    Some(half) => std::fs::write(folder.join(yaml), half),
+                    None => std::fs::remove_file(folder.join(yaml)),
+                }
+                .expect("saved");
+            }
+            Ok(())
+        });
+        let report = hostile::sync_with(&world, &halve).await;
+        assert_eq!(lines(&report), ["update-category local b skipped"]);
+        // The save is over.
+        world.write("b/_category.yaml", &file);
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["update-category local b done"]);
+        assert_eq!(
+            world.sandbox().category(category).expect("there").slug,
+            "b",
+            "{half:?}"
+        );
+        assert!(!world.read("b/_category.yaml").contains("slug: a\n"));
+        assert_settled(&world).await;
+    }
+}
+
 #[tokio::test]
 async fn an_edit_of_a_category_yaml_while_its_category_is_created_is_not_overwritten() {
     let (world, ..) = articles(1).await;
@@ -725,8 +767,7 @@ async fn words_of_a_category_yaml_that_the_service_replaces_are_in_the_history()
 #[tokio::test]
 async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
     use kbsync::engine::Progress;
-    use kbsync::engine::settings::Request;
-    use kbsync::reconcile::snapshot::Direction;
+        use kbsync::reconcile::snapshot::Direction;
     let (world, _, ids) = World::start(&[("one", "<p>One.</p>")]).await;
     let path = world.path("start/one.html");
     let young = std::time::SystemTime::now() + Duration::from_secs(10);

@@ -220,6 +220,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let mut paired = run.sight.paired.categories.iter();
         let others = paired.any(|(id, category)| *id != settle.id && category.folder == *to);
+        let lined = settle.from.as_ref().and_then(|from| self.has_slug(from));
+        let lined = lined.unwrap_or_else(|| scanned.stamp.is_some());
         let mut renamed = false;
         let folder = self.change_folder(settle, to, (moves, others), scanned, &mut renamed);
         let below = match &settle.from {
@@ -230,7 +232,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(stamp) => stamp,
             Err(error) => {
                 if renamed {
-                    self.record_move(settle, to, below, run)?;
+                    self.record_move((settle, lined), to, below, run)?;
                 }
                 if let Some(intent) = intent {
                     self.store.write(now, |tx| tx.remove_intent(intent))?;
@@ -324,10 +326,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// A folder got its name, and its words could not be written: where the files are is known all the same,
-    /// or a `_category.yaml` that goes now would leave a folder that nobody knows.
+    /// or a `_category.yaml` that goes now would leave a folder that nobody knows. `lined`: whether that had a line for
+    /// the slug before, in case it cannot be read now.
     fn record_move(
         &mut self,
-        settle: &SettleCategory,
+        (settle, lined): (&SettleCategory, bool),
         to: &str,
         below: Vec<ArticleRow>,
         run: &mut Run<'_>,
@@ -336,9 +339,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         };
         // Unless the file has a line for it, the folder's name is the slug, which nothing else was to change.
-        let yaml = self.disk.read(At::Folder(to), CATEGORY_FILE, MAX_YAML);
-        let document = yaml.map(|content| CategoryDocument::parse(&content.bytes));
-        let lined = matches!(&document, Ok(Ok(document)) if document.slug().is_some());
+        let lined = self.has_slug(to).unwrap_or(lined);
         let pulled = Some(settle.seen.slug.as_str()).filter(|_| !lined);
         let row = row_renamed(old, to, pulled);
         let now = self.clock.now();
@@ -351,6 +352,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         run.sight.base.categories.insert(settle.id, row);
         Ok(())
+    }
+
+    /// Tells whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
+    fn has_slug(&self, folder: &str) -> Option<bool> {
+        let at = At::Folder(folder);
+        let yaml = self.disk.read(at, CATEGORY_FILE, MAX_YAML).ok()?;
+        let document = CategoryDocument::parse(&yaml.bytes).ok()?;
+        Some(document.slug().is_some())
     }
 
     /// Renames a folder; a name is also free where an empty folder has it.
