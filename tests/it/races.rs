@@ -2,10 +2,11 @@
 //! while a cycle runs (design, sections 1, 5 and 6; failures rows 23, 34, 51, 80).
 
 use crate::hostile::{self, Stage};
-use crate::look::{assert_quiet, history, kept, requests, row};
+use crate::look::{assert_quiet, both, history, kept, requests, row};
 use crate::wire::preferring;
 use crate::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::Request;
 use kbsync::model::{CategoryId, Side, TextDigest};
 use kbsync::reconcile::snapshot::OnConflict;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Sandbox};
@@ -708,6 +709,51 @@ async fn a_category_yaml_that_is_half_saved_when_its_folder_is_renamed_takes_no_
     }
 }
 
+/// What a scene is, what happens before the cycle, and what is in motion.
+type Scene = (&'static str, fn(&Stage), &'static [&'static str]);
+
+/// What is not there, since it is ignored or went a moment ago, and what is only in motion, did not take its place.
+#[tokio::test]
+async fn a_new_file_that_is_saved_while_it_is_sent_gets_its_id_whatever_else_cannot_be_looked_at() {
+    let scenes: [Scene; 3] = [
+        (
+            "ignored",
+            |world| {
+                world.remove("a/n0.html");
+                world.write(".kbsyncignore", "a/n0.html\n");
+            },
+            &[],
+        ),
+        (
+            "gone a moment ago",
+            |world| world.remove("a/n0.html"),
+            &["a/n0.html"],
+        ),
+        (
+            "in motion",
+            |world| world.write("a/other.html", "---\ntitle: Other\n---\n<p>o</p>\n"),
+            &["a/other.html"],
+        ),
+    ];
+    for (what, prepare, in_motion) in scenes {
+        let (world, ..) = articles(1).await;
+        prepare(&world);
+        world.write("a/new.html", "---\ntitle: New\n---\n<p>new</p>\n");
+        let path = world.path("a/new.html");
+        when(&world, "POST", "/api/article", save(path, "new", "newer"));
+        let request = Request {
+            unsettled: in_motion.iter().map(|path| (*path).to_owned()).collect(),
+            ..both()
+        };
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let report = engine.cycle(&request).await.expect("a cycle");
+        assert_eq!(lines(&report), ["create remote a/new.html done"], "{what}");
+        let file = world.read("a/new.html");
+        assert!(file.contains("\nid: "), "{what}: {file} {report:#?}");
+        assert!(file.contains("newer"), "{what}: {file}");
+    }
+}
+
 #[tokio::test]
 async fn an_edit_of_a_category_yaml_while_its_category_is_created_is_not_overwritten() {
     let (world, ..) = articles(1).await;
@@ -767,7 +813,8 @@ async fn words_of_a_category_yaml_that_the_service_replaces_are_in_the_history()
 #[tokio::test]
 async fn f083_a_file_read_within_a_tick_of_its_writing_is_read_again() {
     use kbsync::engine::Progress;
-        use kbsync::reconcile::snapshot::Direction;
+    use kbsync::engine::settings::Request;
+    use kbsync::reconcile::snapshot::Direction;
     let (world, _, ids) = World::start(&[("one", "<p>One.</p>")]).await;
     let path = world.path("start/one.html");
     let young = std::time::SystemTime::now() + Duration::from_secs(10);

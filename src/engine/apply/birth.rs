@@ -7,6 +7,7 @@ use super::record::{agreed, deed};
 use super::render::{MAX_FILE, digest_of, needs_whole, says};
 use super::{Done, Run, not_written};
 use crate::engine::Engine;
+use crate::engine::observe::Sight;
 use crate::engine::observe::remote::visibility_of;
 use crate::engine::recover::said_when_sent;
 use crate::engine::spool::text_lf;
@@ -268,17 +269,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         files.any(|file| {
             let alike = file.version.text == text || file.version.title == document.title();
             file.id.is_none() && file.place != *birth.place && alike && left(&file.place)
-        }) || unready.any(|file| file.place != *birth.place && self.has_left(&file.place))
+        }) || unready.any(|file| file.place != *birth.place && self.has_left(&file.place, sight))
     }
 
-    /// Tells whether what was not ready when the mirror was scanned does not lie at its place any more.
-    fn has_left(&self, place: &Place) -> bool {
+    /// Tells whether a file that was not ready or in motion when the mirror was scanned does not lie at its place any
+    /// more. Where there was none, none can have left.
+    fn has_left(&self, place: &Place, sight: &Sight) -> bool {
+        let was = sight.unready.get(place);
         match self
             .disk
             .read(At::Folder(&place.folder), &place.file, MAX_FILE)
         {
-            Ok(content) => Document::parse(&content.bytes).is_ok(),
-            Err(error) => error.kind == DiskErrorKind::NotFound,
+            Ok(content) => {
+                was.is_some_and(|was| *was != content.stamp)
+                    && Document::parse(&content.bytes).is_ok()
+            }
+            Err(error) => {
+                let lay = was.is_some() || sight.local.unread.contains(place);
+                lay && error.kind == DiskErrorKind::NotFound
+            }
         }
     }
 }

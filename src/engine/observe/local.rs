@@ -26,6 +26,8 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) snapshot: LocalSnapshot,
     pub(in crate::engine) problems: Vec<Problem>,
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
+    /// The same of files that are not ready or in motion.
+    pub(in crate::engine) unready: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
     /// Digests of bodies with their CRLF read as LF.
     pub(in crate::engine) text_lf: HashMap<TextDigest, TextDigest>,
@@ -57,6 +59,8 @@ pub(in crate::engine) fn scan<D: Disk>(
         &mut |file| {
             if unsettled.covers(file.place()) {
                 let unknown = Unsettled::unknown(&file, &rows);
+                let stamp = file.stamp().map(|stamp| (unknown.place.clone(), stamp));
+                reader.out.unready.extend(stamp);
                 reader.out.snapshot.unknown.push(unknown);
             } else {
                 reader.take(file);

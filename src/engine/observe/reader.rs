@@ -82,7 +82,7 @@ impl<'a> Reader<'a> {
                 with_markers,
             } => match with_markers.filter(|document| self.belongs(&place, document)) {
                 Some(document) => self.read(place, stamp, &document),
-                None => self.not_ready(place, id, problem.to_string()),
+                None => self.not_ready(place, stamp, id, problem.to_string()),
             },
             ScannedFile::Present { place, .. } => {
                 self.out.snapshot.unknown.push(Unknown { place, id: None });
@@ -90,7 +90,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn not_ready(&mut self, place: Place, id: Option<ArticleId>, message: String) {
+    fn not_ready(&mut self, place: Place, stamp: Stamp, id: Option<ArticleId>, message: String) {
         self.out.problems.push(Problem {
             path: place.to_string(),
             id,
@@ -99,6 +99,7 @@ impl<'a> Reader<'a> {
         if defect::is(Defect::NotReadyIsGone) {
             return;
         }
+        self.out.unready.insert(place.clone(), stamp);
         self.out.snapshot.unknown.push(Unknown { place, id });
     }
 
@@ -148,7 +149,7 @@ impl<'a> Reader<'a> {
                 Ok(slug) => slug,
                 Err(problem) => {
                     let id = document.id();
-                    return self.not_ready(place, id, problem.to_string());
+                    return self.not_ready(place, stamp, id, problem.to_string());
                 }
             },
         };

@@ -53,6 +53,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) problems: Vec<Problem>,
     /// Stamps of the files that were scanned.
     pub(in crate::engine) stamps: BTreeMap<Place, Stamp>,
+    /// The same of files that are not ready or in motion.
+    pub(in crate::engine) unready: BTreeMap<Place, Stamp>,
     pub(in crate::engine) category_stamps: BTreeMap<String, Stamp>,
     /// Places where a file was written since, and whose it is.
     pub(in crate::engine) written: BTreeMap<Place, ArticleId>,
@@ -109,6 +111,7 @@ impl Sight {
             remote: RemoteSnapshot::default(),
             problems: scanned.problems,
             stamps: scanned.stamps,
+            unready: scanned.unready,
             category_stamps: scanned.category_stamps,
             written: BTreeMap::new(),
             layout: scanned.layout,
