@@ -118,6 +118,18 @@ pub fn hold_restores(plan: &mut Plan, doubt: &str) {
 /// How the reason begins of what was not refused but waits for a person.
 pub const FOR_A_PERSON: &str = "waits for a person: ";
 
+/// How the reason begins of what was not sent, since it would have been refused.
+pub const NOT_SENT: &str = "not sent: ";
+
+/// What is told of what was refused, or would have been: what the service said, or why it was not sent.
+pub fn why_not_again(reason: &str, refused: impl FnOnce(&str) -> String) -> String {
+    let why = match reason.strip_prefix(NOT_SENT) {
+        Some(reason) => reason.to_owned(),
+        None => refused(reason),
+    };
+    format!("{why}; it is tried again when something changes, or after a day")
+}
+
 fn hold_refused(plan: &mut Plan, facts: &Facts) {
     for action in &mut plan.actions {
         if let Some((fingerprint, reason)) = facts.refused.get(&action.key())
@@ -127,9 +139,7 @@ fn hold_refused(plan: &mut Plan, facts: &Facts) {
                 Some(reason) => action.hold(HoldRule::Person, reason),
                 None => action.hold(
                     HoldRule::Refused,
-                    format!(
-                        "refused before ({reason}); it is tried again when something changes, or after a day"
-                    ),
+                    why_not_again(reason, |reason| format!("refused before ({reason})")),
                 ),
             }
         }

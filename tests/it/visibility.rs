@@ -565,6 +565,41 @@ async fn f028_a_slug_of_a_hidden_draft_is_explained_and_not_tried_in_every_cycle
     assert_eq!(world.sandbox().articles().len(), 3);
 }
 
+/// The file of an article that is asked for once a day only is not ready, so its row does not say its new address.
+#[tokio::test]
+async fn f028_a_slug_that_a_hidden_article_has_by_now_is_never_sent_and_the_service_is_not_said_to_refuse_it()
+ {
+    for moved in [false, true] {
+        let (world, ids) = with_articles(2, Options::unlimited()).await;
+        world.sandbox().disable(ids[0]);
+        world.sync().await;
+        world.write("a/n00.html", "");
+        world.sandbox().edit(ids[0], |article| {
+            "mine".clone_into(&mut article.slug);
+        });
+        if moved {
+            world.rename("a/n01.html", "a/mine.html");
+        } else {
+            world.write("a/mine.html", "---\ntitle: Mine\n---\n<p>m</p>\n");
+        }
+        for day in 0..3 {
+            world.clock.advance(DAY + Duration::from_mins(1));
+            for cycle in 0..3 {
+                requests(&world);
+                let report = world.sync().await;
+                let line = if moved { "move" } else { "create" };
+                assert_eq!(lines(&report), [format!("{line} remote a/mine.html held")]);
+                let why = report.actions[0].reason.clone().unwrap_or_default();
+                assert!(why.contains("is that of"), "{why}");
+                assert!(!why.contains("refused"), "{why}");
+                let sent = requests(&world);
+                let vain = sent.iter().any(|request| request.ends_with("422"));
+                assert!(!vain, "day {day}, cycle {cycle}: {sent:?}");
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn what_a_push_or_a_dry_run_sees_of_a_vanished_article_removes_nothing() {
     let (world, ids) = with_articles(2, Options::unlimited()).await;

@@ -6,7 +6,7 @@ use crate::engine::Engine;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId};
-use crate::reconcile::guard::FOR_A_PERSON;
+use crate::reconcile::guard::{FOR_A_PERSON, NOT_SENT};
 use crate::reconcile::order;
 use crate::reconcile::plan::{Action, HoldRule};
 use crate::reconcile::snapshot::Remote;
@@ -44,7 +44,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let parked = Parked {
             key: action.key(),
             fingerprint,
-            reason: held.reason.clone(),
+            reason: format!("{NOT_SENT}{}", held.reason),
             at: now,
         };
         self.store.write(now, |tx| tx.park(&parked))?;

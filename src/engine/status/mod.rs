@@ -16,6 +16,7 @@ use super::waiting;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::{ArticleId, Field, Place, Side, Timestamp};
+use crate::reconcile::guard::why_not_again;
 use crate::reconcile::pairing;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
 use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
@@ -333,10 +334,9 @@ fn held(
                 id,
                 action: None,
                 side: Some(Side::Remote),
-                reason: format!(
-                    "the service refused it ({}); it is tried again when it changes, or after a day",
-                    parked.reason
-                ),
+                reason: why_not_again(&parked.reason, |reason| {
+                    format!("the service refused it ({reason})")
+                }),
                 since: Some(parked.at.to_rfc3339()),
             });
         }
