@@ -6,6 +6,7 @@ use crate::look::{assert_quiet, requests};
 use crate::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::Request;
+use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
 use kbsync::state::Intent;
@@ -479,6 +480,60 @@ async fn f014_a_post_whose_file_is_gone_claims_no_later_file_though_another_is_n
     let report = hostile::sync(&world).await;
     assert_eq!(lines(&report), ["create remote a/guide.html done"]);
     assert_eq!(slugs(&world), ["guide", "one"]);
+}
+
+const TOLD: &str = "<p>What nobody else says</p>";
+const CUT: &str = "---\ntitle: New\n---\n<p>What nobody else says</p>\n";
+
+/// The writer cuts what a new file says, whose id did not come into it, into another file, and removes the new one.
+async fn cut_into_another() -> (Stage, Uuid, Uuid) {
+    let (world, _, one) = one_article().await;
+    world.write("a/new.html", CUT);
+    let fails: hostile::Meddler = std::sync::Arc::new(|moment| {
+        if (moment.doing, moment.what.as_str()) == ("publish", "a/new.html") {
+            return Err(DiskErrorKind::Other);
+        }
+        Ok(())
+    });
+    hostile::sync_with(&world, &fails).await;
+    let born = world.sandbox().articles().pop().expect("there").id;
+    assert!(!world.read("a/new.html").contains("\nid: "));
+    world.edit("a/one.html", "<p>1</p>", TOLD);
+    world.remove("a/new.html");
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        requests(&world).last().map(String::as_str),
+        Some("GET listing 200")
+    );
+    let problem = &report.problems[0].message;
+    assert!(
+        problem.contains("which of the two it is cannot be told"),
+        "{problem}"
+    );
+    for advice in [
+        format!("if it is the latter's, put `id: {born}` into it, and {one} is deleted"),
+        "put a/new.html back, sync, and remove that again".to_owned(),
+    ] {
+        assert!(problem.contains(&advice), "{problem}");
+    }
+    (world, one, born)
+}
+
+#[tokio::test]
+async fn f014_words_of_a_new_file_that_another_has_by_now_are_whose_the_advice_makes_them() {
+    let (world, one, born) = cut_into_another().await;
+    world.edit("a/one.html", &one.to_string(), &born.to_string());
+    hostile::sync(&world).await;
+    assert_eq!(slugs(&world), ["one"]);
+    assert_eq!(text_of(&world, born), TOLD);
+    let (world, one, _) = cut_into_another().await;
+    world.write("a/new.html", CUT);
+    hostile::sync(&world).await;
+    world.remove("a/new.html");
+    hostile::sync(&world).await;
+    assert_eq!(slugs(&world), ["one"]);
+    assert_eq!(text_of(&world, one), TOLD);
+    assert_settled(&world).await;
 }
 
 #[tokio::test]

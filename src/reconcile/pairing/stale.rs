@@ -71,9 +71,10 @@ fn report(row: &ArticleRow, id: ArticleId, file: &LocalFile, paired: &mut Paired
         path: file.place.to_string(),
         id: Some(row.id),
         message: format!(
-            "it has the id of article {id}, and words of article {}, which was created from {} and has no file: \
-             which of the two it is cannot be told; put `id: {}` into it, or put that file back",
-            row.id, row.place, row.id
+            "it has the id of article {id}, and words of article {}, whose file {} is not there and may never have had \
+             its id: which of the two it is cannot be told; if it is the latter's, put `id: {}` into it, and {id} is \
+             deleted; if it is the former's, put {} back, sync, and remove that again",
+            row.id, row.place, row.id, row.place
         ),
     });
 }
