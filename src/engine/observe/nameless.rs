@@ -2,7 +2,7 @@
 //! it lies where another article was.
 
 use super::Sight;
-use super::akin::words_of;
+use super::akin::{leave_out_phrases, words_of};
 use crate::engine::Engine;
 use crate::engine::apply::MAX_FILE;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
@@ -12,7 +12,7 @@ use crate::model::{ArticleId, Place};
 use crate::reconcile::pairing;
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What can be told of a file that is not ready.
 struct Found<'a> {
@@ -42,13 +42,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let unknown = local.unknown.iter().filter(|file| file.id.is_none());
         let found: Vec<Found<'_>> = unknown.filter_map(|file| self.found(&file.place)).collect();
+        let words = |digest| -> anyhow::Result<BTreeSet<String>> {
+            let words = words_of(&self.store, &sight.spool, digest)?;
+            Ok(words.iter().map(|unit| plain(unit)).collect())
+        };
+        let mut shared = BTreeMap::new();
         for row in missing {
             for file in &found {
-                if self.may_be(row, file, base, sight)? {
-                    pairs.insert((row.id, file.place.clone()));
+                let pair = (row.id, file.place.clone());
+                match &file.units {
+                    Some(units) if !is_titled(row, units, base) => {
+                        let both = words(row.local.text)?;
+                        shared.insert(pair, both.intersection(units).cloned().collect());
+                    }
+                    Some(_) | None => {
+                        pairs.insert(pair);
+                    }
                 }
             }
         }
+        let own = |(id, _): &(ArticleId, Place), row: &ArticleRow| row.id == *id;
+        leave_out_phrases(base, &mut shared, &own, &words)?;
+        pairs.extend(shared.into_keys());
         Ok(pairs)
     }
 
@@ -64,42 +79,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         Some(Found { place, units })
     }
+}
 
-    /// Tells whether a file may be that of this article.
-    fn may_be(
-        &self,
-        row: &ArticleRow,
-        file: &Found<'_>,
-        base: &Base,
-        sight: &Sight,
-    ) -> anyhow::Result<bool> {
-        let Some(units) = &file.units else {
-            return Ok(true);
-        };
-        let others = || base.articles.values().filter(|other| other.id != row.id);
-        let title = &row.local.title;
-        let titled = |unit: &String| unit.starts_with("title:") && unit.contains(title.as_str());
-        if !title.is_empty()
-            && units.iter().any(titled)
-            && others().all(|other| other.local.title != *title)
-        {
-            return Ok(true);
-        }
-        let words = words_of(&self.store, &sight.spool, row.local.text)?;
-        let mut both: BTreeSet<String> = words.iter().map(|unit| plain(unit)).collect();
-        both.retain(|unit| units.contains(unit));
-        // What another article says as well is a phrase that many have.
-        for other in others() {
-            if both.is_empty() {
-                break;
-            }
-            let words = words_of(&self.store, &sight.spool, other.local.text)?;
-            for unit in words {
-                both.remove(&plain(&unit));
-            }
-        }
-        Ok(!both.is_empty())
-    }
+/// Tells whether a file has an article's title, which no other one has.
+fn is_titled(row: &ArticleRow, units: &BTreeSet<String>, base: &Base) -> bool {
+    let title = &row.local.title;
+    let titled = |unit: &String| unit.starts_with("title:") && unit.contains(title.as_str());
+    let mut others = base.articles.values().filter(|other| other.id != row.id);
+    !title.is_empty() && units.iter().any(titled) && others.all(|other| other.local.title != *title)
 }
 
 /// Tells whether nothing lies there that could be an article's file.

@@ -79,32 +79,8 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     for (id, intent) in intents {
         let verdict = judge(base, sight, &intent, (&lying, &names), &alike, &policy);
         met.extend(first_met(base, sight, &intent, &verdict));
-        let mut along = Vec::new();
         tracing::debug!(?intent, "an earlier run left this behind");
-        match &verdict {
-            Verdict::Article(row) => {
-                base.articles.insert(row.id, (**row).clone());
-            }
-            Verdict::Settled(row) => {
-                base.conflicts.remove(&row.id);
-                base.articles.insert(row.id, (**row).clone());
-            }
-            Verdict::Born(row, instead_of) => {
-                if let Some(old) = instead_of {
-                    base.articles.remove(old);
-                    base.conflicts.remove(old);
-                }
-                base.articles.insert(row.id, (**row).clone());
-            }
-            Verdict::Category(row) => {
-                along = rows_along(base, sight, row);
-                for row in &along {
-                    base.articles.insert(row.id, row.clone());
-                }
-                base.categories.insert(row.id, (**row).clone());
-            }
-            Verdict::Void | Verdict::Open | Verdict::Unclear(_) | Verdict::Deleted(..) => {}
-        }
+        let along = take(base, sight, &verdict);
         verdicts.push((id, verdict, along));
     }
     if verdicts.is_empty() || request.dry_run {
@@ -133,6 +109,36 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
         met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
     })?;
     engine.clear_copies()
+}
+
+/// Puts into the base what is known of an intent. Gives the rows that change along with a category's.
+fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<ArticleRow> {
+    match verdict {
+        Verdict::Article(row) => {
+            base.articles.insert(row.id, (**row).clone());
+        }
+        Verdict::Settled(row) => {
+            base.conflicts.remove(&row.id);
+            base.articles.insert(row.id, (**row).clone());
+        }
+        Verdict::Born(row, instead_of) => {
+            if let Some(old) = instead_of {
+                base.articles.remove(old);
+                base.conflicts.remove(old);
+            }
+            base.articles.insert(row.id, (**row).clone());
+        }
+        Verdict::Category(row) => {
+            let along = rows_along(base, sight, row);
+            for row in &along {
+                base.articles.insert(row.id, row.clone());
+            }
+            base.categories.insert(row.id, (**row).clone());
+            return along;
+        }
+        Verdict::Void | Verdict::Open | Verdict::Unclear(_) | Verdict::Deleted(..) => {}
+    }
+    Vec::new()
 }
 
 /// What an earlier run wrote and did not make durable could still be gone after a loss of power, and then a base that

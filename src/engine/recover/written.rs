@@ -23,13 +23,12 @@ pub(super) fn file_written(
         from,
         to,
         version,
-        flags,
         only_flags,
         remote,
         revision,
-        remote_flags,
         settles,
         made,
+        ..
     } = intent
     else {
         return Verdict::Void;
@@ -81,12 +80,37 @@ pub(super) fn file_written(
     if *only_flags == Some(file.flags) && !moved {
         return Verdict::Void;
     }
+    let Some(row) = row_written(intent, old).map(Box::new) else {
+        return Verdict::Void;
+    };
+    if *settles {
+        Verdict::Settled(row)
+    } else {
+        Verdict::Article(row)
+    }
+}
+
+/// What the base says of an article whose file was written.
+fn row_written(intent: &Intent, old: Option<&ArticleRow>) -> Option<ArticleRow> {
+    let Intent::WriteFile {
+        id,
+        to,
+        version,
+        flags,
+        remote,
+        revision,
+        remote_flags,
+        ..
+    } = intent
+    else {
+        return None;
+    };
     let visibility = if remote_flags.hides() {
         Visibility::Unpublished
     } else {
         Visibility::Published
     };
-    let row = Box::new(ArticleRow {
+    Some(ArticleRow {
         id: *id,
         place: to.clone(),
         local: remote_words(version, old, remote),
@@ -100,12 +124,7 @@ pub(super) fn file_written(
         replaced: old.and_then(|row| row.replaced.clone()),
         written: old.and_then(|row| row.written.clone()),
         asked: old.and_then(|row| row.asked),
-    });
-    if *settles {
-        Verdict::Settled(row)
-    } else {
-        Verdict::Article(row)
-    }
+    })
 }
 
 /// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
