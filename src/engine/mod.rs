@@ -38,7 +38,7 @@ use memory::Memory;
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Ending, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +107,8 @@ pub struct Engine<S, D> {
     probe_refused: bool,
     /// What an earlier run may have written of articles with which this cycle is to deal, and their rows.
     unclear: Vec<(IntentId, ArticleRow)>,
+    /// Steps that an earlier run left behind, and what they had written is durable since: a number names no other one.
+    durable: BTreeSet<IntentId>,
     /// What the entries of the last listing stood for.
     memory: Memory,
     /// What is kept of the base, if the last cycle left nothing open.
@@ -178,6 +180,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             asked: BTreeMap::new(),
             probe_refused: false,
             unclear: Vec::new(),
+            durable: BTreeSet::new(),
             memory: Memory::new(),
             kept: None,
             sifted: 0,

@@ -116,13 +116,11 @@ impl Action {
         }
     }
 
-    /// The same action where nobody is known to have the address.
-    #[must_use]
-    pub fn unaware(&self) -> Self {
-        let mut action = self.clone();
-        match &mut action.step {
-            Step::CreateArticle { holder, .. } => *holder = None,
-            Step::Settle(settle) => settle.holder = None,
+    /// The same, to be noted. `None`: it takes no address that an article may have.
+    pub(super) fn holder_mut(&mut self) -> Option<&mut Option<ArticleId>> {
+        match &mut self.step {
+            Step::CreateArticle { holder, .. } => Some(holder),
+            Step::Settle(settle) => Some(&mut settle.holder),
             Step::CreateCategory { .. }
             | Step::SettleCategory(_)
             | Step::ParkSlug { .. }
@@ -130,7 +128,16 @@ impl Action {
             | Step::RemoveFile { .. }
             | Step::Forget { .. }
             | Step::Conflict(_)
-            | Step::Wait => {}
+            | Step::Wait => None,
+        }
+    }
+
+    /// The same action where nobody is known to have the address.
+    #[must_use]
+    pub fn unaware(&self) -> Self {
+        let mut action = self.clone();
+        if let Some(holder) = action.holder_mut() {
+            *holder = None;
         }
         action
     }

@@ -33,17 +33,8 @@ pub(super) fn note_holders(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot
             Some(Holder::Article(id)) => Some(id),
             Some(Holder::Category(_)) | None => None,
         };
-        match &mut action.step {
-            Step::CreateArticle { holder, .. } => *holder = known,
-            Step::Settle(settle) => settle.holder = known,
-            Step::CreateCategory { .. }
-            | Step::SettleCategory(_)
-            | Step::ParkSlug { .. }
-            | Step::DeleteArticle { .. }
-            | Step::RemoveFile { .. }
-            | Step::Forget { .. }
-            | Step::Conflict(_)
-            | Step::Wait => {}
+        if let Some(holder) = action.holder_mut() {
+            *holder = known;
         }
     }
 }

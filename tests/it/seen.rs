@@ -10,6 +10,7 @@ use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 const COPY: &str = "a/one.conflict.html";
@@ -113,6 +114,25 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
         texts(&world, new).last().map(String::as_str),
         Some("<p>First.</p>")
     );
+}
+
+#[tokio::test]
+async fn what_a_mirror_ignores_is_not_kept_and_what_waits_for_a_file_in_motion_is() {
+    let (world, _) = one_article().await;
+    let a = world.sandbox().categories()[0].id;
+    world.write(".kbsyncignore", "a/draft-*\n");
+    let ignored = world.article(a, "draft-one", "<p>Not ours.</p>");
+    let awaited = world.article(a, "new", "<p>First.</p>");
+    let request = Request {
+        unsettled: BTreeSet::from(["a/new.html".to_owned()]),
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    engine.cycle(&request).await.expect("a cycle");
+    drop(engine);
+    assert!(!world.exists("a/draft-one.html") && !world.exists("a/new.html"));
+    assert_eq!(texts(&world, ignored), [""; 0]);
+    assert_eq!(texts(&world, awaited), ["<p>First.</p>"]);
 }
 
 /// The history keeps text. Bytes that are none, or too many, cannot be brought back from it: they stay.

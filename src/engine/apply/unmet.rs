@@ -1,8 +1,9 @@
 //! Articles that were read and are not met: neither was a file written, nor is there a row that would remember them. A
-//! cycle that may not write, or could not, has seen their words all the same (design, section 1, promise 1).
+//! cycle that may not write, or could not, has seen their words all the same (design, section 1, promise 1). Not those
+//! whose places are ignored: they are out of scope both ways (section 3).
 
 use crate::engine::Engine;
-use crate::engine::observe::Sight;
+use crate::engine::observe::{Sight, out_of_scope};
 use crate::mirror::disk::Disk;
 use crate::model::path::{EXTENSION, stem_for};
 use crate::model::{ArticleId, Place, Side, Version};
@@ -13,12 +14,13 @@ use crate::state::{Seen, Subject};
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Puts what was seen of them into the history. Nothing is written where it is there already.
     pub(in crate::engine) fn keep_unmet(&mut self, sight: &Sight) -> anyhow::Result<()> {
+        let out_of_scope = out_of_scope(sight);
         let mut unkept = Vec::new();
         for (id, entry) in &sight.remote.articles {
             let Remote::Present(seen) = entry else {
                 continue;
             };
-            if sight.base.articles.contains_key(id) {
+            if sight.base.articles.contains_key(id) || out_of_scope.contains(id) {
                 continue;
             }
             let subject = Subject::Article(*id);

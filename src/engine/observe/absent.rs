@@ -7,8 +7,8 @@ use crate::engine::Engine;
 use crate::engine::recover;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::ArticleId;
 use crate::model::base::Visibility;
+use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Remote};
 use crate::service::Service;
@@ -32,46 +32,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 sight.remote.articles.entry(*id).or_insert(Remote::Gone);
             }
         }
-        let limit = self.settings.max_deletes.limit(base.articles.len());
-        let approvals = self.store.approvals()?;
-        let approved = approvals.into_iter().map(|approval| approval.set).collect();
-        let lately = self.lately(request)?;
-        let rules = questions::Rules {
-            limit: if request.allow_deletes {
-                usize::MAX
-            } else {
-                limit
-            },
-            approved: &approved,
-            lately: &lately,
-            sent: &self.unanswered()?,
-            now: marks.now,
-        };
-        let listed = &sight.remote.articles;
-        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
-        sight.remote.articles.append(&mut absent.known);
-        sight.recalled.append(&mut absent.recalled);
-        let listed = &mut sight.remote.articles;
-        let doubtful = questions::listed_but_disabled(base, listed, &lately, marks.now);
-        absent
-            .ask
-            .extend(doubtful.into_iter().map(|id| questions::Question {
-                id,
-                get: false,
-                listed: true,
-                removed: false,
-            }));
-        absent
-            .ask
-            .retain(|question| self.in_scope(base, &sight.paired, request, question.id));
-        if !absent.ask.is_empty() {
+        let questions = self.questions(base, request, marks.now, sight)?;
+        if !questions.is_empty() {
             self.tell(
                 "asking for absent articles",
-                Some(absent.ask.len() as u64),
+                Some(questions.len() as u64),
                 2,
             );
         }
-        for (done, question) in absent.ask.iter().enumerate() {
+        for (done, question) in questions.iter().enumerate() {
             let known = marks.with(&base.articles);
             let asked = self
                 .ask(*question, request, &known, &mut sight.spool)
@@ -101,7 +70,50 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Remote::Unknown("it was not asked for in this cycle".to_owned())
             });
         }
-        Ok(absent.ask.iter().map(|question| question.id).collect())
+        Ok(questions.iter().map(|question| question.id).collect())
+    }
+
+    /// What to ask for; what is known of other articles without asking is taken into account at once.
+    fn questions(
+        &self,
+        base: &Base,
+        request: &Request,
+        now: Timestamp,
+        sight: &mut Sight,
+    ) -> anyhow::Result<Vec<questions::Question>> {
+        let limit = self.settings.max_deletes.limit(base.articles.len());
+        let approvals = self.store.approvals()?;
+        let approved = approvals.into_iter().map(|approval| approval.set).collect();
+        let lately = self.lately(request)?;
+        let rules = questions::Rules {
+            limit: if request.allow_deletes {
+                usize::MAX
+            } else {
+                limit
+            },
+            approved: &approved,
+            lately: &lately,
+            sent: &self.unanswered()?,
+            now: now,
+        };
+        let listed = &sight.remote.articles;
+        let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
+        sight.remote.articles.append(&mut absent.known);
+        sight.recalled.append(&mut absent.recalled);
+        let listed = &mut sight.remote.articles;
+        let doubtful = questions::listed_but_disabled(base, listed, &lately, now);
+        absent
+            .ask
+            .extend(doubtful.into_iter().map(|id| questions::Question {
+                id,
+                get: false,
+                listed: true,
+                removed: false,
+            }));
+        absent
+            .ask
+            .retain(|question| self.in_scope(base, &sight.paired, request, question.id));
+        Ok(absent.ask)
     }
 
     /// Articles to which a PUT was sent that got no answer.

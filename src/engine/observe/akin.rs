@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::TextDigest;
+use crate::model::base::ArticleRow;
 use crate::model::html::units;
 use crate::reconcile::pairing;
 use crate::reconcile::snapshot::Base;
@@ -144,30 +145,37 @@ fn akin(
             }
         }
     }
-    // What another article says as well is a phrase that many have.
+    let own = |(from, found): &Pair, row: &ArticleRow| [from, found].contains(&&row.local.text);
+    let words = |digest| words_of(store, spool, digest);
+    leave_out_phrases(base, &mut shared, &own, &words)?;
+    Ok(shared.into_keys().collect())
+}
+
+/// Leaves out what another article says as well: that is a phrase that many have. What is left without anything goes.
+/// `own`: whether a row is what something was found in, and no other; `words`: what a text says.
+pub(super) fn leave_out_phrases<K: Ord>(
+    base: &Base,
+    shared: &mut BTreeMap<K, BTreeSet<String>>,
+    own: &dyn Fn(&K, &ArticleRow) -> bool,
+    words: &dyn Fn(TextDigest) -> anyhow::Result<BTreeSet<String>>,
+) -> anyhow::Result<()> {
+    shared.retain(|_, both| !both.is_empty());
     for row in base.articles.values() {
         if shared.is_empty() {
             break;
         }
-        let digest = row.local.text;
-        let mut text = None;
-        let mut others: Vec<Pair> = shared.keys().copied().collect();
-        others.retain(|(from, found)| *from != digest && *found != digest);
-        for pair in others {
-            let text = match &mut text {
-                Some(text) => &*text,
-                None => text.insert(words_of(store, spool, digest)?),
-            };
-            let left = shared.get_mut(&pair).map(|both| {
-                both.retain(|unit| !text.contains(unit));
-                both.len()
-            });
-            if left == Some(0) {
-                shared.remove(&pair);
-            }
+        if shared.keys().all(|key| own(key, row)) {
+            continue;
         }
+        let said = words(row.local.text)?;
+        shared.retain(|key, both| {
+            if !own(key, row) {
+                both.retain(|unit| !said.contains(unit));
+            }
+            !both.is_empty()
+        });
     }
-    Ok(shared.into_keys().collect())
+    Ok(())
 }
 
 /// The lines and blocks of a text that say something; none of one that is not kept any more.

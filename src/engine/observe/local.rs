@@ -96,8 +96,9 @@ pub(in crate::engine) fn glance<D: Disk>(
     let mut reader = Reader::new(base, &rows, store, spool);
     glance.files.into_iter().for_each(|file| reader.take(file));
     let mut out = reader.finish()?;
+    let kept = out.kept_folders(base);
     for category in glance.categories {
-        out.category(base, category, &BTreeSet::new());
+        out.category(base, category, &kept);
     }
     Ok(Some(out))
 }
@@ -165,6 +166,41 @@ impl Scanned {
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());
         }
+        self.keep_unproven(base, &scan);
+        self.snapshot.complete = true;
+        self.snapshot.unread.extend(scan.unread.iter().cloned());
+        self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
+        self.snapshot.names = scan
+            .names
+            .iter()
+            .map(|(folder, names)| {
+                // What an earlier write left behind is nobody's name.
+                let taken = names.iter().filter(|name| !name.starts_with(TEMPORARY));
+                (folder.clone(), taken.map(|name| fold(name)).collect())
+            })
+            .collect();
+        self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();
+        let mut with_articles = self.kept_folders(base);
+        let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
+        with_articles.extend(ready.cloned());
+        for category in scan.categories {
+            self.category(base, category, &with_articles);
+        }
+        let folders = base
+            .categories
+            .values()
+            .filter_map(|row| row.folder.clone());
+        // What is ignored is neither there nor gone.
+        let ignored = folders.filter(|folder| scan.layout.ignores_folder(folder));
+        self.snapshot.unreadable.extend(ignored);
+        self.layout = scan.layout;
+        self.snapshot
+            .files
+            .sort_by(|one, other| one.place.cmp(&other.place));
+    }
+
+    /// What the scan could not prove absent is there and unknown.
+    fn keep_unproven(&mut self, base: &Base, scan: &Scan) {
         let lying: HashSet<&Place> = self.snapshot.files.iter().map(|file| &file.place).collect();
         let unproven: Vec<Unknown> = base
             .articles
@@ -190,43 +226,19 @@ impl Scanned {
             .iter()
             .any(|unknown| !scan.layout.ignores(&unknown.place));
         self.snapshot.unknown.extend(unproven);
-        self.snapshot.complete = true;
-        self.snapshot.unread.extend(scan.unread.iter().cloned());
-        self.snapshot.top = scan.root_names.iter().map(|name| fold(name)).collect();
-        self.snapshot.names = scan
-            .names
-            .iter()
-            .map(|(folder, names)| {
-                // What an earlier write left behind is nobody's name.
-                let taken = names.iter().filter(|name| !name.starts_with(TEMPORARY));
-                (folder.clone(), taken.map(|name| fold(name)).collect())
-            })
-            .collect();
-        self.snapshot.copies = scan.conflict_copies.iter().cloned().collect();
-        let ready = self.snapshot.files.iter().map(|file| &file.place.folder);
-        let mut with_articles: BTreeSet<String> = ready.cloned().collect();
-        // One that was a category's stays so while there may be an article in it.
+    }
+
+    /// Folders that were a category's, and stay so while there may be an article in them: one that is not ready, or in
+    /// motion.
+    fn kept_folders(&self, base: &Base) -> BTreeSet<String> {
         let unknown = self.snapshot.unknown.iter();
         let unknown: BTreeSet<&String> = unknown.map(|unknown| &unknown.place.folder).collect();
-        let known = base
-            .categories
-            .values()
-            .filter_map(|row| row.folder.as_ref());
-        with_articles.extend(known.filter(|folder| unknown.contains(folder)).cloned());
-        for category in scan.categories {
-            self.category(base, category, &with_articles);
-        }
-        let folders = base
-            .categories
-            .values()
-            .filter_map(|row| row.folder.clone());
-        // What is ignored is neither there nor gone.
-        let ignored = folders.filter(|folder| scan.layout.ignores_folder(folder));
-        self.snapshot.unreadable.extend(ignored);
-        self.layout = scan.layout;
-        self.snapshot
-            .files
-            .sort_by(|one, other| one.place.cmp(&other.place));
+        let rows = base.categories.values();
+        let folders = rows.filter_map(|row| row.folder.as_ref());
+        folders
+            .filter(|folder| unknown.contains(folder))
+            .cloned()
+            .collect()
     }
 
     fn category(
@@ -265,10 +277,7 @@ impl Scanned {
                 (id, None)
             }
             CategoryContent::Missing => {
-                // What is not ready, or in motion, keeps the folder that its category had.
-                let mut unknown = self.snapshot.unknown.iter();
-                let kept = row.is_some() && unknown.any(|unknown| unknown.place.folder == folder);
-                if !kept && !with_articles.contains(&folder) {
+                if !with_articles.contains(&folder) {
                     return;
                 }
                 if row.is_none()

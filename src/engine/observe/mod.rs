@@ -268,6 +268,14 @@ fn load_beside(store: &Store) -> Result<Base, StateError> {
     })
 }
 
+/// Articles that the mirror does not want: what keeps them out is no file in motion, which is over by the next cycle.
+pub(in crate::engine) fn out_of_scope(sight: &Sight) -> BTreeSet<ArticleId> {
+    if sight.local.ignored.is_empty() {
+        return BTreeSet::new();
+    }
+    ignored(&|place| sight.layout.ignores(place), &sight.base, sight)
+}
+
 /// Articles of which the mirror knows nothing, and which would be written where nothing may be: where
 /// everything is ignored, or to a place in motion, whose file may turn out to be theirs.
 fn ignored(

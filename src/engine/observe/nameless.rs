@@ -2,19 +2,19 @@
 //! it lies where another article was; or of what was posted, and got no answer.
 
 use super::Sight;
-use super::akin::words_of;
+use super::akin::{leave_out_phrases, words_of};
 use super::unsettled::Unsettled;
 use crate::engine::Engine;
 use crate::engine::apply::MAX_FILE;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::model::base::ArticleRow;
 use crate::model::html::units;
-use crate::model::{ArticleId, Place, Version};
+use crate::model::{ArticleId, Place, TextDigest, Version};
 use crate::reconcile::pairing;
 use crate::reconcile::snapshot::Base;
 use crate::service::Service;
 use crate::state::Intent;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What can be told of a file that is not ready.
 struct Found<'a> {
@@ -44,13 +44,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let unknown = local.unknown.iter().filter(|file| file.id.is_none());
         let found: Vec<Found<'_>> = unknown.filter_map(|file| self.found(&file.place)).collect();
+        let words = |digest| self.plain_words(digest, sight);
+        let mut shared = BTreeMap::new();
         for row in missing {
             for file in &found {
-                if self.may_be((Some(row.id), &row.local), file, base, sight)? {
-                    pairs.insert((row.id, file.place.clone()));
+                let pair = (row.id, file.place.clone());
+                match &file.units {
+                    Some(units) if !is_titled(Some(row.id), &row.local, units, base) => {
+                        let both = words(row.local.text)?;
+                        shared.insert(pair, both.intersection(units).cloned().collect());
+                    }
+                    Some(_) | None => {
+                        pairs.insert(pair);
+                    }
                 }
             }
         }
+        let own = |(id, _): &(ArticleId, Place), row: &ArticleRow| row.id == *id;
+        leave_out_phrases(base, &mut shared, &own, &words)?;
+        pairs.extend(shared.into_keys());
         Ok(pairs)
     }
 
@@ -85,6 +97,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if posts.is_empty() {
             return Ok(places);
         }
+        let words = |digest| self.plain_words(digest, sight);
+        let mut shared = BTreeMap::new();
         let known: BTreeSet<&Place> = base.articles.values().map(|row| &row.place).collect();
         let unknown = sight.local.unknown.iter();
         for file in unknown.filter(|file| file.id.is_none() && !known.contains(&file.place)) {
@@ -95,49 +109,41 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 found.units = None;
             }
             for (place, sent) in &posts {
-                if self.may_be((None, sent), &found, base, sight)? {
-                    places.insert(place.clone());
+                match &found.units {
+                    Some(units) if !is_titled(None, sent, units, base) => {
+                        let both = words(sent.text)?;
+                        let pair = (place.clone(), found.place.clone());
+                        shared.insert(pair, both.intersection(units).cloned().collect());
+                    }
+                    Some(_) | None => {
+                        places.insert(place.clone());
+                    }
                 }
             }
         }
+        leave_out_phrases(base, &mut shared, &|_, _| false, &words)?;
+        places.extend(shared.into_keys().map(|(place, _)| place));
         Ok(places)
     }
 
-    /// Tells whether a file may be that of this article, which has no id yet if it was only sent.
-    fn may_be(
-        &self,
-        (id, version): (Option<ArticleId>, &Version),
-        file: &Found<'_>,
-        base: &Base,
-        sight: &Sight,
-    ) -> anyhow::Result<bool> {
-        let Some(units) = &file.units else {
-            return Ok(true);
-        };
-        let others = || base.articles.values().filter(|other| Some(other.id) != id);
-        let title = &version.title;
-        let titled = |unit: &String| unit.starts_with("title:") && unit.contains(title.as_str());
-        if !title.is_empty()
-            && units.iter().any(titled)
-            && others().all(|other| other.local.title != *title)
-        {
-            return Ok(true);
-        }
-        let words = words_of(&self.store, &sight.spool, version.text)?;
-        let mut both: BTreeSet<String> = words.iter().map(|unit| plain(unit)).collect();
-        both.retain(|unit| units.contains(unit));
-        // What another article says as well is a phrase that many have.
-        for other in others() {
-            if both.is_empty() {
-                break;
-            }
-            let words = words_of(&self.store, &sight.spool, other.local.text)?;
-            for unit in words {
-                both.remove(&plain(&unit));
-            }
-        }
-        Ok(!both.is_empty())
+    /// The lines and blocks of a text that say something, as they stand in a file.
+    fn plain_words(&self, digest: TextDigest, sight: &Sight) -> anyhow::Result<BTreeSet<String>> {
+        let words = words_of(&self.store, &sight.spool, digest)?;
+        Ok(words.iter().map(|unit| plain(unit)).collect())
     }
+}
+
+/// Tells whether a file has an article's title, which no other one has.
+fn is_titled(
+    id: Option<ArticleId>,
+    version: &Version,
+    units: &BTreeSet<String>,
+    base: &Base,
+) -> bool {
+    let title = &version.title;
+    let titled = |unit: &String| unit.starts_with("title:") && unit.contains(title.as_str());
+    let mut others = base.articles.values().filter(|other| Some(other.id) != id);
+    !title.is_empty() && units.iter().any(titled) && others.all(|other| other.local.title != *title)
 }
 
 /// Tells whether nothing lies there that could be an article's file.

@@ -5,6 +5,7 @@
 //! changes nothing.
 
 mod born;
+mod lying;
 mod written;
 
 use super::Engine;
@@ -21,6 +22,7 @@ use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use born::{Alike, alike, posted};
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
+use lying::Lying;
 use std::collections::BTreeSet;
 use written::{file_written, folder_written, is_closed, names_on_the_move};
 
@@ -61,48 +63,24 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     // Of what was sent both ways, what is listed is more likely the one that nothing hides.
     intents.sort_by_key(|(_, intent)| is_hidden_post(intent));
     let now = engine.clock.now();
-    let names = names_on_the_move(base, sight, &intents);
-    if !request.dry_run && intents.iter().any(|(_, intent)| writes_files(intent)) {
-        // What an earlier run wrote and did not make durable could still be gone after a loss of power, and
-        // then a base that knows it would take that for a removal.
-        engine
-            .disk
-            .flush()
-            .context("failed to make durable what an earlier run wrote")?;
+    if !request.dry_run {
+        make_durable(engine, &intents)?;
     }
+    let lying = if intents.is_empty() {
+        Lying::default()
+    } else {
+        Lying::of(sight)
+    };
+    let names = names_on_the_move(base, &lying, &intents);
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
     let alike = alike(&engine.store, base, sight, &intents)?;
     let policy = engine.policy(request);
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, &names, &alike, &policy);
+        let verdict = judge(base, sight, &intent, (&lying, &names), &alike, &policy);
         met.extend(first_met(base, sight, &intent, &verdict));
-        let mut along = Vec::new();
         tracing::debug!(?intent, "an earlier run left this behind");
-        match &verdict {
-            Verdict::Article(row) => {
-                base.articles.insert(row.id, (**row).clone());
-            }
-            Verdict::Settled(row) => {
-                base.conflicts.remove(&row.id);
-                base.articles.insert(row.id, (**row).clone());
-            }
-            Verdict::Born(row, instead_of) => {
-                if let Some(old) = instead_of {
-                    base.articles.remove(old);
-                    base.conflicts.remove(old);
-                }
-                base.articles.insert(row.id, (**row).clone());
-            }
-            Verdict::Category(row) => {
-                along = rows_along(base, sight, row);
-                for row in &along {
-                    base.articles.insert(row.id, row.clone());
-                }
-                base.categories.insert(row.id, (**row).clone());
-            }
-            Verdict::Void | Verdict::Open | Verdict::Unclear(_) | Verdict::Deleted(..) => {}
-        }
+        let along = take(base, sight, &verdict);
         verdicts.push((id, verdict, along));
     }
     if verdicts.is_empty() || request.dry_run {
@@ -131,6 +109,55 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
         met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
     })?;
     engine.clear_copies()
+}
+
+/// Puts into the base what is known of an intent. Gives the rows that change along with a category's.
+fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<ArticleRow> {
+    match verdict {
+        Verdict::Article(row) => {
+            base.articles.insert(row.id, (**row).clone());
+        }
+        Verdict::Settled(row) => {
+            base.conflicts.remove(&row.id);
+            base.articles.insert(row.id, (**row).clone());
+        }
+        Verdict::Born(row, instead_of) => {
+            if let Some(old) = instead_of {
+                base.articles.remove(old);
+                base.conflicts.remove(old);
+            }
+            base.articles.insert(row.id, (**row).clone());
+        }
+        Verdict::Category(row) => {
+            let along = rows_along(base, sight, row);
+            for row in &along {
+                base.articles.insert(row.id, row.clone());
+            }
+            base.categories.insert(row.id, (**row).clone());
+            return along;
+        }
+        Verdict::Void | Verdict::Open | Verdict::Unclear(_) | Verdict::Deleted(..) => {}
+    }
+    Vec::new()
+}
+
+/// What an earlier run wrote and did not make durable could still be gone after a loss of power, and then a base that
+/// knows it would take that for a removal. Once is enough: what is left open of it is not written again.
+fn make_durable<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    intents: &[(IntentId, Intent)],
+) -> anyhow::Result<()> {
+    let written = intents.iter().filter(|(_, intent)| writes_files(intent));
+    let written: BTreeSet<IntentId> = written.map(|(id, _)| *id).collect();
+    if written.is_subset(&engine.durable) {
+        return Ok(());
+    }
+    engine
+        .disk
+        .flush()
+        .context("failed to make durable what an earlier run wrote")?;
+    engine.durable = written;
+    Ok(())
 }
 
 /// Takes away what was unclear of articles that this cycle has dealt with.
@@ -247,12 +274,12 @@ fn judge(
     base: &Base,
     sight: &Sight,
     intent: &Intent,
-    names: &BTreeSet<Place>,
+    files: (&Lying<'_>, &BTreeSet<Place>),
     alike: &Alike,
     policy: &Policy,
 ) -> Verdict {
     match intent {
-        Intent::WriteFile { .. } => file_written(base, sight, intent, names, policy),
+        Intent::WriteFile { .. } => file_written(base, sight, intent, files, policy),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
         Intent::CreateArticle { .. } => posted(base, sight, intent, alike, policy),
         Intent::CreateCategory { folder, .. } => {

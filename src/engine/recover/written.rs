@@ -1,10 +1,11 @@
 //! What an earlier run was about to write in the mirror: found there, half way, or not begun.
 
 use super::Verdict;
+use super::lying::Lying;
 use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, CategoryVersion, Digest, Field, Place, Revision, Version, path};
+use crate::model::{CategoryVersion, Digest, Field, Place, Revision, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
@@ -14,7 +15,7 @@ pub(super) fn file_written(
     base: &Base,
     sight: &Sight,
     intent: &Intent,
-    names: &BTreeSet<Place>,
+    (lying, names): (&Lying<'_>, &BTreeSet<Place>),
     policy: &Policy,
 ) -> Verdict {
     let Intent::WriteFile {
@@ -22,14 +23,13 @@ pub(super) fn file_written(
         from,
         to,
         version,
-        flags,
         only_flags,
         remote,
         revision,
-        remote_flags,
         settles,
         was,
         made,
+        ..
     } = intent
     else {
         return Verdict::Void;
@@ -46,20 +46,20 @@ pub(super) fn file_written(
     let still = BTreeSet::new();
     let moving = from.as_ref().is_some_and(|from| from != to);
     let names = if moving { names } else { &still };
-    let half_way = || half_way(sight, old, (from.as_ref(), to), (version, remote), names);
-    let found = file_of(sight, *id, to, names);
+    let half_way = || half_way(lying, old, (from.as_ref(), to), (version, remote), names);
+    let found = lying.file_of(*id, to, names);
     // A file that was to be renamed in case only lies where the new name would be looked for.
     let in_case = from.as_ref().filter(|from| fold(from) == fold(to));
-    let in_case = in_case.is_some_and(|from| is_seen(sight, from));
+    let in_case = in_case.is_some_and(|from| lying.is_seen(from));
     let mut places = from.iter().chain(Some(to).filter(|_| !in_case));
-    let is_unready = || sight.local.unknown.iter().any(|file| file.id == Some(*id));
-    if found.is_none() && (is_unready() || places.any(|place| is_out_of_sight(sight, place))) {
+    let mut hidden = || places.any(|place| is_hidden(sight, place, &|place| lying.is_seen(place)));
+    if found.is_none() && (lying.is_unready(*id) || hidden()) {
         let verdict = half_way();
         let unknown = matches!(verdict, Verdict::Void);
         return if unknown { Verdict::Open } else { verdict };
     }
     let Some(file) = found.filter(|file| file.version.same_words(version) || made(file)) else {
-        if let Some(row) = old.filter(|row| is_taken_back(sight, row, to, revision)) {
+        if let Some(row) = old.filter(|row| is_taken_back(sight, lying, row, (to, revision))) {
             // That says something of what the service has now: it is for the cycle that deals with it.
             if !policy.covers(&row.place) && !policy.covers(to) {
                 return Verdict::Open;
@@ -73,7 +73,7 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        let unclear = old.filter(|row| is_unclear(sight, row, to, moving));
+        let unclear = old.filter(|row| is_unclear(lying, row, to, moving));
         return match (half_way(), unclear) {
             (Verdict::Void, Some(row)) => Verdict::Unclear(row.id),
             (verdict, _) => verdict,
@@ -85,12 +85,37 @@ pub(super) fn file_written(
     if *only_flags == Some(file.flags) && !moved {
         return Verdict::Void;
     }
+    let Some(row) = row_written(intent, old).map(Box::new) else {
+        return Verdict::Void;
+    };
+    if *settles {
+        Verdict::Settled(row)
+    } else {
+        Verdict::Article(row)
+    }
+}
+
+/// What the base says of an article whose file was written.
+fn row_written(intent: &Intent, old: Option<&ArticleRow>) -> Option<ArticleRow> {
+    let Intent::WriteFile {
+        id,
+        to,
+        version,
+        flags,
+        remote,
+        revision,
+        remote_flags,
+        ..
+    } = intent
+    else {
+        return None;
+    };
     let visibility = if remote_flags.hides() {
         Visibility::Unpublished
     } else {
         Visibility::Published
     };
-    let row = Box::new(ArticleRow {
+    Some(ArticleRow {
         id: *id,
         place: to.clone(),
         local: remote_words(version, old, remote),
@@ -104,28 +129,25 @@ pub(super) fn file_written(
         replaced: old.and_then(|row| row.replaced.clone()),
         written: old.and_then(|row| row.written.clone()),
         asked: old.and_then(|row| row.asked),
-    });
-    if *settles {
-        Verdict::Settled(row)
-    } else {
-        Verdict::Article(row)
-    }
+    })
 }
 
 /// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
 /// motion or cannot be read. Nor where it lies, if it was moved from there: while a folder cannot be listed, that may
 /// have it.
-pub(super) fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+fn is_hidden(sight: &Sight, place: &Place, is_seen: &dyn Fn(&Place) -> bool) -> bool {
     let local = &sight.local;
     let names = local.names.get(&place.folder);
     local.unreadable.contains(&place.folder)
         || !local.closed.is_empty()
-        || (names.is_some_and(|names| names.contains(&path::fold(&place.file)))
-            && !is_seen(sight, place))
+        || (names.is_some_and(|names| names.contains(&path::fold(&place.file))) && !is_seen(place))
 }
 
-fn is_seen(sight: &Sight, place: &Place) -> bool {
-    sight.local.files.iter().any(|file| file.place == *place)
+pub(super) fn is_out_of_sight(sight: &Sight, place: &Place) -> bool {
+    let files = &sight.local.files;
+    is_hidden(sight, place, &|place| {
+        files.iter().any(|file| file.place == *place)
+    })
 }
 
 fn fold(place: &Place) -> (&str, String) {
@@ -134,38 +156,26 @@ fn fold(place: &Place) -> (&str, String) {
 
 /// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
 /// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
-fn is_taken_back(sight: &Sight, row: &ArticleRow, to: &Place, pulled: &Revision) -> bool {
+fn is_taken_back(
+    sight: &Sight,
+    lying: &Lying<'_>,
+    row: &ArticleRow,
+    (to, pulled): (&Place, &Revision),
+) -> bool {
     let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
         return false;
     };
     seen.version == row.remote
         && seen.revision != row.revision
         && seen.revision != *pulled
-        && (is_edited(sight, row) || is_missing(sight, row, to))
+        && (lying.is_edited(row) || lying.is_missing(row, to))
 }
 
 /// Tells whether a file that was being written says nothing of that any more, since it was edited or removed. What a
 /// colleague takes back later tells, as long as no cycle has dealt with the article.
-fn is_unclear(sight: &Sight, row: &ArticleRow, to: &Place, moving: bool) -> bool {
+fn is_unclear(lying: &Lying<'_>, row: &ArticleRow, to: &Place, moving: bool) -> bool {
     // One that was edited under its old name was not renamed, and so not written either.
-    is_missing(sight, row, to) || !moving && is_edited(sight, row)
-}
-
-/// Tells whether an article's file is where it was, and says something else.
-fn is_edited(sight: &Sight, row: &ArticleRow) -> bool {
-    let mut files = sight.local.files.iter();
-    files.any(|file| {
-        file.id == Some(row.id) && file.place == row.place && !file.version.same_words(&row.local)
-    })
-}
-
-/// Tells whether nothing in the mirror is an article's file.
-fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
-    let files = sight.local.files.iter().map(|file| (&file.place, file.id));
-    let unknown = sight.local.unknown.iter();
-    files
-        .chain(unknown.map(|unknown| (&unknown.place, unknown.id)))
-        .all(|(place, id)| id != Some(row.id) && *place != row.place && place != to)
+    lying.is_missing(row, to) || !moving && lying.is_edited(row)
 }
 
 /// Files that were taking each other's names in a circle lie under each other's for a moment, and one that was renamed
@@ -174,21 +184,23 @@ fn is_missing(sight: &Sight, row: &ArticleRow, to: &Place) -> bool {
 /// Both halves of the base say so: whatever address the service has by now is another one then, though a colleague
 /// may have taken back the one that the file was renamed for.
 fn half_way(
-    sight: &Sight,
+    lying: &Lying<'_>,
     row: Option<&ArticleRow>,
     (from, to): (Option<&Place>, &Place),
     (version, remote): (&Version, &Version),
     names: &BTreeSet<Place>,
 ) -> Verdict {
     let moving = from.is_some_and(|from| from != to);
-    let strayed = |file: &&LocalFile| {
+    let strayed = |file: &&&LocalFile| {
         let arrived = moving && file.place == *to;
         let astray = file.place != *to && names.contains(&file.place);
-        row.is_some_and(|row| file.id == Some(row.id))
-            && Some(&file.place) != from
-            && (arrived || astray)
+        Some(&file.place) != from && (arrived || astray)
     };
-    let (Some(row), Some(file)) = (row, sight.local.files.iter().find(strayed)) else {
+    let found = row.and_then(|row| {
+        let file = lying.named(row.id).iter().find(strayed)?;
+        Some((row, file))
+    });
+    let Some((row, file)) = found else {
         return Verdict::Void;
     };
     let mut row = row.clone();
@@ -306,26 +318,10 @@ fn remote_words(version: &Version, old: Option<&ArticleRow>, remote: &Version) -
     local
 }
 
-/// The file of an intent: where it was to be, or where the writer has moved it since.
-fn file_of<'a>(
-    sight: &'a Sight,
-    id: ArticleId,
-    to: &Place,
-    names: &BTreeSet<Place>,
-) -> Option<&'a LocalFile> {
-    let files = &sight.local.files;
-    let there = |file: &&LocalFile| file.place == *to && file.id.is_none_or(|found| found == id);
-    let moved = |file: &&LocalFile| file.id == Some(id) && !names.contains(&file.place);
-    files
-        .iter()
-        .find(there)
-        .or_else(|| files.iter().find(moved))
-}
-
 /// Names that files were about to leave or take. Where nothing is left of such a file, it is none of these.
 pub(super) fn names_on_the_move(
     base: &Base,
-    sight: &Sight,
+    lying: &Lying<'_>,
     intents: &[(IntentId, Intent)],
 ) -> BTreeSet<Place> {
     let moves = intents.iter().filter_map(|(_, intent)| {
@@ -339,7 +335,7 @@ pub(super) fn names_on_the_move(
             return None;
         };
         let row = base.articles.get(id);
-        let missing = row.is_some_and(|row| is_missing(sight, row, to));
+        let missing = row.is_some_and(|row| lying.is_missing(row, to));
         (from != to && !missing).then(|| [from.clone(), to.clone()])
     });
     moves.flatten().collect()

@@ -71,7 +71,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let (left, copies) = claim_by_id(base, &places, &unready, files, &mut paired);
     stale::take_back(base, local, &places, &unready, &left, &mut paired);
     let over: BTreeSet<ArticleId> = copies.iter().map(|copy| copy.over).collect();
-    let left = words::claim_by_words(base, local, &places, (&unready, &over), left, &mut paired);
+    let left = words::claim_by_words(base, local, &places, &unready, &over, left, &mut paired);
     let (mut left, doubtful) =
         words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
     settle_copies(copies, &mut left, &mut paired);

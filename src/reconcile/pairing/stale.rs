@@ -23,6 +23,7 @@ pub(super) fn take_back(
     left: &[LocalFile],
     paired: &mut Paired,
 ) {
+    let mut strays = None;
     for row in base.articles.values().filter(|row| is_unread(row)) {
         let home = |file: &LocalFile| places.owner_of(file) == Some(row.id);
         let lost = paired.is_free(row.id)
@@ -32,11 +33,15 @@ pub(super) fn take_back(
         if !lost {
             continue;
         }
-        let mut files = paired.files.iter();
-        let found = files.find(|(id, file)| may_be(row, file, base.articles.get(id), local));
-        let Some(id) = found.map(|(id, _)| *id) else {
+        let strays = strays.get_or_insert_with(|| strays_among(paired, base));
+        let may_be = |id: &ArticleId| {
+            let file = paired.files.get(id);
+            file.is_some_and(|file| *id != row.id && may_be(row, file, local))
+        };
+        let Some(position) = strays.iter().position(may_be) else {
             continue;
         };
+        let id = strays.remove(position);
         let Some(file) = paired.files.remove(&id) else {
             continue;
         };
@@ -50,20 +55,22 @@ pub(super) fn take_back(
     }
 }
 
-/// Tells whether a file that names an article, whose base is `own`, may be the newborn one's: it says what that one
-/// says, or has words of it, and does not say what its own one says.
-fn may_be(
-    row: &ArticleRow,
-    file: &LocalFile,
-    own: Option<&ArticleRow>,
-    local: &LocalSnapshot,
-) -> bool {
-    let Some(own) = own.filter(|own| own.id != row.id && file.id == Some(own.id)) else {
-        return false;
-    };
-    let said = row.local.same_words(&file.version);
+/// The articles that are named by a file which does not say what they said.
+fn strays_among(paired: &Paired, base: &Base) -> Vec<ArticleId> {
+    let mut strays = Vec::new();
+    for (id, file) in &paired.files {
+        let own = base.articles.get(id).filter(|_| file.id == Some(*id));
+        let stray = own.is_some_and(|own| !own.local.same_words(&file.version));
+        strays.extend(stray.then_some(*id));
+    }
+    strays
+}
+
+/// Tells whether a file that does not say what the article said that it names may be the newborn one's: it says what
+/// that one says, or has words of it.
+fn may_be(row: &ArticleRow, file: &LocalFile, local: &LocalSnapshot) -> bool {
     let akin = local.akin.contains(&(row.local.text, file.version.text));
-    (said || akin) && !own.local.same_words(&file.version)
+    akin || row.local.same_words(&file.version)
 }
 
 fn report(row: &ArticleRow, id: ArticleId, file: &LocalFile, paired: &mut Paired) {

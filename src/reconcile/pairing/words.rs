@@ -19,7 +19,8 @@ pub(super) fn claim_by_words(
     base: &Base,
     local: &LocalSnapshot,
     places: &StatePlaces<'_>,
-    (unready, over): (&Unready, &BTreeSet<ArticleId>),
+    unready: &Unready,
+    over: &BTreeSet<ArticleId>,
     mut files: Vec<LocalFile>,
     paired: &mut Paired,
 ) -> Vec<LocalFile> {
@@ -110,14 +111,7 @@ pub(super) fn hold_doubtful(
     for (file, maybe) in files.into_iter().zip(doubts) {
         let at_home = places.owner_of(&file).filter(|id| doubted.contains(id));
         if let (true, Some(id)) = (maybe.is_empty(), at_home) {
-            paired.problems.push(Problem {
-                path: file.place.to_string(),
-                id: Some(id),
-                message: format!(
-                    "it has no `id:` line and lies where article {id} was, and whether it or another file is that \
-                     article's cannot be told; put `id: {id}` into the one that is"
-                ),
-            });
+            paired.problems.push(doubtful_home(&file, id));
             held.push(file);
             continue;
         }
@@ -126,25 +120,39 @@ pub(super) fn hold_doubtful(
             continue;
         }
         for row in maybe {
-            let title = &row.local.title;
-            let (same, other) = if file.version.title == *title {
-                ("the same title", "give it another title")
-            } else {
-                ("words that no other article has", "put that file back")
-            };
-            paired.problems.push(Problem {
-                path: file.place.to_string(),
-                id: Some(row.id),
-                message: format!(
-                    "it has no `id:` line, and whether it is the file of article {}, which lay at {} and has {same}, \
-                     cannot be told; put `id: {}` into it, or {other} if it is not",
-                    row.id, row.place, row.id
-                ),
-            });
+            paired.problems.push(doubtful(&file, row));
             paired.mark([row.id], DOUBTFUL);
         }
         paired.mark(places.owner_of(&file), DOUBTFUL);
         held.push(file);
     }
     (left, held)
+}
+
+fn doubtful_home(file: &LocalFile, id: ArticleId) -> Problem {
+    Problem {
+        path: file.place.to_string(),
+        id: Some(id),
+        message: format!(
+            "it has no `id:` line and lies where article {id} was, and whether it or another file is that \
+             article's cannot be told; put `id: {id}` into the one that is"
+        ),
+    }
+}
+
+fn doubtful(file: &LocalFile, row: &ArticleRow) -> Problem {
+    let (same, other) = if file.version.title == row.local.title {
+        ("the same title", "give it another title")
+    } else {
+        ("words that no other article has", "put that file back")
+    };
+    Problem {
+        path: file.place.to_string(),
+        id: Some(row.id),
+        message: format!(
+            "it has no `id:` line, and whether it is the file of article {}, which lay at {} and has {same}, \
+             cannot be told; put `id: {}` into it, or {other} if it is not",
+            row.id, row.place, row.id
+        ),
+    }
 }

@@ -18,7 +18,8 @@ impl Run<'_> {
     /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
     pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
-        self.first = !self.read;
+        let read = self.engine().store().meta("mirror_read").expect("readable");
+        self.first = read.is_none();
         let runtime = self.runtime;
         let rows = self.engine().store().stamps().map_or(0, |rows| rows.len());
         let released = self.released();
@@ -58,6 +59,9 @@ impl Run<'_> {
             drop(world);
             self.end();
             self.judge();
+            let ledger = &mut self.shared.lock().ledger;
+            let births = ledger.unrecorded_births.keys();
+            ledger.died_over.extend(births);
             return None;
         }
         let report = match report {
@@ -113,7 +117,6 @@ impl Run<'_> {
             );
         }
         if whole {
-            self.read = true;
             let (mirror, service) = self.visible(world);
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));

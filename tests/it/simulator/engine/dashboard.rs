@@ -39,6 +39,8 @@ impl World {
             Colleague::Delete { at } => {
                 if let Some(id) = self.remote(at) {
                     self.ledger.lately_gone.insert(id);
+                    let sent = self.kb.articles.get(&id).map(|article| article.sent);
+                    self.ledger.deleted_there.extend(sent);
                     let gone = self.kb.delete(id, By::Colleague);
                     self.note(&format!("  {}", gone.is_ok()));
                 }

@@ -16,10 +16,10 @@ pub(crate) type Address = (String, String);
 /// A file or an article, as it is at some moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Piece {
-    side: Side,
-    id: Option<ArticleId>,
-    at: Address,
-    words: String,
+    pub(crate) side: Side,
+    pub(crate) id: Option<ArticleId>,
+    pub(crate) at: Address,
+    pub(crate) words: String,
 }
 
 /// All files and articles.
@@ -142,10 +142,11 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
     let (mut ids, mut places) = (BTreeSet::new(), BTreeSet::new());
     let named = |id: ArticleId| *own == Some(id) || struck.contains(&id.to_string());
     ids.extend(known().map(|(id, _)| *id).filter(|id| named(*id)));
+    // Only its own addresses: what has another one's waits for nobody.
+    let addresses = known().filter(|(id, _)| ids.contains(id));
+    places.extend(addresses.map(|(_, at)| at.clone()));
     loop {
         let before = (ids.len(), places.len());
-        let addresses = known().filter(|(id, _)| ids.contains(id));
-        places.extend(addresses.map(|(_, at)| at.clone()));
         for piece in both() {
             let id = piece.id.is_some_and(|id| ids.contains(&id));
             let known = id || places.contains(&piece.at);

@@ -2,7 +2,7 @@
 
 use super::step::Rewriting;
 use super::token::Tokens;
-use super::world::{Side, World, id_of, is_article};
+use super::world::{Side, World, has_ending, id_of, is_article};
 use kbsync::model::ArticleId;
 
 impl World {
@@ -63,8 +63,8 @@ impl World {
         }
     }
 
-    /// `pull` sends nothing; `push` brings no words into files, but for the copy beside one in conflict (design,
-    /// section 9).
+    /// `pull` sends nothing; `push` brings no words into files, but for the copy beside one in conflict, and takes no
+    /// file away (design, section 9).
     fn judge_direction(&mut self, side: Side, before: &Tokens, after: &Tokens, what: &str) {
         if self.ledger.spared != Some(side) {
             return;
@@ -72,7 +72,11 @@ impl World {
         let brought = after.without(before);
         let changed = match side {
             Side::Service => true,
-            Side::Mirror => !brought.is_empty() && !what.contains(".conflict.html"),
+            Side::Mirror => {
+                let moved = ["RenameFile ", "RenameFolder ", "Exchange "];
+                let moved = moved.iter().any(|call| what.starts_with(call));
+                !has_ending(what, ".conflict.html") && (moved || !brought.is_empty())
+            }
         };
         if changed {
             let message =
@@ -112,6 +116,7 @@ impl World {
         if !is_article(folder, name) {
             return;
         }
+        self.judge_front(folder, name, temporary);
         let id = self
             .mirror
             .bytes(folder, temporary)
@@ -146,6 +151,31 @@ impl World {
                 "I4",
                 format!("{folder}/{name} is made for article {id}, which is not there"),
             );
+        }
+    }
+
+    /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
+    /// file that it was copied from stood, since this one's article was created (design, section 9).
+    fn judge_front(&mut self, folder: &str, name: &str, temporary: &str) {
+        if self.ledger.spared != Some(Side::Mirror) {
+            return;
+        }
+        let was = self.mirror.bytes(folder, name);
+        let is = self.mirror.bytes(folder, temporary).unwrap_or_default();
+        let rest = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes).into_owned();
+            let lines = text.split('\n').filter(|line| !line.starts_with("id: "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        let same = |was: &Vec<u8>| {
+            let (old, new) = (id_of(was), id_of(&is));
+            let article = new.and_then(|id| self.kb.articles.get(&id));
+            let own = article.is_some_and(|article| !article.sent.is_empty());
+            rest(was) == rest(&is) && (old.is_none() || old == new || own)
+        };
+        if !was.as_ref().is_some_and(same) {
+            let message = format!("a push writes more than its id into {folder}/{name}");
+            self.violated("I4", message);
         }
     }
 
@@ -231,6 +261,9 @@ impl World {
         if !is_article(folder, name) {
             return;
         }
+        if self.ledger.spared == Some(Side::Mirror) {
+            self.violated("I4", format!("a push takes {folder}/{name} away"));
+        }
         let id = self
             .mirror
             .bytes(folder, name)
@@ -251,13 +284,15 @@ impl World {
     fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
         let words = Tokens::of(&bytes).without(&self.ledger.copied);
-        let words = words.without(&self.ledger.gone_when_seen);
+        let gone = self.ledger.deleted_there.iter();
+        let gone: Vec<&Tokens> = gone.take(self.ledger.deleted_when_seen).collect();
         let mut copied = false;
         self.mirror.each(&mut |other, file, bytes, _| {
             let elsewhere = (other, file) != (folder, name) && is_article(other, file);
-            copied |= elsewhere
-                && id_of(bytes) == Some(id)
-                && words.without(&Tokens::of(bytes)).is_empty();
+            if elsewhere && id_of(bytes) == Some(id) {
+                let own = words.without(&Tokens::of(bytes));
+                copied |= own.is_empty() || gone.iter().any(|sent| own.without(sent).is_empty());
+            }
         });
         copied
     }

@@ -516,12 +516,36 @@ fn removed_after_its_own(words: &str, other_words: Option<&str>) -> Option<&'sta
     found(world)
 }
 
+/// The same, where a colleague only took the words out of that other one.
+fn removed_after_an_edit() -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "b", "zq002z", true);
+    let other = born(&mut world, "a", "zq003z", true);
+    pulled(&mut world, id, "zq003z");
+    let twin = format!("---\nid: {id}\ntitle: A\n---\nzq002z\n").into_bytes();
+    world
+        .mirror
+        .save(B.folder(), &B.file(), twin, Save::RenameOver);
+    let patch = ArticlePatch {
+        text: Some("zq005z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    let edited = world.human(Side::Service, |world| {
+        world.kb.update(other, &patch, By::Colleague).is_ok()
+    });
+    assert!(edited);
+    world.listed(vec![id, other]);
+    world.judge_removal("alpha", "a.html");
+    found(world)
+}
+
 #[test]
 fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
     assert_eq!(removed(Some("zq001z"), false), None);
     assert_eq!(removed(Some("zq002z"), true), None);
     assert_eq!(removed(Some("zq002z"), false), Some("I5"));
     assert_eq!(removed(None, true), Some("I5"));
+    assert_eq!(removed_after_an_edit(), Some("I5"));
     // Or as the file of a copy's own article, which is gone.
     assert_eq!(removed_after_its_own("zq003z", Some("zq002z")), None);
     assert_eq!(removed_after_its_own("zq003z", None), Some("I5"));

@@ -35,6 +35,8 @@ pub(crate) struct Article {
     pub(crate) draft: bool,
     pub(crate) revision: i64,
     pub(crate) tokens: Tokens,
+    /// The words that kbsync sent for it, since they are in a file of its own.
+    pub(crate) sent: Tokens,
     /// Title and text before the last edit.
     pub(crate) before: Option<(String, String)>,
     /// Whether kbsync was shown it as it is.
@@ -381,6 +383,7 @@ impl Kb {
             draft: new.draft,
             revision: self.next_revision(),
             tokens: Tokens::default(),
+            sent: Tokens::default(),
             before: None,
             shown: by == By::Us,
             stale: match by {
@@ -389,6 +392,9 @@ impl Kb {
             },
         };
         article.count();
+        if by == By::Us {
+            article.sent = article.tokens;
+        }
         let answer = article.answer(false, true);
         self.articles.insert(id, article);
         self.known.push(id);
@@ -441,6 +447,7 @@ impl Kb {
         article.shown = by == By::Us;
         article.revision = self.next_revision();
         article.before = Some((old.title.clone(), old.text.clone()));
+        let had = old.tokens;
         article.stale = match by {
             // A replica does not show what nobody has seen before.
             By::Us if !old.shown => Stale::Not,
@@ -451,6 +458,9 @@ impl Kb {
             By::Colleague => Stale::Not,
         };
         article.count();
+        if by == By::Us {
+            article.sent.add(&article.tokens.without(&had));
+        }
         let answer = article.answer(false, true);
         self.articles.insert(id, article);
         Ok(answer)

@@ -27,6 +27,8 @@ mod isolation;
 mod judge;
 #[cfg(test)]
 mod judged;
+#[cfg(test)]
+mod judged_sides;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;

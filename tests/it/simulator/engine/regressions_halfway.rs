@@ -1,6 +1,7 @@
 //! Files that were half written or half moved, and a service that went on meanwhile.
 
 use super::regressions::{PLAIN, holds};
+use super::run::{Bench, Ground, Source};
 use super::step::{At, Call, Colleague, Command, Kept, Part, Setup, Step, What, Writer};
 
 #[test]
@@ -217,4 +218,49 @@ fn a_file_was_brought_back_and_in_motion_for_a_moment() {
             },
         ],
     );
+}
+
+/// A pull is cut off, and then its file is broken: whether it was written stays open for as long as it is.
+#[test]
+fn what_stays_open_is_made_durable_once() {
+    let (at, sync) = (
+        At(0, 0),
+        Step::Run {
+            command: Command::Sync {},
+        },
+    );
+    let steps = |after: u16, more: &[Step]| {
+        let post = Colleague::Post {
+            at,
+            token: 1,
+            shown: true,
+        };
+        let change = Colleague::Change {
+            at,
+            part: Part::First,
+            token: 2,
+        };
+        let mut steps = vec![Step::Service { deed: post }, sync];
+        steps.extend([Step::Service { deed: change }, Step::Kill { after }, sync]);
+        let deed = Writer::Break { at };
+        steps.extend([Step::Mirror { deed }, sync]);
+        steps.extend(more);
+        steps
+    };
+    let mut bench = Bench::new();
+    let mut flushes = |after: u16, more: &[Step]| {
+        let outcome = bench.run(PLAIN, Source::Steps(&steps(after, more)), Ground::Memory);
+        assert_eq!(outcome.violation, None, "{after}");
+        outcome.calls.get(&Call::Flush).copied().unwrap_or_default()
+    };
+    let mut open = 0;
+    for after in 0..40 {
+        if flushes(after, &[]) == 0 {
+            continue;
+        }
+        assert_eq!(flushes(after, &[sync]), 0, "{after}");
+        // Another process cannot know of it.
+        open += flushes(after, &[Step::Restart {}, sync]);
+    }
+    assert!(open > 0);
 }

@@ -8,9 +8,10 @@
 use super::isolation;
 use super::kb::rewritten;
 use super::random::mix;
-use super::run::{Bench, Ground, Outcome, Source};
+use super::run::{Bench, Ground, Outcome, Rested, Source};
 use super::step::{At, Colleague, Command, Probing, Rewriting, Setup, Step, Trace, Writer};
 use super::world::Violation;
+use kbsync::model::ArticleId;
 
 /// How a trace is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -169,7 +170,8 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         && setup.probing != Probing::Allowed
         && matches!(relation, Relation::Killed(_));
     let shown = |line: String| {
-        if blind {
+        let of = |id: &ArticleId| line.contains(&id.to_string());
+        if blind && second.died_over.iter().any(of) {
             line.replace("\nenabled: false\n", "\n")
         } else {
             line
@@ -180,19 +182,30 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         kept.map(|line| shown(as_rewritten(rewriting, line)))
             .collect()
     };
-    let (one, other) = (plain(&first.end), plain(&second.end));
     let only = |these: &[String], those: &[String]| -> Vec<String> {
         let lines = these.iter().filter(|line| !those.contains(line));
         lines.cloned().collect()
     };
-    (one != other).then(|| Violation {
-        invariant,
-        message: format!(
-            "it ended with {:#?}, {how} with {:#?}",
-            only(&one, &other),
-            only(&other, &one)
-        ),
-    })
+    let compared = |what: &str, one: Vec<String>, other: Vec<String>| {
+        let (these, those) = (only(&one, &other), only(&other, &one));
+        let message = format!("it {what} with {these:#?}, {how} with {those:#?}");
+        (one != other).then_some(Violation { invariant, message })
+    };
+    // Nobody need wait a day for what is not asked for once a day only.
+    let rests = first.rested.as_ref().zip(second.rested.as_ref());
+    let early = rests.filter(|(one, _)| one.equal).and_then(|(one, other)| {
+        let hidden: Vec<String> = (one.hidden.iter().chain(&other.hidden))
+            .map(ToString::to_string)
+            .collect();
+        let seen = |rested: &Rested| {
+            let mut lines = plain(&rested.lines);
+            lines.retain(|line| !hidden.iter().any(|id| line.contains(id)));
+            lines.sort();
+            lines
+        };
+        compared("came to rest", seen(one), seen(other))
+    });
+    early.or_else(|| compared("ended", plain(&first.end), plain(&second.end)))
 }
 
 /// A line of how a run ended, with the text of a file as the service would rewrite it.

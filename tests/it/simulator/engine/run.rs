@@ -8,7 +8,7 @@ use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
 use super::isolation::{self, Address, Piece, Struck};
-use super::kb::workspace;
+use super::kb::{Article, workspace};
 use super::mirror::Mirror;
 use super::oracle;
 use super::purse::Purse;
@@ -17,7 +17,7 @@ use super::step::{Call, Probing, Setup, Step, Trace};
 use super::time::Time;
 use super::token::Tokens;
 use super::tree::Tree;
-use super::world::{Armed, Shared, Side, Violation, World};
+use super::world::{Armed, Shared, Side, Violation, World, has_ending};
 use kbsync::drill::death;
 use kbsync::engine::Engine;
 use kbsync::engine::report::{Ending, Report, Status};
@@ -28,7 +28,7 @@ use kbsync::reconcile::guard::MaxDeletes;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::state::Store;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,14 +77,29 @@ pub(crate) struct Outcome {
     pub(crate) calls: BTreeMap<Call, u8>,
     /// The last call in it that went wrong.
     pub(crate) struck: Option<Struck>,
-    /// Whether it was the first one with this state that may have read all of the mirror.
+    /// Whether it began with a state that had not read all of the mirror.
     pub(crate) first: bool,
+    /// Articles whose POST a process died over.
+    pub(crate) died_over: BTreeSet<ArticleId>,
     /// The addresses that the state knows after it.
     pub(crate) known: Vec<(ArticleId, Address)>,
+    /// What there was when it came to rest for the first time, if it went on for a day.
+    pub(crate) rested: Option<Rested>,
     /// All files and articles at the end.
     pub(crate) end: Vec<String>,
     /// What happened, in words, if that was asked for.
     pub(crate) log: Vec<String>,
+}
+
+/// What there is when a run comes to rest, but for the words of categories, which are asked for once a day.
+#[derive(Clone, Debug)]
+pub(crate) struct Rested {
+    /// All articles and their files.
+    pub(crate) lines: Vec<String>,
+    /// The articles that are hidden: they are asked for once a day as well.
+    pub(crate) hidden: Vec<ArticleId>,
+    /// Whether nothing is held, in conflict or broken.
+    pub(crate) equal: bool,
 }
 
 /// What is kept between runs, since making it takes longer than a run.
@@ -159,9 +174,9 @@ impl Bench {
             fatal: None,
             settled: false,
             outlasts: self.outlasts,
-            read: false,
             first: true,
             cycles: 0,
+            rested: None,
             equal: false,
             lost_id: false,
         };
@@ -216,13 +231,13 @@ pub(super) struct Run<'a> {
     pub(super) fatal: Option<Fatal>,
     /// Whether the last thing that happened was a cycle that left both sides equal.
     pub(super) settled: bool,
-    /// Whether a cycle has read all of the mirror with this state.
-    pub(super) read: bool,
-    /// Whether the last cycle may have been the first one that did.
+    /// Whether the last cycle began with a state that had not read all of the mirror.
     pub(super) first: bool,
     /// Whether it goes on for a day after it came to rest.
     outlasts: bool,
     pub(super) cycles: usize,
+    /// What there was when it came to rest for the first time.
+    rested: Option<Rested>,
     /// Whether the last cycle of all left both sides equal.
     pub(super) equal: bool,
     /// Whether the last cycle of all held a category or an article that exists.
@@ -264,16 +279,7 @@ impl Run<'_> {
 
     fn outcome(&self, trace: Trace) -> Outcome {
         let mut world = self.shared.lock();
-        let mut end = Vec::new();
-        world.mirror.each(&mut |folder, name, bytes, _| {
-            end.push(format!(
-                "{folder}/{name}: {}",
-                String::from_utf8_lossy(bytes)
-            ));
-        });
-        for article in world.kb.articles.values() {
-            end.push(article.line());
-        }
+        let mut end = articles(&world, true);
         for category in world.kb.categories.values() {
             end.push(format!("{:?} {:?}", category.id, category.version));
         }
@@ -291,7 +297,9 @@ impl Run<'_> {
             calls: BTreeMap::new(),
             struck: None,
             first: false,
+            died_over: world.ledger.died_over.clone(),
             known: Vec::new(),
+            rested: self.rested.clone(),
             end,
             log: world.log.take().unwrap_or_default(),
         }
@@ -439,7 +447,6 @@ impl Run<'_> {
 
     /// What only the state knew is lost with it, and that is no concern of the oracles'.
     fn forgot(&mut self) {
-        self.read = false;
         let mut world = self.shared.lock();
         let history = self
             .store
@@ -481,6 +488,7 @@ impl Run<'_> {
         }
         let rests = self.comes_to_rest();
         if rests && self.outlasts {
+            self.rested = Some(self.rest_of_the_day());
             // A day later it is asked once more what is asked for once a day.
             self.wait(25 * 3600);
             self.settled = false;
@@ -520,6 +528,17 @@ impl Run<'_> {
         let message = format!("no fixed point: changes per cycle {effects:?}");
         self.shared.lock().violated("I3", message);
         false
+    }
+
+    fn rest_of_the_day(&self) -> Rested {
+        let world = self.shared.lock();
+        let all = world.kb.articles.values();
+        let hidden = all.filter(|article| !article.is_published());
+        Rested {
+            lines: articles(&world, false),
+            hidden: hidden.map(|article| article.id).collect(),
+            equal: self.equal,
+        }
     }
 
     fn knows_categories(&self) -> bool {
@@ -565,4 +584,27 @@ impl Run<'_> {
         let live = world.tokens(Side::Mirror);
         world.note(&format!("{:?}", live.all()));
     }
+}
+
+/// All articles, and their files. Either with those of categories, or with folders by the categories' ids, since what
+/// these are called is asked for once a day.
+fn articles(world: &World, categories: bool) -> Vec<String> {
+    let mut lines = Vec::new();
+    let id = |folder: &str| {
+        let file = world.mirror.bytes(folder, "_category.yaml")?;
+        let text = String::from_utf8_lossy(&file).into_owned();
+        let line = text.lines().find(|line| line.starts_with("id: "));
+        line.map(str::to_owned)
+    };
+    world.mirror.each(&mut |folder, name, bytes, _| {
+        let text = String::from_utf8_lossy(bytes);
+        if categories {
+            lines.push(format!("{folder}/{name}: {text}"));
+        } else if has_ending(name, ".html") {
+            let folder = id(folder).unwrap_or_else(|| folder.to_owned());
+            lines.push(format!("{folder}/{name}: {text}"));
+        }
+    });
+    lines.extend(world.kb.articles.values().map(Article::line));
+    lines
 }

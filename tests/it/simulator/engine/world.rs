@@ -52,6 +52,10 @@ pub(crate) struct Ledger {
     pub(crate) removed_there: Tokens,
     /// Of these, the ones that were gone when kbsync looked in this cycle.
     pub(crate) gone_when_seen: Tokens,
+    /// For each article that a colleague deleted, the words that kbsync had sent for it.
+    pub(crate) deleted_there: Vec<Tokens>,
+    /// How many of these were deleted when kbsync looked in this cycle.
+    pub(crate) deleted_when_seen: usize,
     /// Words that a person wrote while the present cycle ran.
     pub(crate) fresh: Tokens,
     /// Words in categories and in keys of the writer's own: they have no history of their own.
@@ -90,6 +94,8 @@ pub(crate) struct Ledger {
     pub(crate) looked: BTreeMap<(String, String), (i64, u64)>,
     /// Articles that kbsync created, and does not know of: it got no answer, or died over it. With their addresses.
     pub(crate) unrecorded_births: BTreeMap<ArticleId, (CategoryId, String)>,
+    /// Of these, the ones that it died over.
+    pub(crate) died_over: BTreeSet<ArticleId>,
     /// Articles that are gone, and that a listing of this cycle showed all the same.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
@@ -413,6 +419,7 @@ impl World {
         let gone = ids.iter().filter(|id| !self.kb.articles.contains_key(id));
         self.ledger.shown_gone.extend(gone);
         self.ledger.gone_when_seen = self.ledger.removed_there;
+        self.ledger.deleted_when_seen = self.ledger.deleted_there.len();
         self.saw(ids);
     }
 
@@ -555,6 +562,7 @@ impl World {
         ledger.lately_gone.clear();
         ledger.shown_gone.clear();
         ledger.gone_when_seen = Tokens::default();
+        ledger.deleted_when_seen = 0;
         ledger.outdated = Tokens::default();
         ledger.read.clear();
         ledger.unanswered.clear();

@@ -1,0 +1,75 @@
+//! What lies in the mirror, by id and by place: an earlier run may have left behind as many steps as there are files.
+
+use crate::engine::observe::Sight;
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, Place};
+use crate::reconcile::snapshot::LocalFile;
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// The files of a scan.
+#[derive(Default)]
+pub(super) struct Lying<'a> {
+    at: HashMap<&'a Place, &'a LocalFile>,
+    of: HashMap<ArticleId, Vec<&'a LocalFile>>,
+    /// What is there and cannot be read as an article.
+    unknown_at: HashSet<&'a Place>,
+    unknown_of: HashSet<ArticleId>,
+}
+
+impl<'a> Lying<'a> {
+    /// Those that were seen.
+    pub(super) fn of(sight: &'a Sight) -> Self {
+        let mut lying = Self::default();
+        for file in &sight.local.files {
+            lying.at.insert(&file.place, file);
+            if let Some(id) = file.id {
+                lying.of.entry(id).or_default().push(file);
+            }
+        }
+        for unknown in &sight.local.unknown {
+            lying.unknown_at.insert(&unknown.place);
+            lying.unknown_of.extend(unknown.id);
+        }
+        lying
+    }
+
+    /// Tells whether a ready file lies there.
+    pub(super) fn is_seen(&self, place: &Place) -> bool {
+        self.at.contains_key(place)
+    }
+
+    /// Tells whether something that is not ready names an article.
+    pub(super) fn is_unready(&self, id: ArticleId) -> bool {
+        self.unknown_of.contains(&id)
+    }
+
+    /// The files that name an article, in the order of their places.
+    pub(super) fn named(&self, id: ArticleId) -> &[&'a LocalFile] {
+        self.of.get(&id).map_or(&[], Vec::as_slice)
+    }
+
+    /// The file of an intent: where it was to be, or where the writer has moved it since.
+    pub(super) fn file_of(
+        &self,
+        id: ArticleId,
+        to: &Place,
+        names: &BTreeSet<Place>,
+    ) -> Option<&'a LocalFile> {
+        let there = self.at.get(to).copied();
+        let there = there.filter(|file| file.id.is_none_or(|found| found == id));
+        let mut named = self.named(id).iter().copied();
+        there.or_else(|| named.find(|file| !names.contains(&file.place)))
+    }
+
+    /// Tells whether an article's file is where it was, and says something else.
+    pub(super) fn is_edited(&self, row: &ArticleRow) -> bool {
+        let file = self.at.get(&row.place);
+        file.is_some_and(|file| file.id == Some(row.id) && !file.version.same_words(&row.local))
+    }
+
+    /// Tells whether nothing in the mirror is an article's file.
+    pub(super) fn is_missing(&self, row: &ArticleRow, to: &Place) -> bool {
+        let lies = |place: &Place| self.at.contains_key(place) || self.unknown_at.contains(place);
+        self.named(row.id).is_empty() && !self.is_unready(row.id) && !lies(&row.place) && !lies(to)
+    }
+}

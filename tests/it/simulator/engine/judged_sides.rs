@@ -1,0 +1,209 @@
+//! What the judges of a direction, and of two runs, let pass; and beside each the sharper case that they still find.
+
+use super::isolation::{self, Piece, Struck};
+use super::kb::By;
+use super::mirror::Mirror;
+use super::regressions::PLAIN;
+use super::relations::{Relation, differ};
+use super::run::{Bench, Ground, Outcome, Source};
+use super::step::{At, Call, Colleague, Command, Probing, Save, Setup, Step, Writer};
+use super::tree::Tree;
+use super::world::{Side, World};
+use kbsync::mirror::disk::At as Level;
+use kbsync::model::ArticleId;
+use kbsync::service::NewArticle;
+
+const A: At = At(0, 0);
+const SYNC: Step = Step::Run {
+    command: Command::Sync {},
+};
+
+/// A world in which a push runs, with an article of kbsync's own.
+fn pushing() -> (World, ArticleId) {
+    let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
+    world.colleague(Colleague::Found { folder: 0 });
+    let new = NewArticle {
+        category: world.kb.category_at("alpha").expect("it is there"),
+        title: "A".to_owned(),
+        slug: "a".to_owned(),
+        text: "<p>first</p>".to_owned(),
+        introtext: String::new(),
+        keywords: "zq001z".to_owned(),
+        enabled: true,
+        draft: false,
+    };
+    let id = world.kb.create(&new, By::Us).expect("created").id;
+    world.ledger.spared = Some(Side::Mirror);
+    (world, id)
+}
+
+/// A push writes a file anew, or makes one.
+fn written(was: Option<&str>, is: &str) -> Option<&'static str> {
+    let (mut world, id) = pushing();
+    let text = |front: &str| {
+        let front = front.replace("ID", &id.to_string());
+        format!("---\n{front}title: A\n---\n<p>first</p>\n").into_bytes()
+    };
+    world
+        .mirror
+        .save(A.folder(), "b.html", Vec::new(), Save::RenameOver);
+    if let Some(was) = was {
+        world
+            .mirror
+            .save(A.folder(), &A.file(), text(was), Save::RenameOver);
+    }
+    let Mirror::Memory(tree) = &mut world.mirror else {
+        return None;
+    };
+    let staged = tree.stage(Level::Folder(A.folder()), &text(is), true);
+    let temporary = staged.expect("staged").temporary;
+    world.judge_file(A.folder(), &A.file(), &temporary);
+    world.ledger.violation.map(|violation| violation.invariant)
+}
+
+#[test]
+fn a_push_writes_the_id_into_a_file_that_has_none_or_that_of_its_original_and_nothing_else() {
+    let other = "id: 00000000-0000-4000-8000-000000000001\n";
+    assert_eq!(written(Some(""), "id: ID\n"), None);
+    assert_eq!(written(Some(other), "id: ID\n"), None);
+    assert_eq!(written(Some(""), other), None);
+    assert_eq!(written(None, "id: ID\n"), Some("I4"));
+    assert_eq!(written(Some("id: ID\n"), other), Some("I4"));
+    let hidden = "id: ID\nenabled: false\n";
+    assert_eq!(written(Some("id: ID\n"), hidden), Some("I4"));
+    assert_eq!(written(Some(hidden), "id: ID\n"), Some("I4"));
+}
+
+#[test]
+fn a_push_moves_no_file_and_takes_none_away() {
+    let (mut world, _) = pushing();
+    let tokens = world.mirror.tokens();
+    let copy = "RenameFile alpha/b.conflict.html alpha/a.conflict.html";
+    world.effect(Side::Mirror, &tokens, copy, None);
+    assert_eq!(world.ledger.violation, None);
+    let file = "RenameFile alpha/a.conflict.html alpha/a.html";
+    world.effect(Side::Mirror, &tokens, file, None);
+    assert!(world.ledger.violation.is_some());
+    let (mut world, _) = pushing();
+    world.judge_removal("alpha", "a.conflict.html");
+    assert_eq!(world.ledger.violation, None);
+    world.judge_removal("alpha", "a.html");
+    assert!(world.ledger.violation.is_some());
+}
+
+/// A run that goes on for a day, with an article that its writer sent hidden.
+fn hidden(setup: Setup) -> (Outcome, ArticleId) {
+    let deed = Writer::Write {
+        at: A,
+        token: 1,
+        enabled: false,
+    };
+    let steps = [Step::Mirror { deed }, SYNC];
+    let mut bench = Bench::new();
+    bench.outlasts = true;
+    let run = bench.run(setup, Source::Steps(&steps), Ground::Memory);
+    assert_eq!(run.violation, None);
+    let id = run.known.first().expect("it was created").0;
+    (run, id)
+}
+
+#[test]
+fn a_line_enabled_false_may_be_missing_only_where_a_process_died_over_the_post() {
+    let setup = Setup {
+        lists_disabled: true,
+        probing: Probing::Off,
+        ..PLAIN
+    };
+    let (first, id) = hidden(setup);
+    let (mut second, _) = hidden(setup);
+    let mut found = false;
+    for line in &mut second.end {
+        found |= line.contains("\nenabled: false\n");
+        *line = line.replace("\nenabled: false\n", "\n");
+    }
+    assert!(found, "{:?}", second.end);
+    let relation = Relation::Killed(1);
+    let invariant = |second: &Outcome| {
+        let violation = differ(relation, &first, second);
+        violation.map(|violation| violation.invariant)
+    };
+    assert_eq!(invariant(&second), Some("I7"));
+    second.died_over.insert(id);
+    assert_eq!(invariant(&second), None);
+}
+
+#[test]
+fn what_is_not_asked_for_once_a_day_does_not_wait_for_a_day() {
+    let (first, id) = hidden(PLAIN);
+    let (mut second, _) = hidden(PLAIN);
+    let rested = second.rested.as_mut().expect("it went on for a day");
+    assert_eq!(rested.hidden, [id]);
+    for line in &mut rested.lines {
+        *line = line.replace("zq001z", "zq002z");
+    }
+    let relation = Relation::Order;
+    assert_eq!(differ(relation, &first, &second), None);
+    let mut first = first;
+    for run in [&mut first, &mut second] {
+        let rested = run.rested.as_mut().expect("it went on for a day");
+        rested.hidden.clear();
+    }
+    let found = differ(relation, &first, &second);
+    assert_eq!(found.map(|violation| violation.invariant), Some("I15"));
+}
+
+#[test]
+fn a_state_has_read_the_mirror_once_it_says_so_itself() {
+    let pull = Step::Run {
+        command: Command::Pull {},
+    };
+    let began_new = |steps: &[Step]| {
+        let mut bench = Bench::new();
+        bench.run(PLAIN, Source::Steps(steps), Ground::Memory).first
+    };
+    assert!(began_new(&[pull]));
+    assert!(!began_new(&[pull, SYNC]));
+    assert!(began_new(&[SYNC, Step::LoseState {}, SYNC]));
+}
+
+/// The article `number`, in a world of such.
+fn number(number: u8) -> ArticleId {
+    let id = format!("00000000-0000-4000-8000-00000000000{number}");
+    id.parse().expect("an id")
+}
+
+/// Something goes wrong with the first article. The second one comes to its address, or to another one; by the books it
+/// had the address of a third one before, which differs.
+fn beside(comes: &str) -> Option<&'static str> {
+    let at = |slug: &str| ("alpha".to_owned(), slug.to_owned());
+    let piece = |id: u8, slug: &str, words: &str| Piece {
+        side: Side::Service,
+        id: Some(number(id)),
+        at: at(slug),
+        words: words.to_owned(),
+    };
+    let run = |words: &str, slug: &str| {
+        let mut bench = Bench::new();
+        let mut run = bench.run(PLAIN, Source::Steps(&[]), Ground::Memory);
+        run.halfway = vec![
+            piece(1, "a", "one"),
+            piece(2, slug, "two"),
+            piece(3, "c", words),
+        ];
+        run.known = vec![(number(1), at("a")), (number(2), at("c"))];
+        run.struck = Some(Struck {
+            call: Call::Update,
+            what: number(1).to_string(),
+            id: None,
+        });
+        run
+    };
+    let found = isolation::differ(&run("three", comes), &run("other", comes));
+    found.map(|violation| violation.invariant)
+}
+
+#[test]
+fn what_once_had_an_address_in_the_books_waits_for_nobody() {
+    assert_eq!(beside("a"), Some("I13"));
+    assert_eq!(beside("c"), Some("I13"));
+}
