@@ -2,7 +2,7 @@
 //! exactly these.
 //!
 //! What is shown comes from a fresh look at both sides. When the set has grown until it is carried out,
-//! the release is void.
+//! the release is void. Who is not asked (`--yes`) releases only what a sync has held and told before.
 
 use super::{
     Outcome, ask,
@@ -36,7 +36,7 @@ use crate::{
 /// Releases what is held for its number.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// Do not ask
+    /// Do not ask: release what the last sync held. If more is held by now, nothing is released
     #[arg(short, long)]
     yes: bool,
 }
@@ -45,6 +45,8 @@ pub(super) struct Args {
 struct Waiting {
     part: Part,
     actions: Vec<Action>,
+    /// How many of these no sync has told of yet.
+    untold: usize,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
@@ -80,7 +82,9 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     }
     show(context, &waiting)?;
     held.actions = waiting.iter().flat_map(lines).collect();
-    if !args.yes && !agreed(context, &waiting)? {
+    if args.yes {
+        all_told(&waiting)?;
+    } else if !agreed(context, &waiting)? {
         return Ok(ExitCode::Attention);
     }
     let worked = if is_handed {
@@ -132,7 +136,6 @@ async fn look(
         let request = session.guarded(&Request::new(Direction::Both));
         let mut engine = session.engine(&part, read_only)?;
         let plan = engine.plan(&request).await;
-        session.give_back(engine);
         let actions: Vec<Action> = plan
             .map_err(Failure::of)?
             .actions
@@ -142,11 +145,34 @@ async fn look(
                 rule.is_some_and(HoldRule::approvable)
             })
             .collect();
+        let untold = engine.untold(&actions);
+        session.give_back(engine);
         if !actions.is_empty() {
-            waiting.push(Waiting { part, actions });
+            waiting.push(Waiting {
+                part,
+                actions,
+                untold: untold.map_err(Failure::of)?,
+            });
         }
     }
     Ok(waiting)
+}
+
+/// A yes that was given beforehand is one to what was told before.
+fn all_told(waiting: &[Waiting]) -> Result<(), Failure> {
+    let untold: usize = waiting.iter().map(|one| one.untold).sum();
+    if untold == 0 {
+        return Ok(());
+    }
+    let all: usize = waiting.iter().map(|one| one.actions.len()).sum();
+    Err(Failure {
+        code: ExitCode::Attention,
+        ..Failure::failed(anyhow::Error::msg(format!(
+            "{untold} of the {} above were not held by the last sync, and nothing was released",
+            several(all, "action")
+        )))
+        .help("run `kbsync sync`, look at what it holds, then run `kbsync approve --yes`")
+    })
 }
 
 /// What is held in a workspace, with paths of the mirror.
@@ -266,7 +292,7 @@ async fn release(
     waiting: Waiting,
     worked: &mut Worked,
 ) -> Result<(), Failure> {
-    let Waiting { part, actions } = waiting;
+    let Waiting { part, actions, .. } = waiting;
     let request = session.guarded(&Request::new(Direction::Both));
     let mut engine = session.engine(&part, false)?;
     let now = SystemClock.now();

@@ -38,7 +38,7 @@ fn look(root: &Root) -> Result<(), Failure> {
     Err(Failure::failed(anyhow::anyhow!(
         "there is not one article in {folder}, and the state in {state} knows some"
     ))
-    .help("mount the mirror's disk there; to begin anew with an empty folder, remove the state"))
+    .help("mount the mirror's disk there; to begin anew with an empty folder, move the state away, and keep it: it has the history"))
 }
 
 /// Tells whether a folder of a mirror has a file that may be an article.

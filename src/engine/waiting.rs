@@ -9,7 +9,7 @@ use super::report::{Line, Report, Status};
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Side, Timestamp};
-use crate::reconcile::plan::{HoldRule, Kind};
+use crate::reconcile::plan::{Action, HoldRule, Kind};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::store::Store;
@@ -66,6 +66,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .filter(|held| held.action == Kind::Delete)
             .count())
+    }
+
+    /// Counts those of some actions that no cycle has held and told yet: nobody can have seen them.
+    ///
+    /// # Errors
+    ///
+    /// When the state cannot be read.
+    pub fn untold<'a>(
+        &self,
+        actions: impl IntoIterator<Item = &'a Action>,
+    ) -> anyhow::Result<usize> {
+        let held = held(&self.store)?;
+        let told = |action: &Action| {
+            held.iter()
+                .any(|held| held.is(action.id, &action.path, action.kind))
+        };
+        Ok(actions.into_iter().filter(|action| !told(action)).count())
     }
 
     /// What is held after a cycle, as it is written.

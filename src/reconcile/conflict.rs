@@ -192,7 +192,7 @@ impl Planner<'_> {
         action.hold(
             HoldRule::Person,
             format!(
-                "{}{reason}; edit the file and delete {}, or `kbsync resolve {} --keep local|remote|both`",
+                "{}{reason}; edit the file and delete {}, or `kbsync resolve {} --keep local` (or `remote`, `both`)",
                 if outrun { OUTRUN } else { "" },
                 elsewhere.as_ref().unwrap_or(&copy),
                 quoted(&place.to_string()),

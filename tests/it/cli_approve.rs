@@ -71,6 +71,22 @@ fn a_yes_releases_exactly_these_and_only_once() {
     assert_eq!(status["held"], serde_json::json!([]));
 }
 
+/// A yes beforehand is one to what a sync has told.
+#[test]
+fn f043_what_was_removed_since_the_last_sync_is_not_released_unseen() {
+    let (service, kb, _) = held();
+    kb.remove("start/n6.html");
+    kb.remove("start/n7.html");
+    let ran = kb.run(&["approve", "--yes"]).exits(3);
+    let told = "2 of the 7 actions above were not held by the last sync";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    assert!(ran.stderr.contains("help: run `kbsync sync`"), "{ran:#?}");
+    assert_eq!(left(&service), 8);
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(left(&service), 1);
+}
+
 #[test]
 fn a_script_that_did_not_say_yes_gets_the_list() {
     let (service, kb, _) = held();

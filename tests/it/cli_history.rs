@@ -533,6 +533,27 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
     assert!(kb.exists("start/n2.html"));
 }
 
+/// The listing of the cycle that deleted them has shown them still: that says nothing new of where they were.
+#[test]
+fn what_was_deleted_with_its_whole_folder_comes_back_where_it_was() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=3 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 0);
+    let ran = kb.run(&["restore", "start"]).exits(2);
+    let listed = ran.stderr.matches("kbsync restore ").count();
+    assert_eq!(listed, 3, "{ran:#?}");
+    kb.run(&["restore", "start/n2.html"]).exits(0);
+    assert!(kb.exists("start/n2.html"), "{:?}", kb.articles());
+    assert_eq!(service.sandbox.articles().len(), 1);
+}
+
 #[test]
 fn a_folder_whose_name_is_not_the_slug_comes_back_as_the_category_that_it_was() {
     let service = Service::empty();

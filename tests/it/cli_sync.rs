@@ -213,7 +213,7 @@ fn a_conflict_is_3_and_says_what_to_do_and_prefer_settles_it() {
     );
     assert!(
         ran.stdout
-            .contains("kbsync resolve start/one.html --keep local|remote|both"),
+            .contains("`kbsync resolve start/one.html --keep local` (or `remote`, `both`)"),
         "{ran:#?}"
     );
     assert!(ran.stdout.contains("\n2 conflicts; 1 request"), "{ran:#?}");

@@ -25,8 +25,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             let subject = Subject::Article(*id);
             let known = self.store.last_seen(&subject, Side::Remote)?;
+            // One that was met and is not any more was deleted in this very cycle: what it said is kept.
             if known == Some(seen.version.digest())
-                || self.store.knows_article(*id)?
+                || self.store.was_met(&subject)?
                 || !self.store.has_body(seen.version.text)?
             {
                 continue;
@@ -56,7 +57,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
 /// Where its file might be, for people who look for it by a path.
 pub(super) fn place(id: ArticleId, version: &Version, base: &Base) -> Place {
     let row = base.categories.get(&version.category);
-    let folder = row.and_then(|row| row.folder.clone());
+    let folder = row.map(|row| {
+        row.folder
+            .clone()
+            .unwrap_or_else(|| row.remote.slug.clone())
+    });
     let folder = folder.unwrap_or_else(|| version.category.to_string());
     let stem = stem_for(&version.slug, id.uuid(), &|_| false);
     Place::new(folder, format!("{stem}{EXTENSION}"))

@@ -47,14 +47,6 @@ impl Store {
         self.read(|conn| article(conn, id))
     }
 
-    /// Tells whether an article has a base.
-    pub fn knows_article(&self, id: ArticleId) -> Outcome<bool> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT 1 FROM articles WHERE id = ?1")?
-                .exists([id])
-        })
-    }
-
     /// Finds the articles whose base has this place; more than one only while names are being swapped.
     pub fn articles_at(&self, place: &Place) -> Outcome<Vec<ArticleRow>> {
         self.read(|conn| {

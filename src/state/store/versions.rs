@@ -57,6 +57,17 @@ impl Store {
         })
     }
 
+    /// Tells whether a subject was ever in the mirror, not only seen on the service.
+    pub fn was_met(&self, subject: &Subject) -> Outcome<bool> {
+        self.read(|conn| {
+            let Some(key) = find(conn, subject)? else {
+                return Ok(false);
+            };
+            conn.prepare_cached("SELECT 1 FROM versions WHERE subject = ?1 AND side <> ?2")?
+                .exists(params![key, Side::Remote])
+        })
+    }
+
     /// The digest of the version that a subject had last on one side; `None`: there is none of that side alone.
     pub fn last_seen(&self, subject: &Subject, side: Side) -> Outcome<Option<Digest>> {
         self.read(|conn| {
