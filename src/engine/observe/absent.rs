@@ -94,7 +94,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             approved: &approved,
             lately: &lately,
             sent: &self.unanswered()?,
-            now: now,
+            now,
         };
         let listed = &sight.remote.articles;
         let mut absent = questions::sort_absent(base, &sight.paired, listed, &rules);
