@@ -57,8 +57,8 @@ impl<'a> Lying<'a> {
     ) -> Option<&'a LocalFile> {
         let there = self.at.get(to).copied();
         let there = there.filter(|file| file.id.is_none_or(|found| found == id));
-        let mut files = self.named(id).iter().copied();
-        there.or_else(|| files.find(|file| !names.contains(&file.place)))
+        let mut own = self.named(id).iter().copied();
+        there.or_else(|| own.find(|file| !names.contains(&file.place)))
     }
 
     /// Tells whether an article's file is where it was, and says something else.
