@@ -58,7 +58,16 @@ pub(super) fn file_written(
         let unknown = matches!(verdict, Verdict::Void);
         return if unknown { Verdict::Open } else { verdict };
     }
-    let Some(file) = found.filter(|file| file.version.same_words(version) || made(file)) else {
+    // One that was to get another slug and says the old one still was at most renamed, however few its words are.
+    let says_old = |file: &LocalFile| {
+        let slugs = old.filter(|_| !moving || file.place == *to);
+        slugs.is_some_and(|row| {
+            file.version.slug == row.local.slug && row.local.slug != version.slug
+        })
+    };
+    let is_written =
+        |file: &&LocalFile| file.version.same_words(version) && !says_old(file) || made(file);
+    let Some(file) = found.filter(is_written) else {
         if let Some(row) = old.filter(|row| is_taken_back(sight, lying, row, (to, revision))) {
             // That says something of what the service has now: it is for the cycle that deals with it.
             if !policy.covers(&row.place) && !policy.covers(to) {

@@ -165,21 +165,28 @@ impl Disk for Files {
         let folder = staged.folder.clone().unwrap_or_default();
         self.confined(&[&folder, name]);
         let path = format!("{folder}/{name}");
-        self.shared
-            .lock()
-            .judge_file(&folder, name, &staged.temporary);
+        let pushes_more = {
+            let mut world = self.shared.lock();
+            world.judge_file(&folder, name, &staged.temporary);
+            world.pushes_more(&folder, name, &staged.temporary)
+        };
         let twin = Staged {
             folder: staged.folder.clone(),
             temporary: staged.temporary.clone(),
             stamp: staged.stamp,
         };
-        self.step(
+        let published = self.step(
             Call::Publish,
             &path,
             true,
             |tree| tree.publish(&staged, name, expect),
             |folder, disk| folder.publish(disk, twin, name, expect),
-        )
+        );
+        if pushes_more && published.is_ok() {
+            let message = format!("a push writes more than its id into {path}");
+            self.shared.lock().violated("I4", message);
+        }
+        published
     }
 
     fn discard(&self, staged: Staged) -> Result<(), DiskError> {

@@ -116,7 +116,6 @@ impl World {
         if !is_article(folder, name) {
             return;
         }
-        self.judge_front(folder, name, temporary);
         let id = self
             .mirror
             .bytes(folder, temporary)
@@ -155,10 +154,11 @@ impl World {
     }
 
     /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
-    /// file that it was copied from stood, since this one's article was created (design, section 9).
-    fn judge_front(&mut self, folder: &str, name: &str, temporary: &str) {
-        if self.ledger.spared != Some(Side::Mirror) {
-            return;
+    /// file that it was copied from stood, since this one's article was created (design, section 9). Tells whether it is
+    /// about to do more, unless somebody saves the file meanwhile.
+    pub(crate) fn pushes_more(&self, folder: &str, name: &str, temporary: &str) -> bool {
+        if self.ledger.spared != Some(Side::Mirror) || !is_article(folder, name) {
+            return false;
         }
         let was = self.mirror.bytes(folder, name);
         let is = self.mirror.bytes(folder, temporary).unwrap_or_default();
@@ -173,10 +173,7 @@ impl World {
             let own = article.is_some_and(|article| !article.sent.is_empty());
             rest(was) == rest(&is) && (old.is_none() || old == new || own)
         };
-        if !was.as_ref().is_some_and(same) {
-            let message = format!("a push writes more than its id into {folder}/{name}");
-            self.violated("I4", message);
-        }
+        !was.as_ref().is_some_and(same)
     }
 
     /// What is sent has no conflict markers of git: nobody in these worlds writes about them (design, section 4).

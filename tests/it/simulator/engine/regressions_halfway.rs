@@ -1,6 +1,7 @@
 //! Files that were half written or half moved, and a service that went on meanwhile.
 
-use super::regressions::{PLAIN, holds};
+use super::regressions::{PLAIN, compares, holds};
+use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
 use super::step::{At, Call, Colleague, Command, Kept, Part, Setup, Step, What, Writer};
 
@@ -263,4 +264,34 @@ fn what_stays_open_is_made_durable_once() {
         open += flushes(after, &[Step::Restart {}, sync]);
     }
     assert!(open > 0);
+}
+
+/// A colleague gives another address to an article whose file has a `slug:` of its own, and the pull is cut off.
+#[test]
+fn a_slug_that_was_not_written_yet_does_not_undo_a_colleagues() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let at = At(0, 1);
+    let write = Step::Mirror {
+        deed: Writer::Write {
+            at,
+            token: 1,
+            enabled: true,
+        },
+    };
+    for (name, readdressed) in [(1, at), (3, At(0, 3))] {
+        let deed = Writer::Slug { at, name };
+        let mut steps = vec![write, sync, Step::Mirror { deed }];
+        // Where it says no more than the file's name, there is nothing to send.
+        steps.extend((readdressed != at).then_some(sync));
+        let deed = Colleague::Readdress {
+            from: readdressed,
+            to: At(0, 0),
+        };
+        steps.extend([Step::Service { deed }, sync]);
+        for after in 0..40 {
+            compares(Relation::Killed(after), PLAIN, &steps);
+        }
+    }
 }

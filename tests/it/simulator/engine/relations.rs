@@ -187,8 +187,8 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
         lines.cloned().collect()
     };
     let compared = |what: &str, one: Vec<String>, other: Vec<String>| {
-        let (these, those) = (only(&one, &other), only(&other, &one));
-        let message = format!("it {what} with {these:#?}, {how} with {those:#?}");
+        let apart = (only(&one, &other), only(&other, &one));
+        let message = format!("it {what} with {:#?}, {how} with {:#?}", apart.0, apart.1);
         (one != other).then_some(Violation { invariant, message })
     };
     // Nobody need wait a day for what is not asked for once a day only.
