@@ -252,6 +252,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
         }
+        if read.is_some() && !request.dry_run {
+            self.take_back_deleted(question.id)?;
+        }
         let missed = question.get && read.is_none() && question.removed;
         if !self.may_probe()? {
             if let Some(article) = read {
@@ -295,6 +298,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
             }
         }
+    }
+
+    /// An article that can be read was not deleted, though a listing without it made it seem so in this very cycle:
+    /// what it says is no old copy.
+    fn take_back_deleted(&mut self, id: ArticleId) -> anyhow::Result<()> {
+        if self.store.tombstones()?.iter().any(|(gone, _)| *gone == id) {
+            let now = self.clock.now();
+            self.store.write(now, |tx| tx.remove_tombstone(id))?;
+        }
+        Ok(())
     }
 
     /// Tells whether we were deleting just what the base knows of an article, and got no answer: where no probe tells,

@@ -135,7 +135,9 @@ impl Run<'_> {
             }
             self.settled = report.outcome == Ending::Done && !world.is_rationed();
         }
-        world.judge_births();
+        let conflicts = report.actions.iter();
+        let conflicts = conflicts.filter(|line| line.action == Kind::Conflict);
+        world.judge_births(&conflicts.filter_map(|line| line.id).collect());
         for line in &report.actions {
             if line.action == Kind::Conflict
                 && let Some(id) = line.id

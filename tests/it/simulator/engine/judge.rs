@@ -4,6 +4,7 @@ use super::step::Rewriting;
 use super::token::Tokens;
 use super::world::{Side, World, has_ending, id_of, is_article};
 use kbsync::model::ArticleId;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl World {
     /// kbsync changed a side: what vanished needs a cause.
@@ -340,18 +341,27 @@ impl World {
         self.ledger.copied.add(&twice);
     }
 
-    /// Who created twins (I8)?
-    pub(crate) fn judge_births(&mut self) {
+    /// Who created twins (I8)? What an article in conflict says, and its file does not any more, is about to go: a
+    /// person decides (design, section 4, "Conflict").
+    pub(crate) fn judge_births(&mut self, in_conflict: &BTreeSet<ArticleId>) {
         let copied = self.ledger.copied;
+        let mut files: BTreeMap<ArticleId, Tokens> = BTreeMap::new();
+        if !in_conflict.is_empty() {
+            self.mirror.each(&mut |folder, name, bytes, _| {
+                if let Some(id) = id_of(bytes).filter(|_| is_article(folder, name)) {
+                    files.entry(id).or_default().add(&Tokens::of(bytes));
+                }
+            });
+        }
+        let going = |id: &ArticleId| files.get(id).filter(|_| in_conflict.contains(id));
         let ours: Vec<(ArticleId, Tokens)> = self
             .kb
             .articles
             .values()
             .map(|article| {
-                (
-                    article.id,
-                    Tokens::of(article.text.as_bytes()).without(&copied),
-                )
+                let tokens = Tokens::of(article.text.as_bytes()).without(&copied);
+                let stays = going(&article.id).map_or(tokens, |file| tokens.and(file));
+                (article.id, stays)
             })
             .collect();
         for (index, (id, tokens)) in ours.iter().enumerate() {

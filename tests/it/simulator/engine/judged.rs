@@ -13,6 +13,7 @@ use kbsync::model::ArticleId;
 use kbsync::model::Side::{Both, Remote};
 use kbsync::reconcile::plan::Kind;
 use kbsync::service::{ArticlePatch, NewArticle};
+use std::collections::BTreeSet;
 
 const A: At = At(0, 0);
 const B: At = At(0, 1);
@@ -163,7 +164,7 @@ fn posted_twice(moved: bool, hidden: bool, recorded: bool) -> Option<&'static st
     }
     let second = born(&mut world, if moved { "a" } else { "c" }, "zq001z", !hidden);
     world.judge_birth(second);
-    world.judge_births();
+    world.judge_births(&BTreeSet::new());
     found(world)
 }
 
@@ -191,7 +192,7 @@ fn posted_again(looked: bool) -> Option<&'static str> {
     }
     let second = born(&mut world, "a", "zq001z", true);
     world.judge_birth(second);
-    world.judge_births();
+    world.judge_births(&BTreeSet::new());
     found(world)
 }
 
@@ -434,7 +435,7 @@ fn swapped_with(its_copy: bool) -> Option<&'static str> {
     };
     world.kb.update(id, &patch, By::Us).expect("updated");
     born(&mut world, "b", "zq002z", true);
-    world.judge_births();
+    world.judge_births(&BTreeSet::new());
     found(world)
 }
 
@@ -462,7 +463,7 @@ fn checked_out(moved: bool) -> Option<&'static str> {
     };
     world.kb.update(id, &patch, By::Us).expect("updated");
     born(&mut world, "b", "zq002z", true);
-    world.judge_births();
+    world.judge_births(&BTreeSet::new());
     found(world)
 }
 
@@ -550,4 +551,22 @@ fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
     assert_eq!(removed_after_its_own("zq003z", Some("zq002z")), None);
     assert_eq!(removed_after_its_own("zq003z", None), Some("I5"));
     assert_eq!(removed_after_its_own("zq004z", Some("zq002z")), Some("I5"));
+}
+
+/// Two articles say the same, and nobody copied it: the file of the first says it too, or does not any more.
+fn said_by_two(in_conflict: bool, left: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    pulled(&mut world, id, if left { "zq002z" } else { "zq001z" });
+    born(&mut world, "b", "zq001z", true);
+    let held = in_conflict.then_some(id);
+    world.judge_births(&held.into_iter().collect());
+    found(world)
+}
+
+#[test]
+fn what_is_about_to_go_from_an_article_in_conflict_is_said_by_one() {
+    assert_eq!(said_by_two(true, true), None);
+    assert_eq!(said_by_two(true, false), Some("I8"));
+    assert_eq!(said_by_two(false, true), Some("I8"));
 }

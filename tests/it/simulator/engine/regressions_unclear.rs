@@ -2,7 +2,7 @@
 //! ready, or in motion.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Setup, Step, What, Writer};
 
 #[test]
 fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
@@ -279,6 +279,97 @@ fn a_folder_stays_its_categorys_while_a_file_in_it_is_in_motion() {
             deed: Colleague::Readdress {
                 from: At(1, 0),
                 to: At(0, 1),
+            },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// A DELETE without an answer, and a listing that leaves out what can be read: it was not deleted.
+#[test]
+fn what_can_be_read_was_not_deleted_though_a_listing_left_it_out() {
+    let setup = Setup {
+        probing: Probing::Forbidden,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 1),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Hide { at: At(0, 0) },
+        },
+        Step::Fault {
+            call: Call::Delete,
+            nth: 0,
+            what: What::Down { requests: 7 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Skip { entry: 1 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// Two new files change places while they are created; a colleague edits one of the articles then.
+#[test]
+fn new_files_that_changed_places_while_they_were_created_take_their_words_along() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 1),
+                token: 5,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 2),
+                token: 7,
+                enabled: true,
+            },
+        },
+        Step::Fault {
+            call: Call::Look,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Swap {
+                    one: At(0, 2),
+                    other: At(1, 1),
+                },
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 1),
+                part: Part::Title,
+                token: 12,
             },
         },
     ];
