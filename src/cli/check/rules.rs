@@ -73,7 +73,7 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
     let ids = articles
         .iter()
         .filter_map(|(place, document)| Some((document.id()?.to_string(), place.to_string())));
-    let remedy = "remove the `id:` line of the copy: it becomes a new article";
+    let remedy = "remove the `id:` line of the copy if it is a new article, or put its own back if it lies where another was";
     doubles(ids, "double-id", remedy, &mut findings);
     let known = link_targets(files, &articles);
     for (place, document) in &articles {

@@ -15,6 +15,7 @@ use super::spool::Spool;
 use super::waiting;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Field, Place, Side, Timestamp};
 use crate::reconcile::guard::why_not_again;
 use crate::reconcile::pairing;
@@ -278,9 +279,13 @@ fn open_conflicts(base: &Base, local: &LocalSnapshot) -> BTreeMap<ArticleId, Ope
         .filter(|row| stands(row))
         .map(|row| {
             let copy = row.copy.as_ref().filter(|_| row.remote.is_some());
+            let path = row.place.to_string();
+            let resolve = format!("`kbsync resolve {} --keep local`", quoted(&path));
             let way_out = copy.map_or_else(
-                || "`kbsync resolve --keep local` creates it anew, `--keep remote` removes the file".to_owned(),
-                |copy| format!("edit the file and delete {copy}, or use `kbsync resolve`"),
+                || format!("{resolve} creates it anew, `--keep remote` removes the file"),
+                |copy| {
+                    format!("edit the file and delete {copy}, or {resolve} (or `remote`, `both`)")
+                },
             );
             let open = Open {
                 path: row.place.to_string(),
@@ -328,7 +333,8 @@ fn held(
             Some(row) => row.place.to_string(),
             None => rest.to_owned(),
         };
-        if now.millis_since(parked.at) < DAY && paths.contains(path.as_str()) {
+        let told = open.iter().any(|open| open.path == path);
+        if now.millis_since(parked.at) < DAY && paths.contains(path.as_str()) && !told {
             open.push(Open {
                 path,
                 id,
