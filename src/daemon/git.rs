@@ -40,8 +40,8 @@ const LIMIT: u64 = 1024 * 1024;
 const HEAD: &str = "git_head";
 
 /// Why removals are held that came with a moved HEAD.
-pub const HOLD: &str = "git moved HEAD before these files went away; `kbsync approve` releases them, and \
-                        `git: {branch: NAME}` in the settings names the branch that counts";
+pub const HOLD: &str = "git moved HEAD before these files went away; `kbsync approve` releases them, `kbsync restore FOLDER` \
+                        brings a folder's back, and `git: {branch: NAME}` in the settings names the branch that counts";
 
 /// Why removals are held in a work tree that git fills only in part (failures row 91).
 pub const SPARSE: &str = "git leaves files out of this work tree (sparse checkout), and nobody can tell which of them a \

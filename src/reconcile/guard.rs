@@ -281,6 +281,10 @@ fn against_deleting(
     if let Some(git) = moved.filter(|_| !defect::is(Defect::GitHoldForgotten)) {
         return Some((HoldRule::MovedHead, git.clone()));
     }
+    let back = match side {
+        Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",
+        Side::Local | Side::Both => "",
+    };
     let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {
             let verb = if closely == 1 { "is" } else { "are" };
@@ -289,12 +293,12 @@ fn against_deleting(
             String::new()
         };
         format!(
-            "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them"
+            "{at_once} deletions {place} at once{done} are more than {limit}; `kbsync approve` shows and releases them{back}"
         )
     } else if lately + count > limit * 4 {
         format!(
             "with these, {} articles were deleted {place} within 24 hours, more than {}; \
-             `kbsync approve` shows and releases them",
+             `kbsync approve` shows and releases them{back}",
             lately + count,
             limit * 4
         )
