@@ -341,6 +341,20 @@ impl World {
         self.ledger.copied.add(&twice);
     }
 
+    /// The state is lost. Of a hidden article whose id is in no file nothing else told: the API shows it to nobody, and
+    /// only its slug could tell, if neither its file nor a colleague gave it another (design, section 5, "POST without
+    /// doubles").
+    pub(crate) fn forget_hidden(&mut self) {
+        let mut named = BTreeSet::new();
+        self.mirror
+            .each(&mut |_, _, bytes, _| named.extend(id_of(bytes)));
+        let articles = self.kb.articles.values();
+        let hidden =
+            articles.filter(|article| !article.is_published() && !named.contains(&article.id));
+        let words: Vec<Tokens> = hidden.map(|article| article.tokens).collect();
+        words.iter().for_each(|words| self.ledger.copied.add(words));
+    }
+
     /// Who created twins (I8)? What an article in conflict says, and its file does not any more, is about to go: a
     /// person decides (design, section 4, "Conflict").
     pub(crate) fn judge_births(&mut self, in_conflict: &BTreeSet<ArticleId>) {

@@ -570,3 +570,19 @@ fn what_is_about_to_go_from_an_article_in_conflict_is_said_by_one() {
     assert_eq!(said_by_two(true, false), Some("I8"));
     assert_eq!(said_by_two(false, true), Some("I8"));
 }
+
+/// An article is created whose id does not come into its file; the state is lost, and it is created a second time.
+fn born_again_without_a_state(shown: bool) -> Option<&'static str> {
+    let mut world = world();
+    born(&mut world, "a", "zq001z", shown);
+    world.forget_hidden();
+    born(&mut world, "b", "zq001z", shown);
+    world.judge_births(&BTreeSet::new());
+    found(world)
+}
+
+#[test]
+fn what_is_hidden_and_whose_id_is_in_no_file_is_known_by_the_state_alone() {
+    assert_eq!(born_again_without_a_state(false), None);
+    assert_eq!(born_again_without_a_state(true), Some("I8"));
+}

@@ -375,3 +375,101 @@ fn new_files_that_changed_places_while_they_were_created_take_their_words_along(
     ];
     holds(setup, &steps);
 }
+
+/// Nothing is left that could tell: README, Limits.
+#[test]
+fn a_hidden_article_is_created_twice_when_its_file_moved_and_the_state_was_lost() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 5),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(0, 0),
+                to: At(1, 1),
+            },
+        },
+        Step::Fault {
+            call: Call::Look,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::RenameFolder { from: 0, to: 3 },
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 4),
+                token: 15,
+                enabled: false,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 5),
+                part: Part::First,
+                token: 16,
+            },
+        },
+        Step::Kill { after: 73 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Kill { after: 58 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::LoseState {},
+        Step::Mirror {
+            deed: Writer::Swap {
+                one: At(0, 4),
+                other: At(1, 1),
+            },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// The same where a colleague gave it another address.
+#[test]
+fn a_hidden_article_is_created_twice_when_its_address_changed_and_the_state_was_lost() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 0),
+                token: 1,
+                enabled: false,
+            },
+        },
+        Step::Kill { after: 44 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(2, 0),
+                to: At(2, 1),
+            },
+        },
+        Step::LoseState {},
+    ];
+    holds(setup, &steps);
+}
