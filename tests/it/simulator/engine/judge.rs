@@ -346,13 +346,16 @@ impl World {
     /// doubles").
     pub(crate) fn forget_hidden(&mut self) {
         let mut named = BTreeSet::new();
-        self.mirror
-            .each(&mut |_, _, bytes, _| named.extend(id_of(bytes)));
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            named.extend(id_of(bytes).filter(|_| is_article(folder, name)));
+        });
         let articles = self.kb.articles.values();
         let hidden =
             articles.filter(|article| !article.is_published() && !named.contains(&article.id));
         let words: Vec<Tokens> = hidden.map(|article| article.tokens).collect();
-        words.iter().for_each(|words| self.ledger.copied.add(words));
+        for words in words {
+            self.ledger.copied.add(&words);
+        }
     }
 
     /// Who created twins (I8)? What an article in conflict says, and its file does not any more, is about to go: a
