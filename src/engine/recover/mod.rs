@@ -165,9 +165,7 @@ pub(super) fn forget_unclear<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> 
     let mut over = Vec::new();
     for (intent, was) in std::mem::take(&mut engine.unclear) {
         let row = engine.store.article(was.id)?;
-        let stands = row.is_some_and(|row| {
-            (&row.local, &row.remote, &row.revision) == (&was.local, &was.remote, &was.revision)
-        });
+        let stands = row.is_some_and(|row| row.agreement() == was.agreement());
         over.extend((!stands).then_some(intent));
     }
     if over.is_empty() {
