@@ -98,12 +98,18 @@ pub(super) fn sweep(stage: &Stage, scenario: &Scenario, choice: Choice) -> Swept
     swept.points = points.len();
     for number in (choice.first..=points.len()).step_by(choice.stride) {
         let point = &points[number - 1];
+        let kills = swept.kills;
         if let Err(failure) = sweep.kill_once(number, point, choice.nested, &mut swept) {
             swept.failures.push(format!(
                 "{}: killed at {number} of {} ({point}): {failure}",
                 scenario.name,
                 points.len()
             ));
+        } else if swept.kills == kills && number * 2 <= points.len() {
+            let name = scenario.name;
+            swept
+                .failures
+                .push(format!("{name}: nothing came to {number} ({point})"));
         }
     }
     // A daemon passes as many points as it gets the time for: on a busy machine a quarter fewer or more.
