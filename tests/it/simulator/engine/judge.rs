@@ -341,18 +341,27 @@ impl World {
         self.ledger.copied.add(&twice);
     }
 
-    /// The state is lost. Of a hidden article whose id is in no file nothing else told: the API shows it to nobody, and
-    /// only its slug could tell, if neither its file nor a colleague gave it another (design, section 5, "POST without
-    /// doubles").
+    /// The state is lost. Of a hidden article whose id is in no file, and whose words a file without an id has, nothing
+    /// else told: the API shows it to nobody, and only its slug could tell, if neither its file nor a colleague gave it
+    /// another (design, section 5, "POST without doubles").
     pub(crate) fn forget_hidden(&mut self) {
         let mut named = BTreeSet::new();
+        let mut nameless = Tokens::default();
         self.mirror.each(&mut |folder, name, bytes, _| {
-            named.extend(id_of(bytes).filter(|_| is_article(folder, name)));
+            if !is_article(folder, name) {
+                return;
+            }
+            match id_of(bytes) {
+                Some(id) => drop(named.insert(id)),
+                None => nameless.add(&Tokens::of(bytes)),
+            }
         });
         let articles = self.kb.articles.values();
         let hidden =
             articles.filter(|article| !article.is_published() && !named.contains(&article.id));
-        let words: Vec<Tokens> = hidden.map(|article| article.tokens).collect();
+        let words: Vec<Tokens> = hidden
+            .map(|article| article.tokens.and(&nameless))
+            .collect();
         for words in words {
             self.ledger.copied.add(&words);
         }

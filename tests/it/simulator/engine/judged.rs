@@ -572,9 +572,15 @@ fn what_is_about_to_go_from_an_article_in_conflict_is_said_by_one() {
 }
 
 /// An article is created whose id does not come into its file; the state is lost, and it is created a second time.
-fn born_again_without_a_state(shown: bool) -> Option<&'static str> {
+fn born_again_without_a_state(shown: bool, has_file: bool) -> Option<&'static str> {
     let mut world = world();
     born(&mut world, "a", "zq001z", shown);
+    if has_file {
+        let text = b"---\ntitle: A\n---\nzq001z\n".to_vec();
+        world
+            .mirror
+            .save(A.folder(), &A.file(), text, Save::RenameOver);
+    }
     world.forget_hidden();
     born(&mut world, "b", "zq001z", shown);
     world.judge_births(&BTreeSet::new());
@@ -583,6 +589,7 @@ fn born_again_without_a_state(shown: bool) -> Option<&'static str> {
 
 #[test]
 fn what_is_hidden_and_whose_id_is_in_no_file_is_known_by_the_state_alone() {
-    assert_eq!(born_again_without_a_state(false), None);
-    assert_eq!(born_again_without_a_state(true), Some("I8"));
+    assert_eq!(born_again_without_a_state(false, true), None);
+    assert_eq!(born_again_without_a_state(false, false), Some("I8"));
+    assert_eq!(born_again_without_a_state(true, true), Some("I8"));
 }
