@@ -254,7 +254,7 @@ pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
 }
 
 /// Tells whether a step changes the mirror.
-pub(super) fn writes_files(intent: &Intent) -> bool {
+fn writes_files(intent: &Intent) -> bool {
     match intent {
         Intent::WriteFile { .. }
         | Intent::WriteCategory { .. }
