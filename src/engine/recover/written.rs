@@ -82,11 +82,10 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
+        let verdict = half_way();
         let unclear = old.is_some_and(|row| is_unclear(lying, row, to, moving));
-        return match half_way() {
-            Verdict::Void if unclear => Verdict::Open,
-            verdict => verdict,
-        };
+        let unknown = unclear && matches!(verdict, Verdict::Void);
+        return if unknown { Verdict::Open } else { verdict };
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
