@@ -74,14 +74,14 @@ impl World {
             let others = ours.iter().skip(index + 1);
             others.map(move |(other, more)| (*id, *other, tokens.and(more)))
         });
-        let pairs: Vec<_> = pairs.filter(|(.., both)| !both.is_empty()).collect();
+        let pairs: Vec<_> = pairs.filter(|pair| !pair.2.is_empty()).collect();
         if pairs.is_empty() {
             return;
         }
         let waiting = self.waiting_files(in_conflict);
         for (id, other, both) in pairs {
             let files = [id, other].into_iter().filter_map(|id| waiting.get(&id));
-            let stays = files.fold(both, |both, file| both.and(file));
+            let stays = files.fold(both, Tokens::and);
             if !stays.is_empty() {
                 let words = stays.all();
                 let message =
