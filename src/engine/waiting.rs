@@ -52,7 +52,7 @@ impl Held {
 /// Reads what was held at the end of the last cycle.
 pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
     let written = store.meta(HELD)?;
-    // A later version may write it in another way: then the next cycle writes it anew.
+    // A later version may write it in another way: then what is held next is written anew.
     Ok(written
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default())
@@ -85,14 +85,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(actions.into_iter().filter(|action| !told(action)).count())
     }
 
-    /// What is held after a cycle, as it is written.
+    /// What is held after a cycle, as it is written; `None`: it is what was held before.
     pub(super) fn still_held(
         &self,
         request: &Request,
         report: &Report,
         now: Timestamp,
-    ) -> anyhow::Result<String> {
+    ) -> anyhow::Result<Option<String>> {
         let before = held(&self.store)?;
+        if before.is_empty()
+            && report
+                .actions
+                .iter()
+                .all(|line| line.status != Status::Held)
+        {
+            return Ok(None);
+        }
         // Conflicts that were shown have rows of their own.
         let shown: BTreeSet<ArticleId> = self
             .store
@@ -151,6 +159,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .cloned()
             .collect();
         after.extend(rest);
-        Ok(serde_json::to_string(&after)?)
+        if after == before {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::to_string(&after)?))
     }
 }
