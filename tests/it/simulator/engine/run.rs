@@ -105,6 +105,10 @@ pub(crate) struct Rested {
 }
 
 /// What is kept between runs, since making it takes longer than a run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each asks for runs of another kind"
+)]
 pub(crate) struct Bench {
     runtime: Runtime,
     store: Option<Store>,
