@@ -254,6 +254,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     let below = below.trim_end_matches('/');
     if let Some(reason) = reason {
         let resolve = |path: &str| format!("`kbsync resolve {} ", quoted(path));
+        let restore = |path: &str| format!("`kbsync restore {}`", quoted(path));
         // Of a category, whose path is its folder.
         let sync = |path: &str| {
             format!(
@@ -261,7 +262,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
                 quoted(&format!("{path}/{CATEGORY_FILE}"))
             )
         };
-        for command in [&resolve as &dyn Fn(&str) -> String, &sync] {
+        for command in [&resolve as &dyn Fn(&str) -> String, &restore, &sync] {
             *reason = reason.replace(&command(path), &command(below));
         }
     }

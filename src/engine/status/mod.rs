@@ -18,8 +18,9 @@ use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Field, Place, Side, Timestamp};
 use crate::reconcile::guard::why_not_again;
-use crate::reconcile::pairing;
+use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
+use crate::reconcile::removed_in_conflict;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
 use crate::state::store::Store;
 use changes::{changes, changes_behind};
@@ -139,7 +140,7 @@ pub fn status<D: Disk>(
     let mut spool = Spool::new(true, now);
     let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
     let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
-    let open = open_conflicts(&base, &scanned.snapshot);
+    let open = open_conflicts(&base, &scanned.snapshot, &paired);
     let changes = changes(&base, &scanned.snapshot, &paired);
     let held = held(&base, store, &open, &changes, now)?;
     let mut problems = paired.problems;
@@ -264,7 +265,11 @@ pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
 }
 
 /// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
-fn open_conflicts(base: &Base, local: &LocalSnapshot) -> BTreeMap<ArticleId, Open> {
+fn open_conflicts(
+    base: &Base,
+    local: &LocalSnapshot,
+    paired: &Paired,
+) -> BTreeMap<ArticleId, Open> {
     let stands = |row: &ConflictRow| {
         let folder = &row.place.folder;
         row.remote.is_none()
@@ -278,26 +283,42 @@ fn open_conflicts(base: &Base, local: &LocalSnapshot) -> BTreeMap<ArticleId, Ope
         .values()
         .filter(|row| stands(row))
         .map(|row| {
-            let copy = row.copy.as_ref().filter(|_| row.remote.is_some());
             let path = row.place.to_string();
-            let resolve = format!("`kbsync resolve {} --keep local`", quoted(&path));
-            let way_out = copy.map_or_else(
-                || format!("{resolve} creates it anew, `--keep remote` removes the file"),
-                |copy| {
-                    format!("edit the file and delete {copy}, or {resolve} (or `remote`, `both`)")
-                },
-            );
+            let removed =
+                !paired.files.contains_key(&row.id) && !paired.unknown.contains_key(&row.id);
+            let reason = match (removed, &row.remote) {
+                (false, _) => format!("{}; {}", row.reason, ways_out(row)),
+                (true, Some(_)) => removed_in_conflict(row),
+                (true, None) => format!(
+                    "gone from both sides, which the next sync forgets; `kbsync restore {}` brings the file back",
+                    quoted(&path)
+                ),
+            };
             let open = Open {
-                path: row.place.to_string(),
+                path,
                 id: Some(row.id),
                 action: None,
                 side: None,
-                reason: format!("{}; {way_out}", row.reason),
+                reason,
                 since: Some(row.at.to_rfc3339()),
             };
             (row.id, open)
         })
         .collect()
+}
+
+/// How a conflict whose file is there can be settled.
+fn ways_out(row: &ConflictRow) -> String {
+    let resolve = format!(
+        "`kbsync resolve {} --keep local`",
+        quoted(&row.place.to_string())
+    );
+    match row.copy.as_ref().filter(|_| row.remote.is_some()) {
+        Some(copy) => {
+            format!("edit the file and delete {copy}, or {resolve} (or `remote`, `both`)")
+        }
+        None => format!("{resolve} creates it anew, `--keep remote` removes the file"),
+    }
 }
 
 /// What was held when last looked at, and what the service refused.
