@@ -74,6 +74,7 @@ mod seen;
 mod sift;
 mod simulator;
 mod tidy;
+mod undone;
 mod visibility;
 mod wire;
 mod words;
