@@ -58,7 +58,7 @@ impl Run<'_> {
             }
             drop(world);
             self.end();
-            self.judge();
+            self.judge(true);
             let ledger = &mut self.shared.lock().ledger;
             let births = ledger.unrecorded_births.keys();
             ledger.died_over.extend(births);
@@ -77,7 +77,7 @@ impl Run<'_> {
         world.ledger.seen.add(&written);
         self.after(&mut world, request, &report, &at_first, was_settled);
         drop(world);
-        self.judge();
+        self.judge(false);
         Some(report)
     }
 
@@ -197,7 +197,7 @@ impl Run<'_> {
     }
 
     /// What is judged after every cycle and every death.
-    fn judge(&mut self) {
+    fn judge(&mut self, died: bool) {
         let store = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store(),
             (None, Some(store)) => store,
@@ -209,7 +209,7 @@ impl Run<'_> {
             let births = &mut world.ledger.unrecorded_births;
             births.retain(|id, _| rows.iter().all(|row| row.id != *id));
         }
-        oracle::i1_reachable(&mut world, store);
+        oracle::i1_reachable(&mut world, store, died);
         oracle::i2_whole(&mut world);
     }
 }

@@ -28,6 +28,8 @@ mod judge;
 #[cfg(test)]
 mod judged;
 #[cfg(test)]
+mod judged_deaths;
+#[cfg(test)]
 mod judged_sides;
 pub(crate) mod kb;
 pub(crate) mod mirror;

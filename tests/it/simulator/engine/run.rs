@@ -606,7 +606,7 @@ impl Run<'_> {
         }
         // What the books believed to be in the history is there.
         world.ledger.archived = Tokens::default();
-        oracle::i1_reachable(&mut world, store);
+        oracle::i1_reachable(&mut world, store, false);
         let live = world.tokens(Side::Mirror);
         world.note(&format!("{:?}", live.all()));
     }
