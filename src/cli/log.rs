@@ -281,10 +281,13 @@ fn changes(named: &Named, kept: &Kept) -> String {
     let fields = named.past.changed(kept);
     let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
     let before = named.past.before(kept.number);
-    if words.is_empty() && before.is_some() && kept.seen.file.is_some() {
+    let own = kept.seen.side == Side::Local && kept.seen.file.is_some();
+    if words.is_empty() && before.is_some() && own {
         words.push("comments or keys of your own".to_owned());
     }
-    if let Some(before) = before.filter(|before| before.seen.place != kept.seen.place) {
+    // What the service has lies at no place of the mirror.
+    let here = before.filter(|_| kept.seen.side != Side::Remote);
+    if let Some(before) = here.filter(|before| before.seen.place != kept.seen.place) {
         words.push(format!("was {}", named.path(&before.seen.place)));
     }
     words.join(", ")

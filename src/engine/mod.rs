@@ -223,8 +223,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Goes on with other settings from the next cycle.
     pub fn set_settings(&mut self, settings: Settings) {
-        self.settings = settings;
-        self.kept = None;
+        if self.settings != settings {
+            self.settings = settings;
+            self.kept = None;
+        }
     }
 
     /// The service, for reading what it cost.

@@ -65,9 +65,13 @@ impl Past {
         let mut since = 0;
         for kept in self.versions.iter().rev() {
             if kept.seen.side != Side::Both {
-                let repeats = self
-                    .before(kept.number)
-                    .is_some_and(|before| same(kept, before) && kept.seen.file.is_none());
+                let repeats = self.before(kept.number).is_some_and(|before| {
+                    let file = kept.seen.file;
+                    let says_more = kept.seen.side != Side::Remote
+                        && file.is_some()
+                        && file != before.seen.file;
+                    same(kept, before) && !says_more
+                });
                 if !repeats {
                     said.push((kept, false));
                 }
@@ -118,8 +122,21 @@ impl Past {
     }
 }
 
+/// Tells whether two versions say the same. What the service has lies at no place of the mirror, and a category's
+/// file is not there.
 fn same(one: &Kept, other: &Kept) -> bool {
-    one.seen.version == other.seen.version && one.seen.place == other.seen.place
+    let there = one.seen.side == Side::Remote || other.seen.side == Side::Remote;
+    if !there {
+        return one.seen.version == other.seen.version && one.seen.place == other.seen.place;
+    }
+    if one.seen.subject.is_category() {
+        let text = other.seen.version.text;
+        return Version {
+            text,
+            ..one.seen.version.clone()
+        } == other.seen.version;
+    }
+    one.seen.version == other.seen.version
 }
 
 /// The fields in which two versions differ, by the names that they have in the subject's file.
@@ -128,8 +145,8 @@ pub fn differing(subject: &Subject, one: &Version, other: &Version) -> Vec<Field
     if !subject.is_category() {
         return fields;
     }
-    // A category's words stand in an article's places, and its whole file in the body's.
-    let words: Vec<Field> = fields
+    // A category's words stand in an article's places, and its whole file in the body's: that has comments, too.
+    fields
         .iter()
         .filter_map(|field| match field {
             Field::Title => Some(Field::Name),
@@ -144,8 +161,7 @@ pub fn differing(subject: &Subject, one: &Version, other: &Version) -> Vec<Field
             | Field::Description
             | Field::MetaDescription => None,
         })
-        .collect();
-    if words.is_empty() { fields } else { words }
+        .collect()
 }
 
 /// Finds what has or had a path in a workspace, the present one first, then the latest. `.html` may be

@@ -181,6 +181,11 @@ impl Report {
         }
     }
 
+    /// Tells whether any action came to such an end.
+    pub fn has(&self, status: Status) -> bool {
+        self.actions.iter().any(|line| line.status == status)
+    }
+
     /// Adds a plan that is not carried out.
     pub fn plan(&mut self, plan: &Plan) {
         for action in &plan.actions {
@@ -254,6 +259,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     let below = below.trim_end_matches('/');
     if let Some(reason) = reason {
         let resolve = |path: &str| format!("`kbsync resolve {} ", quoted(path));
+        let restore = |path: &str| format!("`kbsync restore {}`", quoted(path));
         // Of a category, whose path is its folder.
         let sync = |path: &str| {
             format!(
@@ -261,7 +267,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
                 quoted(&format!("{path}/{CATEGORY_FILE}"))
             )
         };
-        for command in [&resolve as &dyn Fn(&str) -> String, &sync] {
+        for command in [&resolve as &dyn Fn(&str) -> String, &restore, &sync] {
             *reason = reason.replace(&command(path), &command(below));
         }
     }

@@ -1,7 +1,8 @@
-//! What waits for a person is remembered, so that `kbsync status` can tell without asking the service.
+//! What waits for a person, and what failed, is remembered, so that `kbsync status` can tell without asking the
+//! service.
 //!
 //! Written at the end of a cycle, and only when it changed. A cycle that looked at a part, or went one way
-//! only, says nothing about the rest: what was held there is still held.
+//! only, says nothing about the rest: what was held there is still held, and what failed there is not done yet.
 
 use super::Engine;
 use super::observe::unsettled::Unsettled;
@@ -19,7 +20,10 @@ use std::collections::BTreeSet;
 /// The key of the state under which the held actions are.
 pub(super) const HELD: &str = "held";
 
-/// An action that waits.
+/// The key of the state under which the actions are that failed.
+pub(super) const UNDONE: &str = "undone";
+
+/// An action that waits, or failed and is tried again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Held {
     /// The path in the mirror.
@@ -51,8 +55,25 @@ impl Held {
 
 /// Reads what was held at the end of the last cycle.
 pub(super) fn held(store: &Store) -> anyhow::Result<Vec<Held>> {
-    let written = store.meta(HELD)?;
-    // A later version may write it in another way: then the next cycle writes it anew.
+    remembered(store, HELD)
+}
+
+/// Reads what had failed at the end of the last cycle. What the service refused is remembered elsewhere.
+pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Held>> {
+    remembered(store, UNDONE)
+}
+
+/// What is to be written where something else stands.
+fn written(before: &[Held], after: &[Held]) -> anyhow::Result<Option<String>> {
+    if after == before {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::to_string(after)?))
+}
+
+fn remembered(store: &Store, key: &str) -> anyhow::Result<Vec<Held>> {
+    let written = store.meta(key)?;
+    // A later version may write it in another way: then what is held next is written anew.
     Ok(written
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default())
@@ -85,14 +106,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(actions.into_iter().filter(|action| !told(action)).count())
     }
 
-    /// What is held after a cycle, as it is written.
+    /// What is held after a cycle, as it is written; `None`: it is what was held before.
     pub(super) fn still_held(
         &self,
         request: &Request,
         report: &Report,
         now: Timestamp,
-    ) -> anyhow::Result<String> {
+    ) -> anyhow::Result<Option<String>> {
         let before = held(&self.store)?;
+        if before.is_empty() && !report.has(Status::Held) {
+            return Ok(None);
+        }
         // Conflicts that were shown have rows of their own.
         let shown: BTreeSet<ArticleId> = self
             .store
@@ -103,6 +127,47 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let has_row = |id: Option<ArticleId>, action: Kind| {
             action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
         };
+        let known = before.iter().filter(|held| !has_row(held.id, held.action));
+        let known: Vec<Held> = known.cloned().collect();
+        let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
+        let lines = report.actions.iter().filter(waits);
+        let after = self.still(&known, lines, request, now);
+        written(&before, &after)
+    }
+
+    /// What failed and is not done after a cycle, as it is written; `None`: it is what was not done before.
+    pub(super) fn still_undone(
+        &self,
+        request: &Request,
+        report: &Report,
+        now: Timestamp,
+    ) -> anyhow::Result<Option<String>> {
+        let before = undone(&self.store)?;
+        if before.is_empty() && !report.has(Status::Failed) {
+            return Ok(None);
+        }
+        let refused: BTreeSet<String> = self
+            .store
+            .parked()?
+            .into_values()
+            .map(|parked| parked.reason)
+            .collect();
+        let reason = |line: &Line| line.reason.clone().unwrap_or_default();
+        let failed =
+            |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
+        let lines = report.actions.iter().filter(failed);
+        let after = self.still(&before, lines, request, now);
+        written(&before, &after)
+    }
+
+    /// Some lines of a report, with what was remembered of all that the cycle did not look at.
+    fn still<'l>(
+        &self,
+        before: &[Held],
+        lines: impl Iterator<Item = &'l Line>,
+        request: &Request,
+        now: Timestamp,
+    ) -> Vec<Held> {
         let policy = self.policy(request);
         let unsettled = Unsettled::new(&request.unsettled);
         let looked_at = |held: &Held| {
@@ -126,10 +191,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .find(|held| held.is(line.id, &line.path, line.action))
                 .map_or(now, |held| held.since)
         };
-        let mut after: Vec<Held> = report
-            .actions
-            .iter()
-            .filter(|line| line.status == Status::Held && !has_row(line.id, line.action))
+        let mut after: Vec<Held> = lines
             .map(|line| Held {
                 path: line.path.clone(),
                 id: line.id,
@@ -142,7 +204,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         let rest: Vec<Held> = before
             .iter()
-            .filter(|held| !looked_at(held) && !has_row(held.id, held.action))
+            .filter(|held| !looked_at(held))
             .filter(|held| {
                 !after
                     .iter()
@@ -151,6 +213,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .cloned()
             .collect();
         after.extend(rest);
-        Ok(serde_json::to_string(&after)?)
+        after
     }
 }

@@ -6,7 +6,8 @@ use super::creation::{arrive, arrives};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Keep, Seen};
 use crate::drill::defect::{self, Defect};
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::{ArticleRow, ConflictRow, Visibility};
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Side};
 
 impl Planner<'_> {
@@ -17,14 +18,11 @@ impl Planner<'_> {
             && row.written.as_ref() != Some(&seen.revision);
         let conflict = self.base.conflicts.get(&id);
         let edited = seen.version != row.remote || published || conflict.is_some();
-        let wished = self.policy.resolve.get(&id) == Some(&Keep::Remote);
+        let wished = self.choice(self.policy.resolve.get(&id).copied()) == Some(Keep::Remote);
         if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
+            // With no file there is no version of this side that could be kept: whoever asks for it is told so.
             let mut action = wait(Kind::Conflict, id, &conflict.place);
-            action.hold(
-                HoldRule::Person,
-                "its file was removed while it was in conflict; delete the .conflict.html as well to get \
-                 the service's version back",
-            );
+            action.hold(HoldRule::Person, removed_in_conflict(conflict));
             return self.push(action);
         }
         if !edited || defect::is(Defect::DeletionBeatsEdit) {
@@ -90,4 +88,14 @@ impl Planner<'_> {
         );
         self.push(action)
     }
+}
+
+/// What is told of a file that was removed while it was in conflict: both versions can still be had.
+pub(crate) fn removed_in_conflict(conflict: &ConflictRow) -> String {
+    let path = conflict.place.to_string();
+    let path = quoted(&path);
+    format!(
+        "its file was removed while it was in conflict; `kbsync restore {path}` brings the file back, \
+         `kbsync resolve {path} --keep remote` takes the service's version"
+    )
 }

@@ -177,9 +177,12 @@ impl Planner<'_> {
         });
         // A person's word came too late: both versions are shown again, as they are now.
         let outrun = self.policy.resolve.contains_key(&id);
-        let reason = standing
-            .filter(|_| known && !outrun)
-            .map_or_else(|| reasons(way), |row| row.reason.clone());
+        let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
+        let reason = match standing.filter(|_| known && !outrun) {
+            Some(row) => row.reason.clone(),
+            None if anew && !outrun => format!("{ANEW}{}", reasons(way)),
+            None => reasons(way),
+        };
         let mut action = wait(Kind::Conflict, id, &place);
         action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
         if self.policy.direction == Direction::Push {
@@ -234,6 +237,9 @@ const LONGEST_NAME: usize = 255;
 /// Said where a person settled what is not there any more.
 pub(super) const OUTRUN: &str =
     "not settled, because it changed after it was shown: look at both again; ";
+
+/// Said of a conflict of which something else was shown before.
+const ANEW: &str = "a new conflict, because the service's version changed since the last one: ";
 
 /// The version that was shown, while the service still has it.
 fn shown<'c>(conflict: &'c ConflictRow, seen: &Seen) -> Option<&'c Version> {

@@ -287,8 +287,9 @@ fn against_deleting(
     };
     let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {
-            let verb = if closely == 1 { "is" } else { "are" };
-            format!(" ({closely} of them {verb} done)")
+            // What was deleted may have been brought back since.
+            let verb = if closely == 1 { "was" } else { "were" };
+            format!(" ({closely} of them {verb} carried out a moment before)")
         } else {
             String::new()
         };

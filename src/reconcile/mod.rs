@@ -49,6 +49,7 @@ mod unseen;
 mod waiting;
 
 use crate::model::ArticleId;
+pub(crate) use absent::removed_in_conflict;
 use articles::Planner;
 pub(crate) use articles::is_calm;
 pub(crate) use flags::listed_as_known;

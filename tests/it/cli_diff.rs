@@ -88,6 +88,62 @@ fn a_category_s_words_are_compared_too() {
 }
 
 #[test]
+fn with_remote_a_category_s_words_are_those_of_the_service() {
+    let (service, kb, _, _) = synced();
+    let start = service.sandbox.categories()[0].id;
+    service
+        .sandbox
+        .edit_category(start, |category| category.name = "Theirs".into());
+    assert_eq!(kb.run(&["diff"]).exits(0).stdout, "");
+    for asked in [None, Some("start"), Some("start/_category.yaml")] {
+        let arguments: Vec<&str> = ["diff", "--remote"].into_iter().chain(asked).collect();
+        let text = kb.run(&arguments).exits(0).stdout;
+        assert!(
+            text.starts_with("--- a/start/_category.yaml\n+++ b/start/_category.yaml\n"),
+            "{asked:?}: {text}"
+        );
+        assert!(text.contains("-name: Theirs\n+name: start\n"), "{text}");
+    }
+    service.sandbox.clear_requests();
+    let of_a_file = kb.run(&["diff", "--remote", "start/one.html"]).exits(0);
+    assert_eq!(of_a_file.stdout, "");
+    assert_eq!(service.sandbox.counts().total, 1);
+}
+
+#[test]
+fn with_remote_not_all_of_many_categories_are_asked_for_unless_they_are_named() {
+    let service = Service::empty();
+    let ids: Vec<Uuid> = (0..8)
+        .map(|number| {
+            let id = service.category(&format!("c{number}"));
+            service.article(id, "one", "<p>One.</p>");
+            id
+        })
+        .collect();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    for id in ids {
+        service
+            .sandbox
+            .edit_category(id, |category| category.name = "Theirs".into());
+    }
+    kb.edit("c7/_category.yaml", "name: c7", "name: Mine");
+    let ran = kb.run(&["diff", "--remote"]).exits(0);
+    let shown = ran.stdout.matches("-name: Theirs").count();
+    assert_eq!(shown, 6, "{ran:#?}");
+    assert!(ran.stdout.contains("+name: Mine"), "{ran:#?}");
+    assert!(
+        ran.stderr.contains("2 more categories were not asked for"),
+        "{ran:#?}"
+    );
+    let ran = kb.run(&["diff", "--remote", "c6"]).exits(0);
+    assert!(
+        ran.stdout.contains("-name: Theirs\n+name: c6\n"),
+        "{ran:#?}"
+    );
+}
+
+#[test]
 fn with_remote_it_is_the_service_that_is_compared_with() {
     let (service, kb, one, two) = synced();
     service.sandbox.edit(one, |article| {
@@ -103,7 +159,11 @@ fn with_remote_it_is_the_service_that_is_compared_with() {
         text.contains("-<p>Theirs.</p>\n+<p>One.</p>\n <p>Same.</p>\n"),
         "{text}"
     );
-    assert_eq!(service.sandbox.counts().total, 1, "one listing");
+    assert_eq!(
+        service.sandbox.counts().total,
+        2,
+        "a listing and a category"
+    );
     let text = kb
         .run(&["diff", "--remote", "start/one.html"])
         .exits(0)

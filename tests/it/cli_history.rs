@@ -670,7 +670,7 @@ fn an_article_in_conflict_is_settled_first() {
     kb.run(&["sync"]).exits(3);
     kb.run(&["restore", "start/one@1"]).exits(3).complains(
         "start/one.html is in conflict",
-        "settle that first with `kbsync resolve`",
+        "settle that first with `kbsync resolve start/one.html --keep local`",
     );
     kb.run(&["resolve", "start/one", "--keep", "remote"])
         .exits(0);

@@ -140,6 +140,137 @@ fn an_article_that_was_deleted_meanwhile_is_created_anew_or_its_file_goes() {
 }
 
 #[test]
+fn a_conflict_whose_other_version_changed_is_told_as_a_new_one_and_is_no_roll_back() {
+    let (service, kb, one, _) = in_conflict();
+    let first = kb.run(&["sync", "start/one.html"]).exits(3).stdout;
+    assert!(!first.contains("a new conflict"), "{first}");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Later.</p>".into());
+    let new = "a new conflict, because the service's version changed since the last one";
+    for told in [vec!["sync", "start/one.html"], vec!["status"]] {
+        let told = kb.run(&told).stdout;
+        assert!(told.contains(new), "{told}");
+    }
+    assert!(kb.read(COPY).contains("Later."));
+    let ran = kb
+        .run(&["resolve", "start/one.html", "--keep", "both"])
+        .exits(0);
+    assert!(!ran.stdout.contains("older version"), "{ran:#?}");
+    assert_eq!(service.text(one), "<p>Mine.</p><p>Later.</p>");
+    let log = kb.run(&["log", "start/one.html"]).exits(0).stdout;
+    assert!(!log.contains("conflict copy"), "the service's own: {log}");
+    assert!(log.contains("edited on the service"), "{log}");
+}
+
+#[test]
+fn both_bodies_in_lines_are_one_below_the_other() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<h1>One</h1>\n<p>Same.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "<h1>One</h1>", "<h1>Mine</h1>");
+    service.sandbox.edit(one, |article| {
+        article.text = "<h1>Theirs</h1>\n<p>Same.</p>".into();
+    });
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["resolve", "start/one.html", "--keep", "both"])
+        .exits(0);
+    assert_eq!(
+        service.text(one),
+        "<h1>Mine</h1>\n<h1>Theirs</h1>\n<p>Same.</p>"
+    );
+}
+
+/// The commands that a text proposes, without their last arguments.
+fn proposed(text: &str) -> Vec<Vec<String>> {
+    let between = text.split('`').skip(1).step_by(2);
+    between
+        .filter_map(|command| command.strip_prefix("kbsync "))
+        .map(|command| command.split(' ').map(str::to_owned).collect())
+        .collect()
+}
+
+#[test]
+fn a_file_that_was_removed_in_conflict_comes_back_by_each_command_that_is_proposed() {
+    let start = || {
+        let (service, kb, one, _) = in_conflict();
+        kb.remove("start/one.html");
+        (service, kb, one)
+    };
+    let (service, kb, _) = start();
+    for telling in [
+        vec!["sync", "start/one.html"],
+        vec!["status"],
+        vec!["resolve", "start/one.html", "--keep", "local"],
+        vec!["resolve", "start/one.html", "--keep", "both"],
+    ] {
+        let told = kb.run(&telling).stdout;
+        assert_eq!(
+            proposed(&told),
+            [
+                vec!["restore", "start/one.html"],
+                vec!["resolve", "start/one.html", "--keep", "remote"],
+            ],
+            "{telling:?}: {told}"
+        );
+    }
+    drop((service, kb));
+
+    // One's own version lies where it was, beside the service's, and waits as before.
+    let (service, kb, one) = start();
+    kb.run(&["sync", "start/one.html"]).exits(3);
+    kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
+    assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Mine.</p>");
+    assert!(!kb.exists(COPY));
+
+    let (service, kb, one) = start();
+    kb.run(&["resolve", "start/one.html", "--keep", "remote"])
+        .exits(0);
+    assert!(kb.read("start/one.html").ends_with("---\n<p>Theirs.</p>\n"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    assert!(!kb.exists(COPY));
+
+    let (service, kb, one) = start();
+    kb.run(&["sync", "--prefer", "remote", "start/one.html"])
+        .exits(0);
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+    assert!(kb.exists("start/one.html") && !kb.exists(COPY));
+}
+
+#[test]
+fn a_file_that_was_removed_after_its_article_was_deleted_comes_back_or_is_forgotten() {
+    let start = || {
+        let (service, kb, one, _) = in_conflict();
+        service.sandbox.remove(one);
+        kb.run(&["sync", "start/one.html"]).exits(3);
+        kb.remove("start/one.html");
+        (service, kb)
+    };
+    let (_service, kb) = start();
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert_eq!(
+        proposed(&told),
+        [vec!["restore", "start/one.html"]],
+        "{told}"
+    );
+    kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
+    kb.run(&["resolve", "start/one.html", "--keep", "local"])
+        .exits(0);
+
+    let (_service, kb) = start();
+    kb.run(&["sync", "start/one.html"]).exits(0);
+    assert!(!kb.run(&["status"]).exits(0).stdout.contains("one.html"));
+}
+
+#[test]
 fn what_is_not_in_conflict_is_refused() {
     let (service, kb, _, _) = in_conflict();
     service.sandbox.clear_requests();

@@ -8,7 +8,7 @@ use crate::engine::observe::local::by_place;
 use crate::engine::observe::{Looked, MIRROR_READ, Sight, VALIDATOR};
 use crate::engine::report::{Line, Report, Status};
 use crate::engine::settings::Request;
-use crate::engine::waiting::HELD;
+use crate::engine::waiting::{HELD, UNDONE};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -59,6 +59,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let validator = sight.validator.as_ref().filter(|_| clean).and_then(strong);
         let validator = validator.as_ref().map(serde_json::to_string).transpose()?;
         let held = self.still_held(request, report, now)?;
+        let undone = self.still_undone(request, report, now)?;
         let over = over(sight);
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
@@ -83,7 +84,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None if !sight.looked.lists() && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
-            tx.set_meta(HELD, &held)?;
+            if let Some(held) = &held {
+                tx.set_meta(HELD, held)?;
+            }
+            if let Some(undone) = &undone {
+                tx.set_meta(UNDONE, undone)?;
+            }
             if sight.read_the_mirror() {
                 tx.set_meta(MIRROR_READ, &now.0.to_string())?;
             }

@@ -1,17 +1,17 @@
 //! Categories: created and changed on the service, folders made and renamed in the mirror.
 
 use super::along::{row_renamed, rows_along};
-use super::category_past::words_of;
+use super::category_yaml::{MAX_YAML, Told};
 use super::grain::ScannedYaml;
 use super::put::{pause, worth_another_try};
 use super::record::deed;
 use super::{Done, Run, failed, not_written};
 use crate::engine::Engine;
 use crate::engine::observe::unsettled::Unsettled;
-use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
-use crate::mirror::document::{CategoryChanges, CategoryDocument};
+use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
+use crate::mirror::document::CategoryDocument;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, Stamp};
 use crate::reconcile::plan::{Action, SettleCategory};
 use crate::service::{ErrorKind, NewCategory, RemoteCategory, Service};
@@ -19,8 +19,6 @@ use crate::state::{Intent, IntentId, StateError};
 
 /// How often a POST without an answer is repeated.
 const TRIES: u32 = 4;
-/// `_category.yaml` is small.
-pub(super) const MAX_YAML: usize = 1 << 20;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Creates a category for a folder, and writes its `_category.yaml`.
@@ -122,7 +120,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run.created.insert(provisional, created.id);
         let scanned = ScannedYaml::of(folder, run);
         self.let_yaml_settle(&scanned).await;
-        let note = match self.write_yaml(folder, created.id, version, &scanned) {
+        let told = Told {
+            before: None,
+            after: (Side::Both, "create"),
+        };
+        let note = match self.write_yaml(folder, created.id, version, &scanned, &told) {
             Ok(stamp) => {
                 run.sight.category_stamps.insert(folder.to_owned(), stamp);
                 let stamp = self.trusted(stamp);
@@ -228,7 +230,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Some(from) if renamed => rows_below(run, from, to),
             Some(_) | None => Vec::new(),
         };
-        let stamp = match folder.and_then(|()| self.change_words(settle, to, scanned)) {
+        let told = told(settle, scanned, run);
+        let stamp = match folder.and_then(|()| self.change_words(settle, to, scanned, &told)) {
             Ok(stamp) => stamp,
             Err(error) => {
                 if renamed {
@@ -317,11 +320,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         settle: &SettleCategory,
         to: &str,
         scanned: &ScannedYaml,
+        told: &Told,
     ) -> anyhow::Result<Option<Stamp>> {
         if !settle.write {
             return Ok(None);
         }
-        self.write_yaml(to, settle.id, &settle.file, scanned)
+        self.write_yaml(to, settle.id, &settle.file, scanned, told)
             .map(Some)
     }
 
@@ -372,76 +376,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         self.disk.rename_folder(from, to)
     }
+}
 
-    /// Reads `_category.yaml` as it was scanned: what a writer saved since then is not what was decided on.
-    fn read_yaml(&self, folder: &str, scanned: &ScannedYaml) -> anyhow::Result<Option<Content>> {
-        let at = At::Folder(folder);
-        let path = format!("{folder}/{CATEGORY_FILE}");
-        let existing = match self.disk.look(at, CATEGORY_FILE)? {
-            Some(_) => Some(self.disk.read(at, CATEGORY_FILE, MAX_YAML)?),
-            None => None,
-        };
-        let found = existing.as_ref();
-        if found.map(|content| content.stamp) != scanned.stamp
-            || found.is_some_and(|content| !scanned.is_said_by(&content.bytes))
-        {
-            return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
-        }
-        anyhow::ensure!(
-            existing.as_ref().is_none_or(|content| content.whole),
-            "{path} is larger than {MAX_YAML} bytes"
-        );
-        Ok(existing)
-    }
-
-    /// Writes what is new into `_category.yaml`.
-    fn write_yaml(
-        &mut self,
-        folder: &str,
-        id: CategoryId,
-        version: &CategoryVersion,
-        scanned: &ScannedYaml,
-    ) -> anyhow::Result<Stamp> {
-        let at = At::Folder(folder);
-        let existing = self.read_yaml(folder, scanned)?;
-        let document = existing
-            .as_ref()
-            .map(|content| CategoryDocument::parse(&content.bytes))
-            .transpose()?;
-        let named = slug_of_stem(folder).is_ok_and(|stem| stem == version.slug);
-        let written = document.as_ref().and_then(CategoryDocument::slug);
-        let changes = CategoryChanges {
-            id: Some(id),
-            name: Some(version.name.clone()),
-            slug: if written == Some(version.slug.as_str()) {
-                None
-            } else {
-                Some((!named).then(|| version.slug.clone()))
-            },
-            description: Some(version.description.clone()),
-            meta_description: Some(version.meta_description.clone()),
-        };
-        let source = document.as_ref().map_or_else(
-            || CategoryDocument::compose(&changes),
-            |document| document.edit(&changes),
-        );
-        if let Some(content) = existing
-            .as_ref()
-            .filter(|content| content.bytes == source.as_bytes())
-        {
-            return Ok(content.stamp);
-        }
-        if let (Some(content), Some(document)) = (&existing, &document) {
-            let before = std::str::from_utf8(&content.bytes)?;
-            let words = words_of(document, folder);
-            self.keep_category(id, folder, (Side::Local, "replaced"), &words, before)?;
-        }
-        let expect = existing.map_or(Expect::Absent, |content| Expect::Stamp(content.stamp));
-        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
-        let stamp = self.disk.publish(staged, CATEGORY_FILE, expect)?;
-        self.disk.sync_folder(at)?;
-        self.keep_category(id, folder, (Side::Both, "written"), version, &source)?;
-        Ok(stamp)
+/// How the history tells of what a settlement writes: the service has it only once it was sent.
+fn told(settle: &SettleCategory, scanned: &ScannedYaml, run: &Run<'_>) -> Told {
+    let before = run.sight.base.categories.get(&settle.id);
+    let after = match (settle.send.is_empty(), before, scanned.stamp) {
+        (false, _, _) => (Side::Local, "merge"),
+        (true, Some(_), _) => (Side::Both, "update"),
+        (true, None, Some(_)) => (Side::Both, "adopt"),
+        (true, None, None) => (Side::Both, "create"),
+    };
+    Told {
+        before: before.map(|row| row.local.clone()),
+        after,
     }
 }
 

@@ -4,9 +4,10 @@
 //! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
 //! so that a renamed folder takes its past along.
 
-use super::category::MAX_YAML;
+use super::category_yaml::MAX_YAML;
 use super::render::slug_key;
 use crate::engine::Engine;
+use crate::engine::observe::local::category_version;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::path::{CATEGORY_FILE, EXTENSION};
@@ -49,11 +50,38 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// What a category says on the service, once it is new: it is kept before anybody decides on it.
+    pub(in crate::engine) fn keep_category_there(
+        &mut self,
+        id: CategoryId,
+        words: &CategoryVersion,
+    ) -> anyhow::Result<()> {
+        let row = self.store.category(id)?;
+        let Some(row) = row.filter(|row| row.remote != *words) else {
+            return Ok(());
+        };
+        let folder = row.folder.as_deref().unwrap_or(&words.slug);
+        let source = self.as_its_file(id, folder, words);
+        let seen = (Side::Remote, "edited on the service");
+        self.keep_category(id, folder, seen, words, &source)
+    }
+
+    /// A category's `_category.yaml` as it would be with other words: the writer's comments stay.
+    fn as_its_file(&self, id: CategoryId, folder: &str, words: &CategoryVersion) -> String {
+        let content = self.disk.read(At::Folder(folder), CATEGORY_FILE, MAX_YAML);
+        let document = content.ok().filter(|content| content.whole);
+        let document = document.and_then(|found| CategoryDocument::parse(&found.bytes).ok());
+        let Some(document) = document else {
+            return category_file(id, folder, words);
+        };
+        document.edit(&changes(id, folder, words, document.slug()))
+    }
+
     /// Before a category is changed on the service: what the service has, and what the writer saved.
     pub(super) fn keep_both_sides(&mut self, settle: &SettleCategory) -> anyhow::Result<()> {
         let folder = settle.from.as_ref().or(settle.to.as_ref());
         let folder = folder.unwrap_or(&settle.seen.slug);
-        let theirs = category_file(settle.id, folder, &settle.seen);
+        let theirs = self.as_its_file(settle.id, folder, &settle.seen);
         self.keep_category(
             settle.id,
             folder,
@@ -89,12 +117,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 /// What a file says; what it leaves out is the folder's name.
 pub(super) fn words_of(document: &CategoryDocument, folder: &str) -> CategoryVersion {
-    CategoryVersion {
+    category_version(folder, document).unwrap_or_else(|_no_slug| CategoryVersion {
         name: document.name().unwrap_or(folder).to_owned(),
-        slug: document.slug().unwrap_or(folder).to_owned(),
+        slug: folder.to_owned(),
         description: document.description().to_owned(),
         meta_description: document.meta_description().to_owned(),
-    }
+    })
 }
 
 /// A `_category.yaml` with these words, for a folder that has none.
@@ -103,12 +131,22 @@ pub(in crate::engine) fn category_file(
     folder: &str,
     words: &CategoryVersion,
 ) -> String {
+    CategoryDocument::compose(&changes(id, folder, words, None))
+}
+
+/// What a category's words are in its file; `written` is the slug that stands in it.
+fn changes(
+    id: CategoryId,
+    folder: &str,
+    words: &CategoryVersion,
+    written: Option<&str>,
+) -> CategoryChanges {
     let named = Place::new("", format!("{folder}{EXTENSION}"));
-    CategoryDocument::compose(&CategoryChanges {
+    CategoryChanges {
         id: Some(id),
         name: Some(words.name.clone()),
-        slug: slug_key(&named, &words.slug, None),
+        slug: slug_key(&named, &words.slug, written),
         description: Some(words.description.clone()),
         meta_description: Some(words.meta_description.clone()),
-    })
+    }
 }

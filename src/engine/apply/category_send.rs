@@ -5,9 +5,9 @@ use super::record::deed;
 use super::{Done, Run, failed};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;
-use crate::model::{CategoryVersion, Field, Revision, Side, Timestamp};
+use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
-use crate::service::{Answer, CategoryPatch, Purpose, RemoteCategory, Service};
+use crate::service::{Answer, CategoryPatch, ErrorKind, Purpose, RemoteCategory, Service};
 use crate::state::Intent;
 
 /// How often a PUT without an answer is repeated.
@@ -85,15 +85,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Tells whether categories were read lately enough to be changed.
-    pub(super) fn is_category_seen(&self, run: &Run<'_>) -> bool {
+    /// Tells whether a category was read in this cycle, and lately enough to be changed.
+    pub(super) fn is_category_seen(&self, id: CategoryId, run: &Run<'_>) -> bool {
         let window = self.settings.guard_window;
-        !window.is_zero() && run.sight.seen_at.elapsed() <= window
+        let read = run.sight.remote.categories.contains_key(&id);
+        read && !window.is_zero() && run.sight.seen_at.elapsed() <= window
     }
 
     /// GET before PUT, unless the category was read just now.
     async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
-        if self.is_category_seen(run) {
+        if self.is_category_seen(settle.id, run) {
             return None;
         }
         match self.service.category(settle.id, Purpose::Push).await {
@@ -101,6 +102,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(_) => Some(Done::Later(
                 "the category changed on the service since it was read".to_owned(),
             )),
+            // A category that cannot be read stops only itself.
+            Err(error) if error.kind == ErrorKind::Unreadable => {
+                Some(Done::Failed(error.to_string()))
+            }
             Err(error) => Some(failed(error)),
         }
     }

@@ -110,8 +110,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(self.disk.sync_folder(at));
             }
             Ok(Some(earlier)) => {
-                // An earlier copy, perhaps edited: its bytes are kept before it is replaced.
-                self.keep_copy(conflict.id, &conflict.place.folder, copy, &earlier.bytes)?;
+                let conflicts = self.store.conflicts()?;
+                let standing = conflicts.iter().find(|row| row.id == conflict.id);
+                let shown = standing.and_then(|row| row.remote.as_ref());
+                if !still_says(&earlier, shown) {
+                    // An earlier copy that was edited: its bytes are kept before it is replaced.
+                    self.keep_copy(conflict.id, &conflict.place.folder, copy, &earlier.bytes)?;
+                }
                 Expect::Stamp(earlier.stamp)
             }
             Err(error) => return Ok(Err(error)),
@@ -242,11 +247,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Ok(())
             }
             Ok(Some(found)) => {
-                // The version that was shown is in the history; one that was edited since is not.
-                let unchanged = Document::parse_with_markers(&found.bytes).is_ok_and(|document| {
-                    shown.is_some_and(|shown| super::render::says(&document, shown))
-                });
-                if !unchanged {
+                if !still_says(&found, shown) {
                     self.keep_copy(id, &copy.folder, &copy.file, &found.bytes)?;
                 }
                 self.disk.remove(at, &copy.file, found.stamp)
@@ -258,6 +259,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             done => done,
         })
     }
+}
+
+/// Tells whether a copy says what was shown in it, which is in the history; what was edited since is not.
+fn still_says(copy: &Content, shown: Option<&Version>) -> bool {
+    Document::parse_with_markers(&copy.bytes)
+        .is_ok_and(|document| shown.is_some_and(|shown| super::render::says(&document, shown)))
 }
 
 /// Tells whether it was read to its end and can be kept as it is.

@@ -29,7 +29,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Step::DeleteArticle { id, .. } => 1 + look(*id),
             Step::ParkSlug { id, .. } => run.circles.get(id).copied().unwrap_or(1) + look(*id),
             Step::SettleCategory(settle) if !settle.send.is_empty() => {
-                1 + u32::from(!self.is_category_seen(run))
+                1 + u32::from(!self.is_category_seen(settle.id, run))
             }
             Step::CreateCategory { .. } | Step::CreateArticle { .. } => 1,
             Step::Settle(_)

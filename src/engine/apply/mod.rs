@@ -9,6 +9,7 @@ mod books;
 mod category;
 mod category_past;
 mod category_send;
+mod category_yaml;
 mod conflict;
 mod create;
 mod delete;

@@ -1,5 +1,6 @@
 //! Comparing with the service: single articles are asked for, many are listed.
 
+use super::categories::Met;
 use super::other::{Other, is_equal};
 use super::{Comparer, Comparison};
 use crate::engine::settings::Settings;
@@ -43,10 +44,14 @@ impl<D: Disk> Comparer<'_, D> {
         } else {
             self.list(service, settings, &named).await
         };
-        if let Err(error) = fetched? {
+        let met = match fetched? {
+            Ok(met) => met,
+            Err(error) => return Ok(Err(error)),
+        };
+        self.new_files()?;
+        if let Err(error) = self.categories_there(service, met).await? {
             return Ok(Err(error));
         }
-        self.new_files()?;
         Ok(Ok(self.done(settings)))
     }
 
@@ -54,7 +59,7 @@ impl<D: Disk> Comparer<'_, D> {
         &mut self,
         service: &S,
         ids: &BTreeSet<ArticleId>,
-    ) -> anyhow::Result<Result<(), ServiceError>> {
+    ) -> anyhow::Result<Result<Met, ServiceError>> {
         for &id in ids {
             match service.article(id, Purpose::Push).await {
                 Ok(article) => self.remote(article)?,
@@ -62,7 +67,7 @@ impl<D: Disk> Comparer<'_, D> {
                 Err(error) => return Ok(Err(error)),
             }
         }
-        Ok(Ok(()))
+        Ok(Ok(Met::new()))
     }
 
     async fn list<S: Service>(
@@ -70,7 +75,7 @@ impl<D: Disk> Comparer<'_, D> {
         service: &S,
         settings: &Settings,
         ids: &BTreeSet<ArticleId>,
-    ) -> anyhow::Result<Result<(), ServiceError>> {
+    ) -> anyhow::Result<Result<Met, ServiceError>> {
         let request = ListRequest {
             workspace: settings.workspace,
             categories: self.base.categories.keys().copied().collect(),
@@ -81,15 +86,20 @@ impl<D: Disk> Comparer<'_, D> {
         // Equal articles are let go as they come, so that memory does not grow with the bodies.
         let mut seen = BTreeSet::new();
         let mut differing = Vec::new();
+        let mut met = Met::new();
         let (paired, base) = (&self.paired, &self.base);
         let listed = service
-            .list(&request, &mut |entry| {
-                if let Listed::Article(article) = entry {
+            .list(&request, &mut |entry| match entry {
+                Listed::Article(article) => {
                     seen.insert(article.id);
                     if !is_equal(&article, base, paired.files.get(&article.id)) {
                         differing.push(*article);
                     }
                 }
+                Listed::Category(category) => {
+                    met.insert(category.id, category.version);
+                }
+                Listed::Familiar(_) | Listed::Unreadable { .. } => {}
             })
             .await;
         if let Err(error) = listed {
@@ -109,7 +119,7 @@ impl<D: Disk> Comparer<'_, D> {
         for id in ids.difference(&seen) {
             self.unseen(*id);
         }
-        Ok(Ok(()))
+        Ok(Ok(met))
     }
 
     fn unseen(&mut self, id: ArticleId) {

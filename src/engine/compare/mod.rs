@@ -4,6 +4,7 @@
 //! quoting and keys of the writer's own do not show as differences. Nothing is written.
 
 mod asked;
+mod categories;
 mod other;
 
 use super::apply::MAX_FILE;
@@ -13,14 +14,13 @@ use super::settings::Settings;
 use super::spool::Spool;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
-use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::path::CATEGORY_FILE;
+use crate::model::base::ArticleRow;
 use crate::model::{Place, Timestamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::snapshot::{Base, LocalFile, RemoteSnapshot};
 use crate::state::store::Store;
-use other::{Other, category_text};
-use std::collections::{BTreeMap, BTreeSet};
+use other::Other;
+use std::collections::BTreeSet;
 
 /// Two versions of one file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -155,34 +155,6 @@ impl<'a, D: Disk> Comparer<'a, D> {
         for place in places {
             let new = self.read(&place)?;
             self.add(None, Some(place.to_string()), String::new(), new);
-        }
-        Ok(())
-    }
-
-    fn categories(&mut self) -> anyhow::Result<()> {
-        let rows: BTreeMap<_, CategoryRow> = self.base.categories.clone();
-        let folders: Vec<_> = self
-            .paired
-            .categories
-            .iter()
-            .filter(|(_, category)| category.version.is_some())
-            .map(|(id, category)| (*id, category.folder.clone()))
-            .collect();
-        for (id, folder) in folders {
-            let place = Place::new(&folder, CATEGORY_FILE);
-            if !self.covers(&place) {
-                continue;
-            }
-            let new = self.read(&place)?;
-            let (old_path, old) = match rows.get(&id) {
-                Some(row) => {
-                    let was = row.folder.as_deref().unwrap_or(&folder);
-                    let path = Place::new(was, CATEGORY_FILE).to_string();
-                    (Some(path), category_text(&new, &row.local, was, row))
-                }
-                None => (None, String::new()),
-            };
-            self.add(old_path, Some(place.to_string()), old, new);
         }
         Ok(())
     }

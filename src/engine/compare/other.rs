@@ -2,9 +2,8 @@
 
 use crate::engine::apply::slug_key;
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
-use crate::model::base::CategoryRow;
 use crate::model::path::EXTENSION;
-use crate::model::{ArticleId, CategoryVersion, Flags, Place, TextDigest, Version};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Place, TextDigest, Version};
 use crate::reconcile::snapshot::{Base, LocalFile};
 use crate::service::RemoteArticle;
 
@@ -46,14 +45,14 @@ pub(super) fn category_text(
     new: &str,
     version: &CategoryVersion,
     folder: &str,
-    row: &CategoryRow,
+    id: CategoryId,
 ) -> String {
     let Ok(document) = CategoryDocument::parse(new.as_bytes()) else {
         return String::new();
     };
     let place = Place::new("", format!("{folder}{EXTENSION}"));
     document.edit(&CategoryChanges {
-        id: Some(row.id),
+        id: Some(id),
         name: document.name().map(|_| version.name.clone()),
         slug: slug_key(&place, &version.slug, document.slug()),
         description: Some(version.description.clone()),

@@ -11,7 +11,6 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, Remote};
 use crate::service::{Purpose, RemoteCategory, Service};
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 /// Categories that are read again in one cycle, once their day is over.
 const MAX_REFRESHED: usize = 5;
@@ -76,7 +75,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if request.purpose == Purpose::Poll {
             unread.pass_over(&mut wanted, now, base, sight);
         }
-        let changed = changed_categories(base, sight, request, now, self.settings.guard_window);
+        let changed = changed_categories(base, sight, request);
         wanted.extend(changed);
         wanted.retain(|id| !sight.remote.categories.contains_key(id));
         Ok(wanted.into_iter().collect())
@@ -105,6 +104,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         continue;
                     }
                     unread.forget(id);
+                    if !request.dry_run {
+                        self.keep_category_there(id, &category.version)?;
+                    }
                     self.read_once_more(&category, request)?;
                     sight
                         .remote
@@ -159,18 +161,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Categories whose words are about to change, and that nobody has looked at just now.
-fn changed_categories(
-    base: &Base,
-    sight: &Sight,
-    request: &Request,
-    now: Timestamp,
-    window: Duration,
-) -> Vec<CategoryId> {
-    let window = u64::try_from(window.as_millis()).unwrap_or(u64::MAX);
+/// Categories whose words are about to change: an earlier look says nothing of what would be replaced.
+fn changed_categories(base: &Base, sight: &Sight, request: &Request) -> Vec<CategoryId> {
     let changed = |row: &&CategoryRow| {
         request.direction.pushes()
-            && now.millis_since(row.read_at) >= window
             && sight.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));

@@ -4,7 +4,8 @@ use super::{Ground, Refused, RefusedKind, Wish};
 use crate::engine::past::Past;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Kind};
 use crate::mirror::layout::Layout;
-use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, slug_of_stem};
+use crate::model::base::ConflictRow;
+use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Place};
 use crate::reconcile::snapshot::LocalFile;
 use crate::state::{Kept, Subject};
@@ -74,13 +75,7 @@ impl<D: Disk> Ground<'_, D> {
         wish: &Wish,
     ) -> Result<Result<Aim, Refused>, DiskError> {
         if let Some(conflict) = self.base.conflicts.get(&id) {
-            let place = &conflict.place;
-            return Ok(Err(Refused {
-                kind: RefusedKind::Undecided,
-                message: format!("{place} is in conflict"),
-                help: "settle that first with `kbsync resolve`; both versions are in the history"
-                    .to_owned(),
-            }));
+            return self.in_conflict(conflict);
         }
         let row = self.base.articles.get(&id);
         let file = self.paired.files.get(&id);
@@ -119,6 +114,30 @@ impl<D: Disk> Ground<'_, D> {
                 Some(why) => Err(not_readable(id, why)),
                 None => Ok(Aim::Back { place, id }),
             },
+        })
+    }
+
+    /// A file in conflict waits for a person's word. One that was removed meanwhile can come back, to wait for it.
+    fn in_conflict(&self, conflict: &ConflictRow) -> Result<Result<Aim, Refused>, DiskError> {
+        let (id, place) = (conflict.id, conflict.place.clone());
+        if let Some(why) = self.paired.unknown.get(&id) {
+            return Ok(Err(not_readable(id, why)));
+        }
+        if let Some(file) = self.paired.files.get(&id) {
+            let path = file.place.to_string();
+            return Ok(Err(Refused {
+                kind: RefusedKind::Undecided,
+                message: format!("{path} is in conflict"),
+                help: format!(
+                    "settle that first with `kbsync resolve {} --keep local` (or `remote`, `both`); both \
+                     versions are in the history",
+                    quoted(&path)
+                ),
+            }));
+        }
+        Ok(match self.lies_at(&place)? {
+            Some(_) => Err(taken(&place, "move it away")),
+            None => Ok(Aim::Back { place, id }),
         })
     }
 

@@ -6,7 +6,7 @@ use crate::engine::apply::{MAX_FILE, slug_key};
 use crate::engine::past::{Past, composed, flags_noted};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
-use crate::model::path::slug_of_stem;
+use crate::model::path::{ignored_name, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::state::Kept;
 
@@ -129,6 +129,10 @@ impl<D: Disk> Ground<'_, D> {
                 let now = present.as_ref().map(|(_, source)| TextDigest::of(source));
                 Some(kept.seen.version.text) != now
             }),
+            // Of the two versions in conflict the service's lies beside it: the writer's was in the file.
+            (None, Aim::Back { id, .. }) if self.base.conflicts.contains_key(id) => {
+                last_here(past).or(past.newest())
+            }
             (None, Aim::Back { .. } | Aim::Anew { .. }) => past.newest(),
         };
         let Some(kept) = found else {
@@ -235,6 +239,14 @@ impl<D: Disk> Ground<'_, D> {
         let whole = self.store.body(local.next()?.seen.file?).ok()??;
         Document::parse_with_markers(whole.as_bytes()).ok()
     }
+}
+
+/// The last version that the file itself had.
+fn last_here(past: &Past) -> Option<&Kept> {
+    let own = |kept: &&Kept| {
+        kept.seen.side != Side::Remote && ignored_name(&kept.seen.place.file).is_none()
+    };
+    past.versions.iter().find(own)
 }
 
 /// Tells whether what would be written can be read back. What was no article when it was kept (a file that

@@ -5,6 +5,7 @@
 //! is a public interface (design, section 9); the schema is `examples/schema/status.schema.json`.
 
 mod changes;
+mod open;
 
 use super::apply::LAST_POLL;
 use super::observe::unsettled::Unsettled;
@@ -12,19 +13,15 @@ use super::observe::{load_base, local};
 use super::report::{self, BudgetLeft, Line, Report, Status as Became};
 use super::settings::Settings;
 use super::spool::Spool;
-use super::waiting;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, ConflictRow, Visibility};
-use crate::model::path::quoted;
-use crate::model::{ArticleId, Field, Place, Side, Timestamp};
-use crate::reconcile::guard::why_not_again;
+use crate::model::{ArticleId, Field, Side, Timestamp};
 use crate::reconcile::pairing;
-use crate::reconcile::plan::{HoldRule, Kind, Problem};
-use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
+use crate::reconcile::plan::{Kind, Problem};
+use crate::reconcile::snapshot::RemoteSnapshot;
 use crate::state::store::Store;
 use changes::{changes, changes_behind};
+use open::{held, invisible, open_conflicts, undone};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// How a side differs from what both last agreed on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -121,9 +118,6 @@ pub struct Status {
     pub daemon: Option<Daemon>,
 }
 
-/// A refusal is shown for as long as it keeps the same from being sent, in milliseconds.
-const DAY: u64 = 24 * 60 * 60 * 1000;
-
 /// Looks at one workspace.
 ///
 /// # Errors
@@ -139,11 +133,12 @@ pub fn status<D: Disk>(
     let mut spool = Spool::new(true, now);
     let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
     let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
-    let open = open_conflicts(&base, &scanned.snapshot);
+    let open = open_conflicts(&base, &scanned.snapshot, &paired);
     let changes = changes(&base, &scanned.snapshot, &paired);
     let held = held(&base, store, &open, &changes, now)?;
     let mut problems = paired.problems;
     problems.extend(scanned.problems);
+    problems.extend(undone(store)?);
     problems.sort();
     problems.dedup();
     let mut status = Status {
@@ -261,114 +256,4 @@ pub(super) fn last_poll(store: &Store) -> anyhow::Result<Option<Timestamp>> {
     Ok(written
         .and_then(|millis| millis.parse().ok())
         .map(Timestamp))
-}
-
-/// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
-fn open_conflicts(base: &Base, local: &LocalSnapshot) -> BTreeMap<ArticleId, Open> {
-    let stands = |row: &ConflictRow| {
-        let folder = &row.place.folder;
-        row.remote.is_none()
-            || local.unreadable.contains(folder)
-            || row
-                .copy
-                .as_ref()
-                .is_none_or(|copy| local.copies.contains(&Place::new(folder, copy)))
-    };
-    base.conflicts
-        .values()
-        .filter(|row| stands(row))
-        .map(|row| {
-            let copy = row.copy.as_ref().filter(|_| row.remote.is_some());
-            let path = row.place.to_string();
-            let resolve = format!("`kbsync resolve {} --keep local`", quoted(&path));
-            let way_out = copy.map_or_else(
-                || format!("{resolve} creates it anew, `--keep remote` removes the file"),
-                |copy| {
-                    format!("edit the file and delete {copy}, or {resolve} (or `remote`, `both`)")
-                },
-            );
-            let open = Open {
-                path: row.place.to_string(),
-                id: Some(row.id),
-                action: None,
-                side: None,
-                reason: format!("{}; {way_out}", row.reason),
-                since: Some(row.at.to_rfc3339()),
-            };
-            (row.id, open)
-        })
-        .collect()
-}
-
-/// What was held when last looked at, and what the service refused.
-fn held(
-    base: &Base,
-    store: &Store,
-    conflicts: &BTreeMap<ArticleId, Open>,
-    changes: &[Change],
-    now: Timestamp,
-) -> anyhow::Result<Vec<Open>> {
-    let mut open: Vec<Open> = waiting::held(store)?
-        .into_iter()
-        .filter(|held| held.rule != Some(HoldRule::Refused))
-        .filter(|held| {
-            let row = held.id.is_some_and(|id| base.conflicts.contains_key(&id));
-            let shown = held.id.is_some_and(|id| conflicts.contains_key(&id));
-            held.action != Kind::Conflict || (!row && !shown)
-        })
-        .map(|held| Open {
-            path: held.path,
-            id: held.id,
-            action: Some(held.action),
-            side: Some(held.side),
-            reason: held.reason,
-            since: Some(held.since.to_rfc3339()),
-        })
-        .collect();
-    let paths: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
-    for parked in store.parked()?.into_values() {
-        let rest = parked.key.split_once(' ').map_or("", |(_, rest)| rest);
-        let id = rest.parse::<ArticleId>().ok();
-        let path = match id.and_then(|id| base.articles.get(&id)) {
-            Some(row) => row.place.to_string(),
-            None => rest.to_owned(),
-        };
-        let told = open.iter().any(|open| open.path == path);
-        if now.millis_since(parked.at) < DAY && paths.contains(path.as_str()) && !told {
-            open.push(Open {
-                path,
-                id,
-                action: None,
-                side: Some(Side::Remote),
-                reason: why_not_again(&parked.reason, |reason| {
-                    format!("the service refused it ({reason})")
-                }),
-                since: Some(parked.at.to_rfc3339()),
-            });
-        }
-    }
-    Ok(open)
-}
-
-fn invisible(base: &Base) -> Vec<Open> {
-    let why = |row: &ArticleRow| match row.visibility {
-        Visibility::Published => None,
-        Visibility::Unpublished if row.remote_flags.draft == Some(true) => Some("a draft"),
-        Visibility::Unpublished => Some("disabled"),
-        Visibility::NotVisible => Some("left the listing, and nothing said why"),
-        Visibility::Gone => Some("deleted on the service"),
-    };
-    base.articles
-        .values()
-        .filter_map(|row| {
-            Some(Open {
-                path: row.place.to_string(),
-                id: Some(row.id),
-                action: None,
-                side: None,
-                reason: why(row)?.to_owned(),
-                since: row.asked.map(Timestamp::to_rfc3339),
-            })
-        })
-        .collect()
 }

@@ -817,7 +817,19 @@ fn both_sides_are_kept_where_they_clash_and_merged_elsewhere() {
             "<p>1</p><p>there</p><p>3</p>",
             "<p>1</p><p>here</p><p>there</p><p>3</p>",
         ),
-        // At the end of a text in lines, and of one without blocks, each stands on its own line.
+        // In a text in lines, and in one without blocks, each stands on its own line.
+        (
+            Some("<h1>1</h1>\n<p>2</p>\n"),
+            "<h1>1 here</h1>\n<p>2</p>\n",
+            "<h1>1 there</h1>\n<p>2</p>\n",
+            "<h1>1 here</h1>\n<h1>1 there</h1>\n<p>2</p>\n",
+        ),
+        (
+            Some("<p>0</p>\n<h1>1</h1><p>2</p>"),
+            "<p>0</p>\n<h1>1 here</h1><p>2</p>",
+            "<p>0</p>\n<h1>1 there</h1><p>2</p>",
+            "<p>0</p>\n<h1>1 here</h1><h1>1 there</h1><p>2</p>",
+        ),
         (
             Some("<p>1</p>\n<p>2</p>"),
             "<p>1</p>\n<p>2 here</p>",

@@ -51,11 +51,13 @@ fn by_unit(base: &str, local: &str, remote: &str) -> Option<String> {
             mine = said(ours);
         }
         let more = !other.is_empty() && said(other) != said(ours);
-        // The last line of a text has no line break: what comes behind it there begins a line of its own, as
-        // do words that no block holds.
+        // What ended a line begins one of its own where it comes behind the other side's, as do words that no
+        // block holds.
+        let next = tokens.get(end).map(|next| interner[*next]);
+        let ends_a_line = next.is_none_or(|next| next.starts_with(['\n', '\r']));
         let unended = |unit: &Token| {
             let unit = interner[*unit];
-            !unit.ends_with('\n') && (!unit.ends_with('>') || (in_lines && end == tokens.len()))
+            !unit.ends_with('\n') && (!unit.ends_with('>') || (in_lines && ends_a_line))
         };
         let between = more && mine.last().is_some_and(unended);
         merged.extend(mine);

@@ -8,7 +8,7 @@ use super::{
     columns::{collect, count, place, version},
 };
 use crate::{
-    model::{ArticleId, Digest, Place, Side, TextDigest},
+    model::{ArticleId, Digest, Place, Side, TextDigest, path::CONFLICT_EXTENSION},
     state::{Kept, Outcome, Seen, Subject},
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// Finds an older version of an article with this digest, the newest of them, that its side or both have
-    /// left since: seen again on that side, it is a roll-back.
+    /// left since: seen again on that side, it is a roll-back. What a conflict's copy held was never in the file.
     pub fn knew(&self, id: ArticleId, digest: Digest, side: Side) -> Outcome<Option<u64>> {
         self.read(|conn| {
             conn.prepare_cached(
@@ -138,9 +138,9 @@ impl Store {
                  WHERE subject = key AND digest = ?2 AND EXISTS ( \
                    SELECT 1 FROM versions AS later WHERE later.subject = key \
                    AND later.number > versions.number AND later.digest <> ?2 \
-                   AND later.side IN (?3, 'both'))",
+                   AND later.side IN (?3, 'both') AND later.file NOT LIKE ?4)",
             )?
-            .query_row(params![id, digest, side], |row| {
+            .query_row(params![id, digest, side, copies()], |row| {
                 match row.get::<_, Option<i64>>(0)? {
                     Some(_number) => count(row, 0).map(Some),
                     None => Ok(None),
@@ -151,16 +151,16 @@ impl Store {
 
     /// Reads sides and digests of the last four changes that one side alone made, newest first.
     ///
-    /// A version that was only recorded again, because its file moved, is no change.
+    /// A version that was only recorded again, because its file moved, is no change; nor is a conflict's copy.
     pub fn recent_exchange(&self, id: ArticleId) -> Outcome<Vec<(Side, Digest)>> {
         let recent: Vec<(Side, Digest)> = self.read(|conn| {
             collect(
                 conn.prepare_cached(
                     "SELECT side, digest FROM versions \
-                     WHERE subject = (SELECT id FROM subjects WHERE article = ?1) \
+                     WHERE subject = (SELECT id FROM subjects WHERE article = ?1) AND file NOT LIKE ?2 \
                      ORDER BY number DESC LIMIT 32",
                 )?
-                .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?,
+                .query_map(params![id, copies()], |row| Ok((row.get(0)?, row.get(1)?)))?,
             )
         })?;
         let known_before = |index: usize, side: Side| {
@@ -302,6 +302,11 @@ impl Last {
 
 /// Tells whether a version is known: it is the last one, or the two sides stand against each other, as in
 /// a conflict, and it is the last of its side. An agreement of both sides is told once.
+/// The names of conflicts' copies, as SQL matches them.
+fn copies() -> String {
+    format!("%{CONFLICT_EXTENSION}")
+}
+
 fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
     match last {
         [newest, ..] if seen.side == Side::Both => {

@@ -242,6 +242,23 @@ fn f038_what_only_the_other_side_has_left_is_no_roll_back() {
 }
 
 #[test]
+fn what_a_conflict_s_copy_held_was_never_in_the_file() {
+    let mut store = memory();
+    let subject = Subject::Article(id(1));
+    let copy = |text| Seen {
+        place: Place::new("a", "b.conflict.html"),
+        ..seen(&subject, Side::Local, text)
+    };
+    record(&mut store, 1, &seen(&subject, Side::Local, "mine"));
+    record(&mut store, 2, &copy("theirs"));
+    let mine = version("mine").digest();
+    let knew = store.knew(id(1), mine, Side::Local).expect("looked");
+    assert_eq!(knew, None);
+    let exchange = store.recent_exchange(id(1)).expect("one");
+    assert_eq!(exchange, [(Side::Local, mine)]);
+}
+
+#[test]
 fn two_versions_that_stand_against_each_other_are_recorded_once() {
     let mut store = memory();
     let subject = Subject::Article(id(1));

@@ -21,7 +21,7 @@ impl Run<'_> {
         let read = self.engine().store().meta("mirror_read").expect("readable");
         self.first = read.is_none();
         let runtime = self.runtime;
-        let rows = self.engine().store().stamps().map_or(0, |rows| rows.len());
+        let known = self.known_ids();
         let released = self.released();
         let at_first = {
             let mut world = self.shared.lock();
@@ -37,8 +37,8 @@ impl Run<'_> {
                 Direction::Pull => Some(Side::Service),
                 Direction::Push => Some(Side::Mirror),
             };
-            world.ledger.limit = self.limit(rows);
-            self.visible(&world)
+            world.ledger.limit = self.limit(known.len());
+            self.visible(&world, &known)
         };
         let fatal = self.fatal.take();
         death::set(fatal.map(|fatal| u64::from(fatal.after) + 1));
@@ -117,7 +117,7 @@ impl Run<'_> {
             );
         }
         if whole {
-            let (mirror, service) = self.visible(world);
+            let (mirror, service) = self.visible(world, &self.known_ids());
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));
             // A category's words are asked for once a day, and told by the answer to our own write.
@@ -162,15 +162,19 @@ impl Run<'_> {
         }
     }
 
-    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
-    fn visible(&self, world: &World) -> (Tokens, Tokens) {
+    /// The articles that the state knows.
+    fn known_ids(&self) -> BTreeSet<ArticleId> {
         let rows = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store().stamps(),
             (None, Some(store)) => store.stamps(),
             (None, None) => Ok(Vec::new()),
         };
         let rows = rows.expect("the state is readable");
-        let known: BTreeSet<ArticleId> = rows.into_iter().map(|(id, ..)| id).collect();
+        rows.into_iter().map(|(id, ..)| id).collect()
+    }
+
+    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
+    fn visible(&self, world: &World, known: &BTreeSet<ArticleId>) -> (Tokens, Tokens) {
         let mirror = world.mirror.ready_tokens();
         let mut service = Tokens::default();
         for article in world.kb.articles.values() {

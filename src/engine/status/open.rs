@@ -1,0 +1,163 @@
+//! What stands open: conflicts, what is held or was refused, what failed, and what readers do not see.
+
+use super::{Change, Open};
+use crate::engine::waiting;
+use crate::model::base::{ArticleRow, ConflictRow, Visibility};
+use crate::model::path::quoted;
+use crate::model::{ArticleId, Place, Side, Timestamp};
+use crate::reconcile::guard::why_not_again;
+use crate::reconcile::pairing::Paired;
+use crate::reconcile::plan::{HoldRule, Kind, Problem};
+use crate::reconcile::removed_in_conflict;
+use crate::reconcile::snapshot::{Base, LocalSnapshot};
+use crate::state::store::Store;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A refusal is shown for as long as it keeps the same from being sent, in milliseconds.
+const DAY: u64 = 24 * 60 * 60 * 1000;
+
+/// Conflicts that stand: one whose copy a person deleted is settled with the next cycle.
+pub(super) fn open_conflicts(
+    base: &Base,
+    local: &LocalSnapshot,
+    paired: &Paired,
+) -> BTreeMap<ArticleId, Open> {
+    let stands = |row: &ConflictRow| {
+        let folder = &row.place.folder;
+        row.remote.is_none()
+            || local.unreadable.contains(folder)
+            || row
+                .copy
+                .as_ref()
+                .is_none_or(|copy| local.copies.contains(&Place::new(folder, copy)))
+    };
+    base.conflicts
+        .values()
+        .filter(|row| stands(row))
+        .map(|row| {
+            let path = row.place.to_string();
+            let removed =
+                !paired.files.contains_key(&row.id) && !paired.unknown.contains_key(&row.id);
+            let reason = match (removed, &row.remote) {
+                (false, _) => format!("{}; {}", row.reason, ways_out(row)),
+                (true, Some(_)) => removed_in_conflict(row),
+                (true, None) => format!(
+                    "gone from both sides, which the next sync forgets; `kbsync restore {}` brings the file back",
+                    quoted(&path)
+                ),
+            };
+            let open = Open {
+                path,
+                id: Some(row.id),
+                action: None,
+                side: None,
+                reason,
+                since: Some(row.at.to_rfc3339()),
+            };
+            (row.id, open)
+        })
+        .collect()
+}
+
+/// How a conflict whose file is there can be settled.
+fn ways_out(row: &ConflictRow) -> String {
+    let resolve = format!(
+        "`kbsync resolve {} --keep local`",
+        quoted(&row.place.to_string())
+    );
+    match row.copy.as_ref().filter(|_| row.remote.is_some()) {
+        Some(copy) => {
+            format!("edit the file and delete {copy}, or {resolve} (or `remote`, `both`)")
+        }
+        None => format!("{resolve} creates it anew, `--keep remote` removes the file"),
+    }
+}
+
+/// What was held when last looked at, and what the service refused.
+pub(super) fn held(
+    base: &Base,
+    store: &Store,
+    conflicts: &BTreeMap<ArticleId, Open>,
+    changes: &[Change],
+    now: Timestamp,
+) -> anyhow::Result<Vec<Open>> {
+    let mut open: Vec<Open> = waiting::held(store)?
+        .into_iter()
+        .filter(|held| held.rule != Some(HoldRule::Refused))
+        .filter(|held| {
+            let row = held.id.is_some_and(|id| base.conflicts.contains_key(&id));
+            let shown = held.id.is_some_and(|id| conflicts.contains_key(&id));
+            held.action != Kind::Conflict || (!row && !shown)
+        })
+        .map(|held| Open {
+            path: held.path,
+            id: held.id,
+            action: Some(held.action),
+            side: Some(held.side),
+            reason: held.reason,
+            since: Some(held.since.to_rfc3339()),
+        })
+        .collect();
+    let paths: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    for parked in store.parked()?.into_values() {
+        let rest = parked.key.split_once(' ').map_or("", |(_, rest)| rest);
+        let id = rest.parse::<ArticleId>().ok();
+        let path = match id.and_then(|id| base.articles.get(&id)) {
+            Some(row) => row.place.to_string(),
+            None => rest.to_owned(),
+        };
+        let told = open.iter().any(|open| open.path == path);
+        if now.millis_since(parked.at) < DAY && paths.contains(path.as_str()) && !told {
+            open.push(Open {
+                path,
+                id,
+                action: None,
+                side: Some(Side::Remote),
+                reason: why_not_again(&parked.reason, |reason| {
+                    format!("the service refused it ({reason})")
+                }),
+                since: Some(parked.at.to_rfc3339()),
+            });
+        }
+    }
+    Ok(open)
+}
+
+/// What failed when it was last tried.
+pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Problem>> {
+    let undone = waiting::undone(store)?.into_iter();
+    Ok(undone
+        .map(|undone| Problem {
+            path: undone.path,
+            id: undone.id,
+            message: format!(
+                "{} failed: {}; the next sync tries again",
+                undone.action.word(),
+                undone.reason
+            ),
+        })
+        .collect())
+}
+
+pub(super) fn invisible(base: &Base) -> Vec<Open> {
+    let why = |row: &ArticleRow| match row.visibility {
+        Visibility::Published => None,
+        Visibility::Unpublished if row.remote_flags.draft == Some(true) => Some("a draft"),
+        Visibility::Unpublished => Some("disabled"),
+        Visibility::NotVisible => Some("left the listing, and nothing said why"),
+        Visibility::Gone => Some("deleted on the service"),
+    };
+    base.articles
+        .values()
+        .filter_map(|row| {
+            Some(Open {
+                path: row.place.to_string(),
+                id: Some(row.id),
+                action: None,
+                side: None,
+                reason: why(row)?.to_owned(),
+                since: row.asked.map(Timestamp::to_rfc3339),
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,175 @@
+//! Categories as people meet them: whose version it was, and what `--prefer` replaces.
+
+use crate::kb::{Kb, Service};
+use uuid::Uuid;
+
+const YAML: &str = "start/_category.yaml";
+
+/// `start` with an article, synced, and its id.
+fn synced() -> (Service, Kb, Uuid) {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    (service, kb, start)
+}
+
+fn there(service: &Service, id: Uuid, name: &str) {
+    service
+        .sandbox
+        .edit_category(id, |category| name.clone_into(&mut category.name))
+        .expect("it is there");
+}
+
+/// What `log` says of a path, oldest first: side, why, changed.
+fn told(kb: &Kb, path: &str) -> Vec<[String; 3]> {
+    let text = kb.run(&["log", path]).exits(0).stdout;
+    let rows = text.lines().filter(|line| line.starts_with('@')).rev();
+    rows.map(|line| {
+        let mut cells = line
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .skip(2)
+            .map(str::to_owned);
+        std::array::from_fn(|_| cells.next().unwrap_or_default())
+    })
+    .collect()
+}
+
+#[test]
+fn the_log_of_a_category_says_whose_version_it_was() {
+    let (service, kb, start) = synced();
+    assert_eq!(told(&kb, YAML), [["both, now", "create", ""]]);
+
+    there(&service, start, "Theirs");
+    kb.run(&["sync", "start"]).exits(0);
+    assert_eq!(
+        told(&kb, YAML)[1..],
+        [["remote, now both", "edited on the service", "name"]]
+    );
+
+    kb.edit(YAML, "name: Theirs", "# ours\nname: Mine");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(
+        told(&kb, YAML)[2..],
+        [["local, now both", "edited here", "name"]]
+    );
+
+    // Each its own words: the service has all of it only once it was sent.
+    kb.edit(YAML, "name: Mine", "name: Mine, too");
+    service
+        .sandbox
+        .edit_category(start, |category| {
+            category.description = Some("Words.".into());
+        })
+        .expect("it is there");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(
+        told(&kb, YAML)[3..],
+        [
+            ["remote", "edited on the service", "description"],
+            ["local", "edited here", "name"],
+            ["local, now both", "merge", "description"],
+        ]
+    );
+    let shown = kb.run(&["log", "-p", YAML]).exits(0).stdout;
+    assert_eq!(shown.matches("+# ours").count(), 1, "{shown}");
+    assert_eq!(shown.matches("-# ours").count(), 0, "{shown}");
+}
+
+#[test]
+fn a_new_category_s_file_was_edited_here() {
+    let (_service, kb, _) = synced();
+    kb.write("mine/_category.yaml", "name: Mine\n");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(
+        told(&kb, "mine/_category.yaml"),
+        [["local", "edited here", ""], ["both, now", "create", ""]]
+    );
+    kb.write("folder/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(
+        told(&kb, "folder/_category.yaml"),
+        [["both, now", "create", ""]]
+    );
+}
+
+#[test]
+fn a_change_there_that_came_right_after_a_sync_is_seen_before_it_is_replaced() {
+    let (service, kb, start) = synced();
+    there(&service, start, "Theirs");
+    kb.edit(YAML, "name: start", "name: Mine");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("(the service has `name: Theirs`)"),
+        "{ran:#?}"
+    );
+    assert_eq!(
+        service.sandbox.category(start).expect("there").name,
+        "Theirs"
+    );
+
+    there(&service, start, "Later");
+    kb.run(&["sync", YAML, "--prefer", "local"]).exits(0);
+    assert_eq!(service.sandbox.category(start).expect("there").name, "Mine");
+    let rows = told(&kb, YAML);
+    assert_eq!(
+        rows[1..],
+        [
+            ["remote", "edited on the service", "name"],
+            ["remote", "edited on the service", "name"],
+            ["local, now both", "edited here", "name"],
+        ]
+    );
+    let shown = |number: &str| {
+        kb.run(&["show", &format!("{YAML}@{number}")])
+            .exits(0)
+            .stdout
+    };
+    assert!(shown("2").contains("name: Theirs\n"), "{rows:?}");
+    assert!(shown("3").contains("name: Later\n"), "{rows:?}");
+}
+
+#[test]
+fn with_prefer_remote_the_writer_s_words_are_in_the_history() {
+    let (service, kb, start) = synced();
+    there(&service, start, "Theirs");
+    kb.edit(YAML, "name: start", "name: Mine");
+    kb.run(&["sync", YAML, "--prefer", "remote"]).exits(0);
+    assert!(kb.read(YAML).contains("name: Theirs\n"));
+    assert_eq!(
+        told(&kb, YAML)[1..],
+        [
+            ["remote, now both", "edited on the service", "name"],
+            ["local", "edited here", "name"],
+        ]
+    );
+}
+
+#[test]
+fn a_file_that_is_renamed_in_conflict_is_not_moved_by_the_service() {
+    let (service, kb, _) = synced();
+    let one = service.sandbox.articles()[0].id;
+    service
+        .sandbox
+        .edit(one, |article| article.slug = "there".into())
+        .expect("it is there");
+    std::fs::rename(
+        kb.mirror().join("start/one.html"),
+        kb.mirror().join("start/here.html"),
+    )
+    .expect("renamed");
+    kb.run(&["sync"]).exits(3);
+    kb.run(&["resolve", "start/here.html", "--keep", "local"])
+        .exits(0);
+    assert_eq!(
+        told(&kb, "start/here.html"),
+        [
+            ["both", "create", ""],
+            ["local, now both", "edited here", "slug, was start/one.html"],
+            ["remote", "edited on the service", "slug"],
+        ]
+    );
+}
