@@ -263,19 +263,29 @@ fn judge(
             }
         }
         Intent::WriteCategory { .. } => folder_written(base, sight, intent),
-        Intent::DeleteArticle { id, revision } => {
-            if sight.remote.articles.contains_key(id) {
-                Verdict::Void
-            } else if sight.remote.complete {
-                Verdict::Deleted(*id, revision.clone())
-            } else {
-                Verdict::Open
-            }
-        }
+        Intent::DeleteArticle { id, revision } => deleted(base, sight, (*id, revision), files.0),
         // The copy is taken away when all else is settled.
         Intent::ClearCopy { .. } => Verdict::Open,
         // What became of these is seen on the two sides.
         Intent::RemoveFile { .. } | Intent::UpdateCategory { .. } => Verdict::Void,
+    }
+}
+
+/// A DELETE without an answer: what it was to delete is not listed any more. What is listed as it was may be an old copy,
+/// which the next listing tells, as long as the file is missing; with the file back nothing is to be deleted.
+fn deleted(
+    base: &Base,
+    sight: &Sight,
+    (id, revision): (ArticleId, &Revision),
+    lying: &Lying<'_>,
+) -> Verdict {
+    let row = base.articles.get(&id);
+    let is_missing = || row.is_some_and(|row| lying.is_missing(row, &row.place));
+    match sight.remote.articles.get(&id) {
+        Some(Remote::Present(seen)) if seen.revision == *revision && is_missing() => Verdict::Open,
+        Some(_) => Verdict::Void,
+        None if sight.remote.complete => Verdict::Deleted(id, revision.clone()),
+        None => Verdict::Open,
     }
 }
 
