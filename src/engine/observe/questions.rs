@@ -252,12 +252,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(error) => return Ok(Ok(Remote::NotVisible(error.to_string()))),
             }
         }
-        if read.is_some() && !request.dry_run {
-            self.take_back_deleted(question.id)?;
-        }
         let missed = question.get && read.is_none() && question.removed;
         if !self.may_probe()? {
             if let Some(article) = read {
+                self.take_back_deleted(question.id, request)?;
                 let published = Visibility::Published;
                 return self.answered(article, published, known, spool).map(Ok);
             }
@@ -270,6 +268,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match self.service.probe(question.id, request.purpose).await {
             Ok(article) => {
+                self.take_back_deleted(question.id, request)?;
                 let visibility = visibility_of(article.flags);
                 let visibility = match visibility {
                     Visibility::Published if question.listed => Visibility::Published,
@@ -287,9 +286,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     self.stop_probing(&error, request)?;
                 }
                 match read {
-                    Some(article) => self
-                        .answered(article, Visibility::Published, known, spool)
-                        .map(Ok),
+                    Some(article) => {
+                        // What only a read still shows may be an old copy.
+                        if !is_not_found(&error) {
+                            self.take_back_deleted(question.id, request)?;
+                        }
+                        self.answered(article, Visibility::Published, known, spool)
+                            .map(Ok)
+                    }
                     None if is_not_found(&error) => Ok(Ok(Remote::Gone)),
                     None if missed && !self.may_probe()? && self.was_deleted(question.id)? => {
                         Ok(Ok(Remote::Gone))
@@ -300,10 +304,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// An article that can be read was not deleted, though a listing without it made it seem so in this very cycle:
-    /// what it says is no old copy.
-    fn take_back_deleted(&mut self, id: ArticleId) -> anyhow::Result<()> {
-        if self.store.tombstones()?.iter().any(|(gone, _)| *gone == id) {
+    /// An article that is there was not deleted, though a listing without it made it seem so in this very cycle: what
+    /// it says is no old copy.
+    fn take_back_deleted(&mut self, id: ArticleId, request: &Request) -> anyhow::Result<()> {
+        let deleted = self.store.tombstones()?;
+        if !request.dry_run && deleted.iter().any(|(gone, _)| *gone == id) {
             let now = self.clock.now();
             self.store.write(now, |tx| tx.remove_tombstone(id))?;
         }

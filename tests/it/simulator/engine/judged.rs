@@ -574,11 +574,15 @@ fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
     assert_eq!(removed_after_its_own("zq004z", Some("zq002z")), Some("I5"));
 }
 
-/// Two articles say the same, and nobody copied it: the file of the first says it too, or does not any more.
-fn said_by_two(in_conflict: bool, left: bool) -> Option<&'static str> {
+/// Two articles say the same, and nobody copied it: the file of the first, which may be not ready, says it too, or does
+/// not any more.
+fn said_by_two(in_conflict: bool, ready: bool, left: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
     pulled(&mut world, id, if left { "zq002z" } else { "zq001z" });
+    if !ready {
+        world.writer(Writer::Break { at: A });
+    }
     born(&mut world, "b", "zq001z", true);
     let held = in_conflict.then_some(id);
     world.judge_births(&held.into_iter().collect());
@@ -586,10 +590,12 @@ fn said_by_two(in_conflict: bool, left: bool) -> Option<&'static str> {
 }
 
 #[test]
-fn what_is_about_to_go_from_an_article_in_conflict_is_said_by_one() {
-    assert_eq!(said_by_two(true, true), None);
-    assert_eq!(said_by_two(true, false), Some("I8"));
-    assert_eq!(said_by_two(false, true), Some("I8"));
+fn what_is_about_to_go_from_an_article_that_waits_for_a_person_is_said_by_one() {
+    assert_eq!(said_by_two(true, true, true), None);
+    assert_eq!(said_by_two(true, true, false), Some("I8"));
+    assert_eq!(said_by_two(false, true, true), Some("I8"));
+    assert_eq!(said_by_two(false, false, true), None);
+    assert_eq!(said_by_two(false, false, false), Some("I8"));
 }
 
 /// An article is created whose id does not come into its file; the state is lost, and it is created a second time.

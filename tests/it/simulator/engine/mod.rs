@@ -7,8 +7,9 @@
 //!   [`database`]: the state, in memory or real.
 //! - [`purse`]: the budget of requests in such a world (I6).
 //! - [`run`]: one thread, virtual time; the same trace gives the same run. [`command`], [`cycle`]: one step of it.
-//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I6 in
-//!   [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in `canary.rs`.
+//! - [`oracle`]: what has to hold, the invariants I1 to I16; those that are judged at a call are in [`judge`], I8 in
+//!   [`births`], I6 in [`purse`], I10 in [`files`]. Only I11 is judged elsewhere, since no world has a token: in
+//!   `canary.rs`.
 //! - [`relations`]: what has to hold between two runs (I7, I15, L2), and [`isolation`] (I13).
 //! - [`shrink`]: makes a failing trace short. [`zoo`]: hunts deliberate defects. [`spent`]: what it costs.
 //!
@@ -16,6 +17,7 @@
 //! and to end with the same files and articles; one in a hundred traces of L1 is run so, too.
 
 pub(crate) mod author;
+mod births;
 mod command;
 mod cycle;
 mod dashboard;

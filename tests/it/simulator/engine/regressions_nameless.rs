@@ -250,3 +250,36 @@ fn a_file_at_the_place_of_an_article_in_doubt_is_told() {
     ];
     holds(PLAIN, &steps);
 }
+
+/// Two new files change places while their articles are created, and one of them is not ready by the time that the
+/// other one is sent: until it is, two articles say the same.
+#[test]
+fn two_new_files_changed_places_and_one_of_them_is_not_ready() {
+    let (one, other) = (At(0, 2), At(1, 1));
+    let write = |at: At, token: u16| Step::Mirror {
+        deed: Writer::Write {
+            at,
+            token,
+            enabled: true,
+        },
+    };
+    let swap = Writer::Swap { one, other };
+    holds(
+        PLAIN,
+        &[
+            write(other, 5),
+            write(one, 7),
+            Step::Fault {
+                call: Call::Look,
+                nth: 0,
+                what: What::ByWriter { deed: swap },
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Break { at: other },
+            },
+        ],
+    );
+}

@@ -617,3 +617,36 @@ fn an_article_was_published_or_hidden_in_the_instant_of_a_put() {
     shown_in_the_instant_of_a_put(true);
     shown_in_the_instant_of_a_put(false);
 }
+
+/// A run is killed over a DELETE without an answer. A read shows the next one an old copy, and a listing the one after
+/// that: that kbsync deleted the article is known all the same.
+#[test]
+fn an_old_copy_is_read_of_an_article_whose_deletion_had_no_answer() {
+    let at = At(0, 1);
+    let post = Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    };
+    let fault = |call: Call, what: What| Step::Fault { call, nth: 0, what };
+    for after in 15..40 {
+        holds(
+            PLAIN,
+            &[
+                Step::Service { deed: post },
+                SYNC,
+                Step::Mirror {
+                    deed: Writer::Remove { at },
+                },
+                Step::Kill { after },
+                fault(Call::Delete, What::LostAfter {}),
+                SYNC,
+                fault(Call::Read, What::Stale {}),
+                SYNC,
+                SYNC,
+                fault(Call::List, What::Stale {}),
+                SYNC,
+            ],
+        );
+    }
+}

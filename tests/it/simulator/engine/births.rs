@@ -1,0 +1,108 @@
+//! Whether an article is created twice (I8).
+
+use super::token::Tokens;
+use super::world::{World, id_of, is_article, is_ready};
+use kbsync::model::ArticleId;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl World {
+    /// An article is created, perhaps a second time. One whose answer was lost is found again by its address, or
+    /// in a listing: one that a colleague gave another address, and that is hidden, cannot be found at all, since
+    /// only its slug could tell (design, section 5, "POST without doubles"). Nor can one that was given another address
+    /// after the last request before this one: the POST is repeated by then.
+    pub(crate) fn judge_birth(&mut self, id: ArticleId) {
+        let Some(born) = self.kb.articles.get(&id) else {
+            return;
+        };
+        let mut twice = Tokens::default();
+        for (other, (category, slug)) in &self.ledger.unrecorded_births {
+            let article = self.kb.articles.get(other).filter(|_| *other != id);
+            let lost = article.filter(|article| {
+                let moved = (article.category, &article.slug) != (*category, slug);
+                let edited = self.ledger.edited.get(other);
+                let before = self.sent.iter().rev().nth(1);
+                let just_now = before.is_some_and(|before| edited > Some(before));
+                moved && (just_now || !self.kb.is_readable(article))
+            });
+            if let Some(article) = lost {
+                twice.add(&born.tokens.and(&article.tokens));
+            }
+        }
+        self.ledger.copied.add(&twice);
+    }
+
+    /// The state is lost. Of a hidden article whose id is in no file, and whose words a file without an id has, nothing
+    /// else told: the API shows it to nobody, and only its slug could tell, if neither its file nor a colleague gave it
+    /// another (design, section 5, "POST without doubles").
+    pub(crate) fn forget_hidden(&mut self) {
+        let mut named = BTreeSet::new();
+        let mut nameless = Tokens::default();
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            if !is_article(folder, name) {
+                return;
+            }
+            match id_of(bytes) {
+                Some(id) => drop(named.insert(id)),
+                None => nameless.add(&Tokens::of(bytes)),
+            }
+        });
+        let articles = self.kb.articles.values();
+        let hidden =
+            articles.filter(|article| !article.is_published() && !named.contains(&article.id));
+        let words: Vec<Tokens> = hidden
+            .map(|article| article.tokens.and(&nameless))
+            .collect();
+        for words in words {
+            self.ledger.copied.add(&words);
+        }
+    }
+
+    /// Who created twins (I8)? What an article in conflict says, and its file does not any more, is about to go: a
+    /// person decides (design, section 4, "Conflict"). So it is while its file is not ready.
+    pub(crate) fn judge_births(&mut self, in_conflict: &BTreeSet<ArticleId>) {
+        let copied = self.ledger.copied;
+        let ours: Vec<(ArticleId, Tokens)> = self
+            .kb
+            .articles
+            .values()
+            .map(|article| {
+                let tokens = Tokens::of(article.text.as_bytes()).without(&copied);
+                (article.id, tokens)
+            })
+            .collect();
+        let pairs = ours.iter().enumerate().flat_map(|(index, (id, tokens))| {
+            let others = ours.iter().skip(index + 1);
+            others.map(move |(other, more)| (*id, *other, tokens.and(more)))
+        });
+        let pairs: Vec<_> = pairs.filter(|pair| !pair.2.is_empty()).collect();
+        if pairs.is_empty() {
+            return;
+        }
+        let waiting = self.waiting_files(in_conflict);
+        for (id, other, both) in pairs {
+            let files = [id, other].into_iter().filter_map(|id| waiting.get(&id));
+            let stays = files.fold(both, Tokens::and);
+            if !stays.is_empty() {
+                let words = stays.all();
+                let message =
+                    format!("articles {id} and {other} both say {words:?}, and nobody copied it");
+                self.violated("I8", message);
+                return;
+            }
+        }
+    }
+
+    /// The words in the files of articles that wait for a person: they are in conflict, or a file is not ready.
+    fn waiting_files(&self, in_conflict: &BTreeSet<ArticleId>) -> BTreeMap<ArticleId, Tokens> {
+        let mut waiting = in_conflict.clone();
+        let mut files: BTreeMap<ArticleId, Tokens> = BTreeMap::new();
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            if let Some(id) = id_of(bytes).filter(|_| is_article(folder, name)) {
+                files.entry(id).or_default().add(&Tokens::of(bytes));
+                waiting.extend((!is_ready(bytes)).then_some(id));
+            }
+        });
+        files.retain(|id, _| waiting.contains(id));
+        files
+    }
+}
