@@ -41,7 +41,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
-    let locks = locks::take(&config, control::DOING)?;
+    let locks = locks::take(&config, control::DOING, None)?;
     // From here on a signal ends it in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;

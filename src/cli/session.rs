@@ -11,7 +11,7 @@ use super::{
     scope::Part,
 };
 use crate::{
-    config::{BudgetLimits, Config},
+    config::{BudgetLimits, Config, Root},
     daemon::git,
     engine::{
         self, Engine, Teller, open,
@@ -79,8 +79,18 @@ impl<'c> Session<'c> {
         config: &'c Config,
         doing: &str,
     ) -> Result<Self, Failure> {
+        Self::writing_into(context, config, doing, None)
+    }
+
+    /// The same for one that brings all files of a workspace back: its folder may be empty.
+    pub(super) fn writing_into(
+        context: &'c Context,
+        config: &'c Config,
+        doing: &str,
+        refilled: Option<&Root>,
+    ) -> Result<Self, Failure> {
         let mut session = Self::reading(context, config)?;
-        session.locks = locks::take(config, doing)?;
+        session.locks = locks::take(config, doing, refilled)?;
         // Whoever had the lock before may have remembered another.
         session.heads = Heads::look(config);
         Ok(session)
