@@ -25,10 +25,7 @@ use crate::{
         client::{Client, Notify, WaitNote},
     },
 };
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A mirror at work.
 pub(super) struct Session<'c> {
@@ -206,13 +203,10 @@ impl<'c> Session<'c> {
     fn connect(&self) -> Result<Client, Failure> {
         let (bar, out) = (self.bar.clone(), self.context.out);
         let notify: Notify = Arc::new(move |note: WaitNote| {
-            // In whole seconds: nobody waits by the millisecond.
-            let time = Duration::from_secs(note.wait.as_secs().max(1));
             if out.shows_progress() {
-                lock_bar(&bar).wait(time, note.reason.to_string());
+                lock_bar(&bar).wait(note);
             } else {
-                let wait = humantime::format_duration(time);
-                out.note(format!("{}: waiting {wait}", note.reason));
+                out.note(note.to_string());
             }
         });
         let client = connect_telling(self.context, self.config, notify, None)?;
@@ -275,8 +269,9 @@ impl Bar {
         }
     }
 
-    fn wait(&mut self, time: Duration, why: String) {
+    fn wait(&mut self, note: WaitNote) {
         let pace = self.pace();
+        let (time, why) = (note.told_wait(), note.reason.to_string());
         self.progress.step(Step::Waiting { time, why }, pace);
     }
 

@@ -119,7 +119,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         before.retain(|held| !has_row(held.id, held.action));
         let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
         let lines = report.actions.iter().filter(waits);
-        Ok(self.still(before, lines, request, now)?)
+        Ok(self.still(&before, lines, request, now)?)
     }
 
     /// What failed and is not done after a cycle, as it is written.
@@ -139,13 +139,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let failed =
             |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
         let lines = report.actions.iter().filter(failed);
-        Ok(self.still(undone(&self.store)?, lines, request, now)?)
+        Ok(self.still(&undone(&self.store)?, lines, request, now)?)
     }
 
     /// Some lines of a report, with what was remembered of all that the cycle did not look at.
     fn still<'l>(
         &self,
-        before: Vec<Held>,
+        before: &[Held],
         lines: impl Iterator<Item = &'l Line>,
         request: &Request,
         now: Timestamp,

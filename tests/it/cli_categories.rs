@@ -62,7 +62,7 @@ fn the_log_of_a_category_says_whose_version_it_was() {
     service
         .sandbox
         .edit_category(start, |category| {
-            category.description = Some("Words.".into())
+            category.description = Some("Words.".into());
         })
         .expect("it is there");
     kb.run(&["sync"]).exits(0);
