@@ -195,7 +195,7 @@ fn memory(wish: &Wish) -> ExitCode {
         println!("{failure}\n");
     }
     println!(
-        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles in {took:.1} s: {:.0} runs \
+        "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles ({} of them sifted) in {took:.1} s: {:.0} runs \
          a second, and a second of one processor {:.0}, without {:.1} s for the real folders; {} failed",
         sum.runs,
         wish.seed,
@@ -203,6 +203,7 @@ fn memory(wish: &Wish) -> ExitCode {
         sum.on_disk,
         sum.steps,
         sum.cycles,
+        sum.sifted,
         rate(sum.runs, took),
         rate(sum.runs, sum.work.as_secs_f64()),
         sum.disk_work.as_secs_f64(),

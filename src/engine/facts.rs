@@ -3,10 +3,10 @@
 use super::Engine;
 use super::observe::Sight;
 use super::settings::Request;
-use super::waiting;
+use super::waiting::{self, Held};
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Side, Timestamp};
+use crate::model::{ArticleId, Digest, Side, Timestamp};
 use crate::reconcile::guard::{FOR_A_PERSON, Facts};
 use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;
@@ -30,8 +30,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Facts> {
         let now = self.clock.now();
         let since = now.before(DAY);
+        // Of a plan that does nothing there is nothing to hold, and of one that deletes nothing no deletion.
+        let held = if plan.actions.is_empty() {
+            Vec::new()
+        } else {
+            waiting::held(&self.store)?
+        };
+        let deletes = |side| {
+            let mut actions = plan.actions.iter();
+            actions.any(|action| action.deletes() == Some(side))
+        };
         let lately = |side| -> anyhow::Result<usize> {
+            if !deletes(side) {
+                return Ok(0);
+            }
             Ok(usize::try_from(self.store.deletions_since(since, side)?).unwrap_or(usize::MAX))
+        };
+        let closely = |side| -> anyhow::Result<usize> {
+            if !deletes(side) {
+                return Ok(0);
+            }
+            self.deleted_closely(side, &held, request)
         };
         let (mut older_local, mut older_remote, mut duels) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -65,21 +84,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Facts {
             articles: sight.base.articles.len(),
             max_deletes: self.settings.max_deletes,
-            allow_deletes: request.allow_deletes || self.forgets_what_is_held()?,
+            allow_deletes: request.allow_deletes || self.forgets_what_is_held(&held),
             deleted_remote: lately(Side::Remote)?,
             deleted_local: lately(Side::Local)?,
-            closely_remote: self.deleted_closely(Side::Remote, request)?,
-            closely_local: self.deleted_closely(Side::Local, request)?,
-            approved: self
-                .store
-                .approvals()?
-                .into_iter()
-                // A word that was not followed within a day is none any more.
-                .filter(|approval| {
-                    i64::try_from(now.millis_since(approval.at)).is_ok_and(|age| age < DAY)
-                })
-                .map(|approval| approval.set)
-                .collect(),
+            closely_remote: closely(Side::Remote)?,
+            closely_local: closely(Side::Local)?,
+            approved: self.approved(plan, now)?,
             doubt: sight
                 .doubt
                 .clone()
@@ -96,33 +106,41 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
             git: sight.git.clone().or_else(|| request.git_hold.clone()),
-            standing: self.standing()?,
+            standing: standing(&held),
         })
     }
 
-    /// What was held for its number, and no person has decided on yet.
-    fn standing(&self) -> anyhow::Result<BTreeSet<(HoldRule, Side, ArticleId)>> {
-        let held = waiting::held(&self.store)?.into_iter();
-        let standing = held.filter_map(|held| Some((held.rule?, held.side, held.id?)));
-        let counted = |rule| matches!(rule, HoldRule::MassDeletion | HoldRule::MassRollback);
-        Ok(standing.filter(|(rule, ..)| counted(*rule)).collect())
+    /// What a person approved, for a plan that does something. A word that was not followed within a day is none any
+    /// more.
+    fn approved(&self, plan: &Plan, now: Timestamp) -> anyhow::Result<BTreeSet<Digest>> {
+        if plan.actions.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let approvals = self.store.approvals()?.into_iter();
+        let is_fresh = |at| i64::try_from(now.millis_since(at)).is_ok_and(|age| age < DAY);
+        Ok(approvals
+            .filter(|approval| is_fresh(approval.at))
+            .map(|approval| approval.set)
+            .collect())
     }
 
     /// Tells whether a new process lets go what an earlier one held: never, it is counted anew (failures row 43).
-    fn forgets_what_is_held(&self) -> anyhow::Result<bool> {
-        if !defect::is(Defect::GuardForgotten) || !self.memory.is_new() {
-            return Ok(false);
-        }
-        let held = waiting::held(&self.store)?;
-        Ok(held
-            .iter()
-            .any(|held| held.rule.is_some_and(HoldRule::holds_deletions)))
+    fn forgets_what_is_held(&self, held: &[Held]) -> bool {
+        defect::is(Defect::GuardForgotten)
+            && self.memory.is_new()
+            && held
+                .iter()
+                .any(|held| held.rule.is_some_and(HoldRule::holds_deletions))
     }
 
     /// Deletions of the last minute that belong to the same deed as those of this cycle: a daemon may see what goes at
     /// once in several cycles. As long as some of it is held it is not over, for nobody.
-    fn deleted_closely(&self, side: Side, request: &Request) -> anyhow::Result<usize> {
-        let held = waiting::held(&self.store)?;
+    fn deleted_closely(
+        &self,
+        side: Side,
+        held: &[Held],
+        request: &Request,
+    ) -> anyhow::Result<usize> {
         let since = held
             .iter()
             .filter(|held| held.rule.is_some_and(HoldRule::holds_deletions) && held.side == side)
@@ -183,6 +201,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         Ok(s1 != s2 && s1 == s3 && s2 == s4 && d1 == d3 && d2 == d4 && d1 != d2)
     }
+}
+
+/// What was held for its number, and no person has decided on yet.
+fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
+    let counted = |rule| matches!(rule, HoldRule::MassDeletion | HoldRule::MassRollback);
+    held.iter()
+        .filter_map(|held| Some((held.rule?, held.side, held.id?)))
+        .filter(|(rule, ..)| counted(*rule))
+        .collect()
 }
 
 /// A refusal holds for a day. What exists and cannot be read is never sent again by itself: by then it may have

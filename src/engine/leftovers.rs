@@ -4,19 +4,19 @@
 //! exchange caught. Whatever the history does not have goes into it before the file goes (failures row 1).
 
 use super::Engine;
-use super::apply::needs_whole;
-use super::recover::writes_files;
+use super::apply::{met, needs_whole};
 use crate::mirror::disk::{Disk, Leftover};
 use crate::mirror::document::Document;
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Outcome, Seen, Subject};
+use crate::state::{Intent, Outcome, Seen, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Clears up after a crash. What cannot be read now is cleared up another time.
     pub(super) fn clear_up(&mut self) -> anyhow::Result<()> {
         let now = self.clock.now();
+        self.keep_begun(now)?;
         let (disk, store) = (&*self.disk, &mut self.store);
         let mut broken = None;
         let swept = disk.sweep(&mut |leftover| match keep(store, leftover, CAUSE, now) {
@@ -34,15 +34,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(count) => tracing::info!(count, "cleared up what an earlier run left behind"),
             Err(error) => tracing::warn!(%error, "cannot clear up what an earlier run left behind"),
         }
-        // A file that was made may hold words that nothing else has any more: before anything takes time, it is
-        // made durable.
-        let intents = self.store.intents()?;
-        if intents.iter().any(|(_, intent)| writes_files(intent))
-            && let Err(error) = self.disk.flush()
-        {
-            tracing::warn!(%error, "cannot make durable yet what an earlier run wrote");
-        }
         Ok(())
+    }
+
+    /// Puts into the history what an earlier run was about to write of articles that no base knows. The file may hold
+    /// words that nothing else has any more, and go with the power before it is durable.
+    fn keep_begun(&mut self, now: Timestamp) -> Outcome<()> {
+        let mut begun = Vec::new();
+        for (_, intent) in self.store.intents()? {
+            if let Intent::WriteFile { id, to, remote, .. } = intent
+                && self.store.article(id)?.is_none()
+            {
+                begun.push(met(id, &to, &remote));
+            }
+        }
+        if begun.is_empty() {
+            return Ok(());
+        }
+        self.store.write(now, |tx| {
+            begun
+                .iter()
+                .try_for_each(|seen| tx.record(seen).map(|_| ()))
+        })
     }
 }
 

@@ -26,7 +26,6 @@ mod waiting;
 
 use crate::drill::failpoint;
 use crate::mirror::disk::Disk;
-use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
@@ -105,8 +104,6 @@ pub struct Engine<S, D> {
     asked: BTreeMap<ArticleId, Timestamp>,
     /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
     probe_refused: bool,
-    /// What an earlier run may have written of articles with which this cycle is to deal, and their rows.
-    unclear: Vec<(IntentId, ArticleRow)>,
     /// Steps that an earlier run left behind, and what they had written is durable since: a number names no other one.
     durable: BTreeSet<IntentId>,
     /// What the entries of the last listing stood for.
@@ -179,7 +176,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
             probe_refused: false,
-            unclear: Vec::new(),
             durable: BTreeSet::new(),
             memory: Memory::new(),
             kept: None,
@@ -227,8 +223,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Goes on with other settings from the next cycle.
     pub fn set_settings(&mut self, settings: Settings) {
-        self.settings = settings;
-        self.kept = None;
+        if self.settings != settings {
+            self.settings = settings;
+            self.kept = None;
+        }
     }
 
     /// The service, for reading what it cost.
@@ -345,7 +343,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);
         let stop = applied?;
-        recover::forget_unclear(self)?;
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
         self.keep_unmet(&sight)?;
@@ -389,7 +386,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<(Plan, observe::Sight)> {
         self.figures.clear();
         self.asked.clear();
-        self.unclear.clear();
         self.probe_refused = false;
         if let Look::Paths(places) = &request.look
             && let Some(sight) = self.observe_paths(places, request).await?

@@ -181,6 +181,11 @@ impl Report {
         }
     }
 
+    /// Tells whether any action came to such an end.
+    pub fn has(&self, status: Status) -> bool {
+        self.actions.iter().any(|line| line.status == status)
+    }
+
     /// Adds a plan that is not carried out.
     pub fn plan(&mut self, plan: &Plan) {
         for action in &plan.actions {

@@ -63,9 +63,17 @@ pub(super) fn undone(store: &Store) -> anyhow::Result<Vec<Held>> {
     remembered(store, UNDONE)
 }
 
+/// What is to be written where something else stands.
+fn written(before: &[Held], after: &[Held]) -> anyhow::Result<Option<String>> {
+    if after == before {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::to_string(after)?))
+}
+
 fn remembered(store: &Store, key: &str) -> anyhow::Result<Vec<Held>> {
     let written = store.meta(key)?;
-    // A later version may write it in another way: then the next cycle writes it anew.
+    // A later version may write it in another way: then what is held next is written anew.
     Ok(written
         .and_then(|text| serde_json::from_str(&text).ok())
         .unwrap_or_default())
@@ -98,13 +106,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(actions.into_iter().filter(|action| !told(action)).count())
     }
 
-    /// What is held after a cycle, as it is written.
+    /// What is held after a cycle, as it is written; `None`: it is what was held before.
     pub(super) fn still_held(
         &self,
         request: &Request,
         report: &Report,
         now: Timestamp,
-    ) -> anyhow::Result<String> {
+    ) -> anyhow::Result<Option<String>> {
+        let before = held(&self.store)?;
+        if before.is_empty() && !report.has(Status::Held) {
+            return Ok(None);
+        }
         // Conflicts that were shown have rows of their own.
         let shown: BTreeSet<ArticleId> = self
             .store
@@ -115,20 +127,25 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let has_row = |id: Option<ArticleId>, action: Kind| {
             action == Kind::Conflict && id.is_some_and(|id| shown.contains(&id))
         };
-        let mut before = held(&self.store)?;
-        before.retain(|held| !has_row(held.id, held.action));
+        let known = before.iter().filter(|held| !has_row(held.id, held.action));
+        let known: Vec<Held> = known.cloned().collect();
         let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
         let lines = report.actions.iter().filter(waits);
-        Ok(self.still(&before, lines, request, now)?)
+        let after = self.still(&known, lines, request, now);
+        written(&before, &after)
     }
 
-    /// What failed and is not done after a cycle, as it is written.
+    /// What failed and is not done after a cycle, as it is written; `None`: it is what was not done before.
     pub(super) fn still_undone(
         &self,
         request: &Request,
         report: &Report,
         now: Timestamp,
-    ) -> anyhow::Result<String> {
+    ) -> anyhow::Result<Option<String>> {
+        let before = undone(&self.store)?;
+        if before.is_empty() && !report.has(Status::Failed) {
+            return Ok(None);
+        }
         let refused: BTreeSet<String> = self
             .store
             .parked()?
@@ -139,7 +156,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let failed =
             |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
         let lines = report.actions.iter().filter(failed);
-        Ok(self.still(&undone(&self.store)?, lines, request, now)?)
+        let after = self.still(&before, lines, request, now);
+        written(&before, &after)
     }
 
     /// Some lines of a report, with what was remembered of all that the cycle did not look at.
@@ -149,7 +167,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         lines: impl Iterator<Item = &'l Line>,
         request: &Request,
         now: Timestamp,
-    ) -> serde_json::Result<String> {
+    ) -> Vec<Held> {
         let policy = self.policy(request);
         let unsettled = Unsettled::new(&request.unsettled);
         let looked_at = |held: &Held| {
@@ -195,6 +213,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .cloned()
             .collect();
         after.extend(rest);
-        serde_json::to_string(&after)
+        after
     }
 }

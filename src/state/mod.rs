@@ -196,8 +196,8 @@ pub enum Intent {
         /// Whether this settles a conflict that was shown.
         #[serde(default)]
         settles: bool,
-        /// What both sides agreed on when the file was to be written ([`ArticleRow::agreement`]): once it is something
-        /// else, a cycle has dealt with the article since. `None`: there was nothing, or the file is written.
+        /// What both sides agreed on when the file was to be written ([`ArticleRow::agreement`]); `None`: nothing. Once
+        /// it is something else, a cycle has dealt with the article since.
         #[serde(default)]
         was: Option<Digest>,
         /// Whether a file that is new, or that named no article before, was under its name, and only not durable:

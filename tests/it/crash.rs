@@ -12,7 +12,7 @@ use kbsync::model::ArticleId;
 use kbsync::reconcile::plan::Kind;
 use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Article, Category, Options};
-use kbsync::state::Intent;
+use kbsync::state::{Intent, Subject};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -651,4 +651,38 @@ async fn f002_what_is_left_of_a_pull_does_not_undo_what_was_agreed_since() {
     assert!(world.read("a/one.html").contains("First"));
     let text = world.sandbox().article(one).expect("there").text;
     assert_eq!(text, "<p>First.</p>");
+}
+
+/// An article is met for the first time by a run that is killed before its file is durable. The power takes the file, a
+/// colleague goes on, and the service cannot be reached: what the article said is in the history all the same.
+#[tokio::test]
+async fn what_a_run_that_was_killed_met_is_kept_before_anything_is_asked() {
+    silence_deaths();
+    let world = hostile::world().await;
+    let one = world.article(world.category("a"), "one", "<p>Met.</p>");
+    let dies_at = |doing: &'static str, after: bool| -> Meddler {
+        Arc::new(move |moment| {
+            let now = moment.doing == doing && moment.after == after;
+            assert!(
+                !now || moment.what == "a/_category.yaml",
+                "the process dies at {moment:?}"
+            );
+            Ok(())
+        })
+    };
+    assert!(!run(&world, &sync_all(&world), &dies_at("publish", true)).await);
+    world.remove("a/one.html");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>Later.</p>".to_owned());
+    assert!(!run(&world, &sync_all(&world), &dies_at("GET", false)).await);
+    let store = hostile::store(&world);
+    let kept = store
+        .versions(&Subject::Article(ArticleId::new(one)))
+        .expect("read");
+    let texts: Vec<_> = kept
+        .iter()
+        .map(|kept| store.body(kept.seen.version.text).expect("read"))
+        .collect();
+    assert_eq!(texts, [Some("<p>Met.</p>".into())]);
 }

@@ -230,7 +230,13 @@ async fn what_another_process_wrote_is_compared_with_everything_once() {
 #[tokio::test]
 async fn what_a_person_decides_and_other_settings_are_no_small_matter() {
     let (world, mut engine, _) = stage().await;
-    engine.set_settings(Settings::new(world.settings.workspace));
+    let settings = Settings::new(world.settings.workspace);
+    engine.set_settings(settings.clone());
+    assert_eq!(sync(&mut engine).await, (vec![], true));
+    engine.set_settings(Settings {
+        keep_days: settings.keep_days + 1,
+        ..settings
+    });
     assert_eq!(sync(&mut engine).await, (vec![], false));
     settle(&mut engine).await;
     for request in [

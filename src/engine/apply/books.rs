@@ -84,8 +84,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 None if !sight.looked.lists() && report.actions.is_empty() => {}
                 None => tx.remove_meta(VALIDATOR)?,
             }
-            tx.set_meta(HELD, &held)?;
-            tx.set_meta(UNDONE, &undone)?;
+            if let Some(held) = &held {
+                tx.set_meta(HELD, held)?;
+            }
+            if let Some(undone) = &undone {
+                tx.set_meta(UNDONE, undone)?;
+            }
             if sight.read_the_mirror() {
                 tx.set_meta(MIRROR_READ, &now.0.to_string())?;
             }

@@ -34,6 +34,8 @@ pub(super) struct Job<'a> {
     /// The digest of the bytes that the file has afterwards.
     pub(super) bytes: Option<Digest>,
     pub(super) intent: Option<IntentId>,
+    /// What both sides agreed on before.
+    pub(super) was: Option<Digest>,
     pub(super) outcome: Option<Result<Stamp, Done>>,
     /// Whether the file may have been changed although the outcome is a failure: then the intent stays.
     pub(super) unclear: bool,
@@ -184,6 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             text_lf: run.sight.text_lf.get(&settle.file.text).copied(),
             bytes: None,
             intent: None,
+            was: None,
             outcome: None,
             unclear: false,
         };
@@ -247,8 +250,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let before = job.old.as_ref();
                 let only_flags = before.and_then(|(_, bytes)| only_flags(bytes, settle));
                 let row = tx.article(settle.id)?;
-                let was = row.as_ref().map(ArticleRow::agreement);
-                let intent = write_intent(settle, only_flags, was, false);
+                job.was = row.as_ref().map(ArticleRow::agreement);
+                let intent = write_intent(settle, only_flags, job.was, false);
                 job.intent = Some(tx.add_intent(&intent)?);
             }
             Ok(())
@@ -311,7 +314,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 match job.intent {
                     Some(intent) if !job.unclear => tx.remove_intent(intent)?,
                     Some(intent) if job.settle.from.is_none() || named_no_article(job) => {
-                        tx.replace_intent(intent, &write_intent(job.settle, None, None, true))?;
+                        tx.replace_intent(intent, &write_intent(job.settle, None, job.was, true))?;
                     }
                     Some(_) | None => {}
                 }

@@ -61,10 +61,10 @@ impl<'a> Lying<'a> {
         there.or_else(|| own.find(|file| !names.contains(&file.place)))
     }
 
-    /// Tells whether an article's file is where it was, and says something else.
+    /// Tells whether an article's file says something else, wherever its writer has put it.
     pub(super) fn is_edited(&self, row: &ArticleRow) -> bool {
-        let file = self.at.get(&row.place);
-        file.is_some_and(|file| file.id == Some(row.id) && !file.version.same_words(&row.local))
+        let mut own = self.named(row.id).iter();
+        own.any(|file| !file.version.same_words(&row.local))
     }
 
     /// Tells whether nothing in the mirror is an article's file.

@@ -42,8 +42,6 @@ enum Verdict {
     Category(Box<CategoryRow>),
     /// It cannot be told yet; it stays.
     Open,
-    /// It cannot be told at all; it stays until a cycle has dealt with the article.
-    Unclear(ArticleId),
 }
 
 /// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
@@ -85,12 +83,6 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     }
     if verdicts.is_empty() || request.dry_run {
         return Ok(());
-    }
-    for (intent, verdict, _) in &verdicts {
-        if let Verdict::Unclear(id) = verdict {
-            let row = base.articles.get(id).cloned();
-            engine.unclear.extend(row.map(|row| (*intent, row)));
-        }
     }
     // What the answers tell besides is not dealt with yet: cut off before that, it is asked for again.
     for (_, verdict, _) in &mut verdicts {
@@ -136,7 +128,7 @@ fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<ArticleRow> {
             base.categories.insert(row.id, (**row).clone());
             return along;
         }
-        Verdict::Void | Verdict::Open | Verdict::Unclear(_) | Verdict::Deleted(..) => {}
+        Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
     }
     Vec::new()
 }
@@ -160,24 +152,6 @@ fn make_durable<S: Service, D: Disk>(
     Ok(())
 }
 
-/// Takes away what was unclear of articles that this cycle has dealt with.
-pub(super) fn forget_unclear<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<()> {
-    let mut over = Vec::new();
-    for (intent, was) in std::mem::take(&mut engine.unclear) {
-        let row = engine.store.article(was.id)?;
-        let stands = row.is_some_and(|row| row.agreement() == was.agreement());
-        over.extend((!stands).then_some(intent));
-    }
-    if over.is_empty() {
-        return Ok(());
-    }
-    let now = engine.clock.now();
-    engine.store.write(now, |tx| {
-        over.iter().try_for_each(|intent| tx.remove_intent(*intent))
-    })?;
-    Ok(())
-}
-
 /// The service's versions of an article that no base knew: when they were listed nobody knew whose history
 /// they belong to. From now on it may count as known; or what an earlier run wrote of it is there no more.
 fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> Vec<SeenVersion> {
@@ -186,14 +160,9 @@ fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> 
         (_, Verdict::Article(row) | Verdict::Settled(row) | Verdict::Born(row, _)) => {
             (row.id, &row.place, &row.remote)
         }
-        (
-            _,
-            Verdict::Void
-            | Verdict::Deleted(..)
-            | Verdict::Category(_)
-            | Verdict::Open
-            | Verdict::Unclear(_),
-        ) => return Vec::new(),
+        (_, Verdict::Void | Verdict::Deleted(..) | Verdict::Category(_) | Verdict::Open) => {
+            return Vec::new();
+        }
     };
     if base.articles.contains_key(&id) {
         return Vec::new();
@@ -208,7 +177,7 @@ fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> 
 
 fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {
     match verdict {
-        Verdict::Open | Verdict::Unclear(_) => Ok(()),
+        Verdict::Open => Ok(()),
         Verdict::Void => tx.remove_intent(id),
         Verdict::Article(row) => {
             tx.put_article(row)?;
@@ -254,7 +223,7 @@ pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
 }
 
 /// Tells whether a step changes the mirror.
-pub(super) fn writes_files(intent: &Intent) -> bool {
+fn writes_files(intent: &Intent) -> bool {
     match intent {
         Intent::WriteFile { .. }
         | Intent::WriteCategory { .. }

@@ -5,7 +5,7 @@ use super::lying::Lying;
 use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{CategoryVersion, Digest, Field, Place, Revision, Version, path};
+use crate::model::{CategoryVersion, Field, Place, Revision, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
@@ -35,8 +35,8 @@ pub(super) fn file_written(
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    let moved_on = |was: &Digest| old.is_some_and(|row| row.agreement() != *was);
-    if was.as_ref().is_some_and(moved_on) {
+    // A cycle has dealt with the article since.
+    if old.map(ArticleRow::agreement) != *was {
         return Verdict::Void;
     }
     // After a loss of power a file that was replaced may be the old one again; one that was made, or that names the
@@ -82,10 +82,10 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        let unclear = old.filter(|row| is_unclear(lying, row, to, moving));
-        return match (half_way(), unclear) {
-            (Verdict::Void, Some(row)) => Verdict::Unclear(row.id),
-            (verdict, _) => verdict,
+        let unclear = old.is_some_and(|row| is_unclear(lying, row, to, moving));
+        return match half_way() {
+            Verdict::Void if unclear => Verdict::Open,
+            verdict => verdict,
         };
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for

@@ -21,7 +21,7 @@ impl Run<'_> {
         let read = self.engine().store().meta("mirror_read").expect("readable");
         self.first = read.is_none();
         let runtime = self.runtime;
-        let rows = self.engine().store().stamps().map_or(0, |rows| rows.len());
+        let known = self.known_ids();
         let released = self.released();
         let at_first = {
             let mut world = self.shared.lock();
@@ -37,8 +37,8 @@ impl Run<'_> {
                 Direction::Pull => Some(Side::Service),
                 Direction::Push => Some(Side::Mirror),
             };
-            world.ledger.limit = self.limit(rows);
-            self.visible(&world)
+            world.ledger.limit = self.limit(known.len());
+            self.visible(&world, &known)
         };
         let fatal = self.fatal.take();
         death::set(fatal.map(|fatal| u64::from(fatal.after) + 1));
@@ -58,7 +58,7 @@ impl Run<'_> {
             }
             drop(world);
             self.end();
-            self.judge();
+            self.judge(true);
             let ledger = &mut self.shared.lock().ledger;
             let births = ledger.unrecorded_births.keys();
             ledger.died_over.extend(births);
@@ -77,7 +77,7 @@ impl Run<'_> {
         world.ledger.seen.add(&written);
         self.after(&mut world, request, &report, &at_first, was_settled);
         drop(world);
-        self.judge();
+        self.judge(false);
         Some(report)
     }
 
@@ -117,7 +117,7 @@ impl Run<'_> {
             );
         }
         if whole {
-            let (mirror, service) = self.visible(world);
+            let (mirror, service) = self.visible(world, &self.known_ids());
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));
             // A category's words are asked for once a day, and told by the answer to our own write.
@@ -162,15 +162,19 @@ impl Run<'_> {
         }
     }
 
-    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
-    fn visible(&self, world: &World) -> (Tokens, Tokens) {
+    /// The articles that the state knows.
+    fn known_ids(&self) -> BTreeSet<ArticleId> {
         let rows = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store().stamps(),
             (None, Some(store)) => store.stamps(),
             (None, None) => Ok(Vec::new()),
         };
         let rows = rows.expect("the state is readable");
-        let known: BTreeSet<ArticleId> = rows.into_iter().map(|(id, ..)| id).collect();
+        rows.into_iter().map(|(id, ..)| id).collect()
+    }
+
+    /// The words that kbsync can see: in files that are ready, and in listed articles that it has met.
+    fn visible(&self, world: &World, known: &BTreeSet<ArticleId>) -> (Tokens, Tokens) {
         let mirror = world.mirror.ready_tokens();
         let mut service = Tokens::default();
         for article in world.kb.articles.values() {
@@ -193,7 +197,7 @@ impl Run<'_> {
     }
 
     /// What is judged after every cycle and every death.
-    fn judge(&mut self) {
+    fn judge(&mut self, died: bool) {
         let store = match (&self.engine, &self.store) {
             (Some(engine), _) => engine.store(),
             (None, Some(store)) => store,
@@ -205,7 +209,7 @@ impl Run<'_> {
             let births = &mut world.ledger.unrecorded_births;
             births.retain(|id, _| rows.iter().all(|row| row.id != *id));
         }
-        oracle::i1_reachable(&mut world, store);
+        oracle::i1_reachable(&mut world, store, died);
         oracle::i2_whole(&mut world);
     }
 }

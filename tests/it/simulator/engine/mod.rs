@@ -28,6 +28,8 @@ mod judge;
 #[cfg(test)]
 mod judged;
 #[cfg(test)]
+mod judged_deaths;
+#[cfg(test)]
 mod judged_sides;
 pub(crate) mod kb;
 pub(crate) mod mirror;
@@ -125,6 +127,8 @@ pub(crate) struct Tally {
     pub(crate) runs: u64,
     /// Cycles in them.
     pub(crate) cycles: u64,
+    /// Of these, the ones that compared only what was not as it was.
+    pub(crate) sifted: u64,
     /// Runs that were compared with another one.
     pub(crate) compared: u64,
     /// Of these, with one on a real folder.
@@ -145,6 +149,7 @@ impl Tally {
     pub(crate) fn add(&mut self, other: Self) {
         self.runs += other.runs;
         self.cycles += other.cycles;
+        self.sifted += other.sifted;
         self.steps += other.steps;
         self.compared += other.compared;
         self.on_disk += other.on_disk;
@@ -174,6 +179,7 @@ pub(crate) fn in_memory(
         let outcome = seed(bench, number);
         tally.runs += 1;
         tally.cycles += outcome.cycles as u64;
+        tally.sifted += outcome.sifted;
         tally.steps += outcome.trace.steps.len() as u64;
         if let Some(failure) = judge(bench, number, &outcome, compare, &mut tally) {
             tally.failures.push(failure);

@@ -9,7 +9,7 @@ use kbsync::engine::report::{Report, Status};
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, Place, Version};
 use kbsync::reconcile::plan::Problem;
-use kbsync::state::{ArticleRow, Store, Subject, Visibility};
+use kbsync::state::{ArticleRow, Intent, Store, Subject, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The words in the history, and in conflicts that were shown.
@@ -57,8 +57,26 @@ fn search(world: &World, store: &Store, wanted: Option<&Tokens>) -> Tokens {
     tokens
 }
 
-/// I1: every word that a person wrote is somewhere.
-pub(crate) fn i1_reachable(world: &mut World, store: &Store) {
+/// The words of articles that the base does not know, and whose files were about to be written.
+fn begun(store: &Store) -> Tokens {
+    let mut tokens = Tokens::default();
+    for (_, intent) in store.intents().expect("the state is readable") {
+        if let Intent::WriteFile { id, remote, .. } = intent
+            && store.article(id).expect("the state is readable").is_none()
+        {
+            let text = store.body(remote.text).expect("the state is readable");
+            for line in [remote.title, remote.introtext, remote.keywords] {
+                tokens.read(line.as_bytes());
+            }
+            tokens.read(text.unwrap_or_default().as_bytes());
+        }
+    }
+    tokens
+}
+
+/// I1: every word that a person wrote is somewhere. What a process was about to write when it died goes into the
+/// history before the next one does anything else.
+pub(crate) fn i1_reachable(world: &mut World, store: &Store, died: bool) {
     let mut missing = world.ledger.owed.without(&world.kb.tokens());
     missing.remove(&world.mirror.all_tokens());
     missing.remove(&world.ledger.archived);
@@ -68,6 +86,9 @@ pub(crate) fn i1_reachable(world: &mut World, store: &Store) {
     let kept = search(world, store, Some(&missing));
     world.ledger.archived.add(&kept);
     missing.remove(&kept);
+    if died {
+        missing.remove(&begun(store));
+    }
     if !missing.is_empty() {
         let words = missing.all();
         world.violated("I1", format!("words {words:?} are nowhere any more"));

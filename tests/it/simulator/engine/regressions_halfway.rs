@@ -3,7 +3,7 @@
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, Kept, Part, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Kept, Part, Save, Setup, Step, What, Writer};
 
 #[test]
 fn a_file_was_renamed_and_not_written_and_the_colleague_took_the_address_back() {
@@ -293,5 +293,93 @@ fn a_slug_that_was_not_written_yet_does_not_undo_a_colleagues() {
         for after in 0..40 {
             compares(Relation::Killed(after), PLAIN, &steps);
         }
+    }
+}
+
+/// An article is met for the first time, and its file is under its name and not durable when the run is killed. The
+/// colleague goes on, and the power fails before the next run has looked at anything.
+#[test]
+fn what_was_met_by_a_run_that_was_killed_outlives_a_loss_of_power() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let at = At(0, 1);
+    let post = Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    };
+    let change = Colleague::Change {
+        at,
+        part: Part::First,
+        token: 2,
+    };
+    for after in 20..80 {
+        for until in 0..4 {
+            holds(
+                PLAIN,
+                &[
+                    Step::Service { deed: post },
+                    Step::Kill { after },
+                    sync,
+                    Step::Service { deed: change },
+                    Step::PowerLoss {
+                        after: until,
+                        keep: 0,
+                    },
+                    sync,
+                ],
+            );
+        }
+    }
+}
+
+/// A file was moved by its writer, and what a colleague took back is written into it, but not made durable. The writer
+/// goes on from there, and the colleague takes the taking back back.
+#[test]
+fn a_file_that_was_moved_and_written_shows_what_a_colleague_takes_back_later() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let (at, to) = (At(0, 1), At(1, 1));
+    let post = Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    };
+    let change = Colleague::Change {
+        at,
+        part: Part::First,
+        token: 2,
+    };
+    let revert = Colleague::Revert { at };
+    let edit = Writer::Edit {
+        at: to,
+        part: Part::First,
+        token: 3,
+        save: Save::RenameOver,
+    };
+    for nth in 0..3 {
+        holds(
+            PLAIN,
+            &[
+                Step::Service { deed: post },
+                sync,
+                Step::Service { deed: change },
+                sync,
+                Step::Mirror {
+                    deed: Writer::Move { from: at, to },
+                },
+                Step::Service { deed: revert },
+                Step::Fault {
+                    call: Call::SyncFolder,
+                    nth,
+                    what: What::Broken {},
+                },
+                sync,
+                Step::Mirror { deed: edit },
+                Step::Service { deed: revert },
+            ],
+        );
     }
 }

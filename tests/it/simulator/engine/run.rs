@@ -67,6 +67,8 @@ pub(crate) struct Outcome {
     pub(crate) hash: u64,
     /// Cycles that were run.
     pub(crate) cycles: usize,
+    /// Of these, the ones that compared only what was not as it was.
+    pub(crate) sifted: u64,
     /// Whether it ended with nothing held, in conflict or broken.
     pub(crate) equal: bool,
     /// Whether a category or a hidden article is held at the end because its id was lost: the API lists neither.
@@ -103,6 +105,10 @@ pub(crate) struct Rested {
 }
 
 /// What is kept between runs, since making it takes longer than a run.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each asks for runs of another kind"
+)]
 pub(crate) struct Bench {
     runtime: Runtime,
     store: Option<Store>,
@@ -110,6 +116,8 @@ pub(crate) struct Bench {
     pub(crate) talk: bool,
     /// Whether every entry of every listing is read, though its bytes are familiar.
     pub(crate) reads_all: bool,
+    /// Whether every article is compared in every cycle, though both sides are as they were.
+    pub(crate) compares_all: bool,
     /// Whether runs that came to rest go on for a day, and come to rest once more: then all is known that is asked for
     /// once a day.
     pub(crate) outlasts: bool,
@@ -128,6 +136,7 @@ impl Bench {
             store: None,
             talk: false,
             reads_all: false,
+            compares_all: false,
             outlasts: false,
         }
     }
@@ -174,8 +183,10 @@ impl Bench {
             fatal: None,
             settled: false,
             outlasts: self.outlasts,
+            compares_all: self.compares_all,
             first: true,
             cycles: 0,
+            sifted: 0,
             rested: None,
             equal: false,
             lost_id: false,
@@ -235,7 +246,10 @@ pub(super) struct Run<'a> {
     pub(super) first: bool,
     /// Whether it goes on for a day after it came to rest.
     outlasts: bool,
+    compares_all: bool,
     pub(super) cycles: usize,
+    /// Those of the processes that ended which compared only what was not as it was.
+    sifted: u64,
     /// What there was when it came to rest for the first time.
     rested: Option<Rested>,
     /// Whether the last cycle of all left both sides equal.
@@ -291,6 +305,7 @@ impl Run<'_> {
             violation: world.ledger.violation.clone(),
             hash: world.hash,
             cycles: self.cycles,
+            sifted: self.sifted + self.engine.as_ref().map_or(0, Engine::sifted),
             equal: self.equal,
             lost_id: self.lost_id,
             halfway: Vec::new(),
@@ -379,6 +394,15 @@ impl Run<'_> {
         }
         let settings = self.settings();
         let engine = self.engine.as_mut().expect("just made");
+        if self.compares_all {
+            // With other settings everything is compared anew.
+            let guard_window = settings.guard_window + Duration::from_nanos(1);
+            let other = Settings {
+                guard_window,
+                ..settings.clone()
+            };
+            engine.set_settings(other);
+        }
         engine.set_settings(settings);
         engine
     }
@@ -387,6 +411,7 @@ impl Run<'_> {
     pub(super) fn end(&mut self) {
         self.purse.forget();
         if let Some(engine) = self.engine.take() {
+            self.sifted += engine.sifted();
             let (_, _, store) = engine.into_parts();
             self.store = Some(match &self.root {
                 // A new process opens the database anew.
@@ -581,7 +606,7 @@ impl Run<'_> {
         }
         // What the books believed to be in the history is there.
         world.ledger.archived = Tokens::default();
-        oracle::i1_reachable(&mut world, store);
+        oracle::i1_reachable(&mut world, store, false);
         let live = world.tokens(Side::Mirror);
         world.note(&format!("{:?}", live.all()));
     }
