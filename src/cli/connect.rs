@@ -12,7 +12,7 @@ use crate::{
     },
 };
 use secrecy::ExposeSecret as _;
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc};
 
 const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYNC_USER_STATE_DIR";
 
@@ -67,10 +67,7 @@ pub(super) struct Account<'a> {
 pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Client, Failure> {
     let out = context.out;
     let notify: Notify = Arc::new(move |note: WaitNote| {
-        // In whole seconds: nobody waits by the millisecond.
-        let wait = Duration::from_secs(note.wait.as_secs().max(1));
-        let wait = humantime::format_duration(wait);
-        out.note(format!("{}: waiting {wait}", note.reason));
+        out.note(note.to_string());
     });
     client(context, account, notify, None)
 }

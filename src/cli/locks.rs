@@ -9,12 +9,18 @@ use crate::{
 };
 use std::{fs, io, path::Path};
 
-/// Takes the lock of every workspace's folder. One that was never synced is made.
-pub(super) fn take(config: &Config, doing: &str) -> Result<Vec<Lock>, Failure> {
+/// Takes the lock of every workspace's folder. One that was never synced is made. Only where all of its files are about
+/// to be brought back may one be empty that the state knows otherwise.
+pub(super) fn take(
+    config: &Config,
+    doing: &str,
+    refilled: Option<&Root>,
+) -> Result<Vec<Lock>, Failure> {
     let mut locks = Vec::new();
     for root in config.roots() {
         // Before anything is made there: what is not mounted stays as bare as it is.
-        if !root.path.join(PRIVATE_FOLDER).exists() {
+        let is_meant = refilled.is_some_and(|refilled| refilled.path == root.path);
+        if !is_meant && !root.path.join(PRIVATE_FOLDER).exists() {
             look(&root)?;
         }
         locks.push(Lock::acquire(&root.path, doing)?);
@@ -38,7 +44,7 @@ fn look(root: &Root) -> Result<(), Failure> {
     Err(Failure::failed(anyhow::anyhow!(
         "there is not one article in {folder}, and the state in {state} knows some"
     ))
-    .help("mount the mirror's disk there; to begin anew with an empty folder, move the state away, and keep it: it has the history"))
+    .help("mount the mirror's disk there; if the files are gone, `kbsync restore .` in that folder brings them back; to begin anew with an empty folder, move the state away, and keep it: it has the history"))
 }
 
 /// Tells whether a folder of a mirror has a file that may be an article.

@@ -12,7 +12,11 @@ use std::{
     borrow::Cow,
     fmt::Write as _,
     io::{self, IsTerminal as _, Write as _},
+    sync::atomic::{AtomicBool, Ordering},
 };
+
+/// Whether this process has written its JSON value: there is one, whatever goes wrong behind it.
+static JSON_IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// For what went wrong.
 pub const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -36,6 +40,15 @@ pub struct Output {
     pub color: anstream::ColorChoice,
 }
 
+/// A failure as JSON.
+#[derive(Serialize)]
+struct Told<'f> {
+    version: u32,
+    error: String,
+    help: Option<&'f str>,
+    exit_code: u8,
+}
+
 impl Output {
     /// Writes a line of results to stdout.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
@@ -45,6 +58,7 @@ impl Output {
 
     /// Writes the one JSON value of a command to stdout.
     pub fn json(self, value: &impl Serialize) -> io::Result<()> {
+        JSON_IS_WRITTEN.store(true, Ordering::Relaxed);
         let mut text = serde_json::to_vec(value)?;
         text.push(b'\n');
         let mut stdout = io::stdout().lock();
@@ -66,8 +80,19 @@ impl Output {
         }
     }
 
-    /// Writes what failed, its causes and the remedy to stderr.
+    /// Writes what failed, its causes and the remedy to stderr; and for a script that asked for JSON and has none yet
+    /// to stdout, as JSON.
     pub fn failure(self, failure: &Failure) {
+        if self.json && !JSON_IS_WRITTEN.load(Ordering::Relaxed) {
+            let told = self.json(&Told {
+                version: 1,
+                error: format!("{:#}", failure.error),
+                help: failure.help.as_deref(),
+                exit_code: failure.code.number(),
+            });
+            // The reader of stdout is gone, and stderr and the exit code say the same.
+            drop(told);
+        }
         let mut text = format!(
             "{ERROR}error:{ERROR:#} {}",
             escape_block(&failure.error.to_string())

@@ -23,8 +23,8 @@ pub enum Step {
     Done(u64),
     /// Nothing goes on for a while.
     Waiting {
-        /// How long.
-        time: Duration,
+        /// How long, in words.
+        time: String,
         /// Why.
         why: String,
     },
@@ -85,14 +85,19 @@ impl Progress {
                 self.say(pace);
             }
             Step::Done(units) => {
+                self.bar.set_style(style(self.bar.length().is_some()));
                 self.bar.set_position(units);
                 self.say(pace);
             }
             Step::Waiting { time, why } => {
-                let wait = humantime::format_duration(whole_seconds(time));
-                let phase = &self.phase;
+                // A narrow terminal cuts the end off, and the bar takes half of the line.
+                let phase = match self.bar.length() {
+                    Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
+                    None => self.phase.clone(),
+                };
+                self.bar.set_style(style(false));
                 self.bar
-                    .set_message(format!("{phase}: {why}, waiting {wait}"));
+                    .set_message(format!("waiting {time}: {why} ({phase})"));
             }
         }
     }
@@ -136,10 +141,6 @@ pub fn estimate(units: u64, pace: Pace) -> Duration {
         seconds
     };
     Duration::from_secs(rounded)
-}
-
-fn whole_seconds(time: Duration) -> Duration {
-    Duration::from_secs(time.as_secs() + u64::from(time.subsec_nanos() > 0))
 }
 
 fn style(with_total: bool) -> ProgressStyle {
@@ -200,12 +201,12 @@ mod tests {
             progress.bar.message(),
             "pushing: about 1m left at this rate limit"
         );
-        let time = Duration::from_millis(4200);
+        let time = "1m 5s".to_owned();
         let why = "the budget of this minute is spent".to_owned();
         progress.step(Step::Waiting { time, why }, pace);
         assert_eq!(
             progress.bar.message(),
-            "pushing: the budget of this minute is spent, waiting 5s"
+            "waiting 1m 5s: the budget of this minute is spent (pushing, 30 of 90)"
         );
         progress.finish();
     }

@@ -12,11 +12,11 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
+    missing::{Missing, missing},
     past::{Named, below_mirror, described, is_folder, named},
     paths::in_mirror,
-    print::escape,
     report,
-    scope::{self, Part},
+    scope::Part,
     session::{Session, Worked},
 };
 use crate::{
@@ -29,12 +29,10 @@ use crate::{
         report::Report,
         restore::{self, Prepared, Refused, RefusedKind, Wish},
         settings::Request,
-        status::{self, ChangeKind},
     },
     mirror::RealDisk,
-    model::{ArticleId, Place},
+    model::Place,
     reconcile::snapshot::Direction,
-    state::{Kept, Store, Subject},
 };
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -84,10 +82,18 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let (part, wishes) = match missing(context, &config, &args.path)? {
+    let Missing {
+        part,
+        wishes,
+        whole,
+    } = match missing(context, &config, &args.path)? {
         None => {
             let (part, wish) = wish(args, context, &config)?;
-            (part, vec![wish])
+            Missing {
+                part,
+                wishes: vec![wish],
+                whole: false,
+            }
         }
         Some(found) if args.to.is_none() => found,
         Some(_) => {
@@ -110,7 +116,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     };
     let worked = match to_daemon(context, &config, &part, &wishes).await? {
         Some(worked) => worked,
-        None => here(context, &config, part, &wishes).await?,
+        None => here(context, &config, part, &wishes, whole).await?,
     };
     report::print(context, &worked)?;
     Ok(report::code(&worked.report, false))
@@ -132,91 +138,6 @@ fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Part, Wish),
         to,
     };
     Ok((named.part, wish))
-}
-
-/// What a folder stands for: the last versions of the files that were removed from it. `None`: it is none.
-fn missing(
-    context: &Context,
-    config: &Config,
-    path: &Path,
-) -> Result<Option<(Part, Vec<Wish>)>, Failure> {
-    if path.to_string_lossy().parse::<ArticleId>().is_ok() {
-        return Ok(None);
-    }
-    let Ok((part, folder)) = scope::part(context, config, path) else {
-        return Ok(None);
-    };
-    if folder.contains('/') || (!folder.is_empty() && !is_folder(config, &part, &folder)?) {
-        return Ok(None);
-    }
-    let mut store = open::read_state(config, &part.root)?;
-    let disk = RealDisk::open(&part.root.path)?;
-    let settings = open::settings(config, &part.root);
-    let found = status::status(&disk, &mut store, &settings, SystemClock.now());
-    let found = found.map_err(Failure::of)?;
-    let within = below_mirror(&part, &folder);
-    let within = within.trim_end_matches('/');
-    let is_in = |path: &str| {
-        let rest = path.strip_prefix(within);
-        within.is_empty() || rest.is_some_and(|rest| rest.starts_with('/'))
-    };
-    let removed = found
-        .changes
-        .iter()
-        .filter(|change| change.change == ChangeKind::Deleted && is_in(&change.path));
-    let wishes: Vec<Wish> = removed
-        .filter_map(|change| change.id.as_ref()?.parse().ok())
-        .map(|id| Wish {
-            subject: Subject::Article(id),
-            number: None,
-            to: None,
-        })
-        .collect();
-    if wishes.is_empty() {
-        return Err(none_missing(path, &part, &deleted(&store, &folder)?));
-    }
-    Ok(Some((part, wishes)))
-}
-
-/// So many deleted articles are named with the command that brings them back.
-const NAMED: usize = 20;
-
-/// Only what still has its article comes back with its folder: what was deleted comes back as a new article, and
-/// a person says which.
-fn none_missing(path: &Path, part: &Part, deleted: &[Kept]) -> Failure {
-    let path = path.display();
-    let message = format!("no file of an article is missing in {path}");
-    if deleted.is_empty() {
-        return Failure::usage(
-            message,
-            "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
-        );
-    }
-    let named = deleted.iter().take(NAMED).filter_map(|kept| {
-        let Subject::Article(id) = kept.seen.subject else {
-            return None;
-        };
-        let file = escape(&below_mirror(part, &kept.seen.place)).into_owned();
-        Some(format!("\n  kbsync restore {id}  # {file}"))
-    });
-    let more = match deleted.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!("\n  and {more} more: `kbsync log {path}`"),
-    };
-    Failure::usage(
-        message,
-        format!(
-            "articles that were deleted come back one by one, each as a new one:{}{more}",
-            named.collect::<String>()
-        ),
-    )
-}
-
-/// The deleted articles whose file was in a folder last; all, in the mirror itself.
-fn deleted(store: &Store, folder: &str) -> Result<Vec<Kept>, Failure> {
-    let mut deleted = store.deleted_articles()?;
-    deleted.retain(|kept| folder.is_empty() || kept.seen.place.folder == folder);
-    Ok(deleted)
 }
 
 fn places(prepared: &[Prepared]) -> Vec<String> {
@@ -351,8 +272,10 @@ async fn here(
     config: &Config,
     part: Part,
     wishes: &[Wish],
+    whole: bool,
 ) -> Result<Worked, Failure> {
-    let mut session = Session::writing(context, config, "restore")?;
+    let refilled = whole.then_some(&part.root);
+    let mut session = Session::writing_into(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
     report.partial = true;

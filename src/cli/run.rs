@@ -21,11 +21,11 @@ use crate::{
     mirror::{RealDisk, lock},
     service::{
         budget::Budget,
-        client::{Answered, Client, Notify, WaitNote},
+        client::{Answered, Client, Notify, WaitNote, WaitReason},
     },
     web::{self, Purse, board::Board},
 };
-use std::{net::SocketAddr, path::Path, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
@@ -41,7 +41,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
     let settings = Settings::of(&config);
-    let locks = locks::take(&config, control::DOING)?;
+    let locks = locks::take(&config, control::DOING, None)?;
     // From here on a signal ends it in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
@@ -169,10 +169,12 @@ fn teller(ear: &Ear, board: &Arc<Board>) -> Teller {
 fn log_waits(board: &Arc<Board>) -> Notify {
     let board = board.clone();
     Arc::new(move |note: WaitNote| {
-        let now = tokio::time::Instant::now();
-        board.show(|seen| seen.progress = now);
-        let wait = humantime::format_duration(Duration::from_secs(note.wait.as_secs().max(1)));
-        tracing::debug!("{}: waiting {wait}", note.reason);
+        // Silence is none.
+        if note.reason != WaitReason::Silent {
+            let now = tokio::time::Instant::now();
+            board.show(|seen| seen.progress = now);
+        }
+        tracing::debug!("{note}");
     })
 }
 

@@ -11,7 +11,7 @@ use super::{
     scope::Part,
 };
 use crate::{
-    config::{BudgetLimits, Config},
+    config::{BudgetLimits, Config, Root},
     daemon::git,
     engine::{
         self, Engine, Teller, open,
@@ -25,10 +25,7 @@ use crate::{
         client::{Client, Notify, WaitNote},
     },
 };
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A mirror at work.
 pub(super) struct Session<'c> {
@@ -79,8 +76,18 @@ impl<'c> Session<'c> {
         config: &'c Config,
         doing: &str,
     ) -> Result<Self, Failure> {
+        Self::writing_into(context, config, doing, None)
+    }
+
+    /// The same for one that brings all files of a workspace back: its folder may be empty.
+    pub(super) fn writing_into(
+        context: &'c Context,
+        config: &'c Config,
+        doing: &str,
+        refilled: Option<&Root>,
+    ) -> Result<Self, Failure> {
         let mut session = Self::reading(context, config)?;
-        session.locks = locks::take(config, doing)?;
+        session.locks = locks::take(config, doing, refilled)?;
         // Whoever had the lock before may have remembered another.
         session.heads = Heads::look(config);
         Ok(session)
@@ -196,13 +203,10 @@ impl<'c> Session<'c> {
     fn connect(&self) -> Result<Client, Failure> {
         let (bar, out) = (self.bar.clone(), self.context.out);
         let notify: Notify = Arc::new(move |note: WaitNote| {
-            // In whole seconds: nobody waits by the millisecond.
-            let time = Duration::from_secs(note.wait.as_secs().max(1));
             if out.shows_progress() {
-                lock_bar(&bar).wait(time, note.reason.to_string());
+                lock_bar(&bar).wait(note);
             } else {
-                let wait = humantime::format_duration(time);
-                out.note(format!("{}: waiting {wait}", note.reason));
+                out.note(note.to_string());
             }
         });
         let client = connect_telling(self.context, self.config, notify, None)?;
@@ -265,8 +269,9 @@ impl Bar {
         }
     }
 
-    fn wait(&mut self, time: Duration, why: String) {
+    fn wait(&mut self, note: WaitNote) {
         let pace = self.pace();
+        let (time, why) = (note.told_wait(), note.reason.to_string());
         self.progress.step(Step::Waiting { time, why }, pace);
     }
 

@@ -7,10 +7,10 @@ use super::{
     connect::budget_left,
     context::Context,
     cycle,
+    daemon_says::daemon_lines,
     exit::ExitCode,
     failure::Failure,
     handed,
-    past::local_time,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     progress::{Pace, estimate},
     report::{self, grouped, problem_line},
@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    daemon::control::StatusWord,
     engine::{
         Clock as _, SystemClock, open,
         report::Report,
@@ -27,7 +26,7 @@ use crate::{
         status::{self, Change, ChangeKind, Daemon, Open, Status},
     },
     mirror::{RealDisk, lock::Lock},
-    model::{Side, Timestamp},
+    model::{Side, Timestamp, path::EXTENSION},
     reconcile::snapshot::Direction,
 };
 use std::time::Duration;
@@ -154,45 +153,6 @@ fn time_to_send(status: &Status, config: &Config) -> Option<String> {
     })
 }
 
-/// What the daemon says of itself.
-fn daemon_lines(daemon: &StatusWord) -> Vec<String> {
-    let interval = humantime::format_duration(Duration::from_secs(daemon.interval));
-    let often = match &daemon.cron {
-        Some(cron) => format!("by the cron line {}", escape(cron)),
-        None => format!("every {interval}"),
-    };
-    // As people here write it, like all times that are not JSON.
-    let told = |written: &str| moment(written).map_or_else(|| written.to_owned(), local_time);
-    let or = |written: &Option<String>, none: &str| {
-        written.as_deref().map_or_else(|| none.to_owned(), told)
-    };
-    let last = or(&daemon.last_poll, "none yet");
-    let next = or(&daemon.next_poll, "not known yet");
-    let mut lines = vec![
-        format!(
-            "Daemon since {}, process {}",
-            told(&daemon.since),
-            daemon.pid
-        ),
-        format!("  polls {often}: last {last}, next {next}"),
-        format!("  notices changes by {}", escape(&daemon.watching)),
-    ];
-    if daemon.pending > 0 {
-        lines.push(format!(
-            "  {} to be looked at",
-            report::waiting(daemon.pending, "path")
-        ));
-    }
-    let troubles = [&daemon.waiting_for, &daemon.unhealthy];
-    lines.extend(
-        troubles
-            .into_iter()
-            .flatten()
-            .map(|why| format!("  {WARNING}{}{WARNING:#}", escape(why))),
-    );
-    lines
-}
-
 /// Who is at work on the mirror.
 fn busy(config: &Config) -> Option<String> {
     let holder = |root: &crate::config::Root| Lock::holder(&root.path).ok().flatten();
@@ -204,10 +164,18 @@ fn shown(status: &Status, now: Timestamp, busy: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
     let here = |change: &&Change| change.side != Some(Side::Remote);
     let there = |change: &&Change| change.side == Some(Side::Remote);
+    let removed =
+        |change: &Change| change.change == ChangeKind::Deleted && change.path.ends_with(EXTENSION);
+    let back = status.changes.iter().filter(here).any(removed);
     section(
         &mut lines,
         "Changed in the mirror:",
-        status.changes.iter().filter(here).map(change_line),
+        status
+            .changes
+            .iter()
+            .filter(here)
+            .map(change_line)
+            .chain(back.then(|| format!("    {DIM}{BACK}{DIM:#}"))),
     );
     section(
         &mut lines,
@@ -253,6 +221,9 @@ fn shown(status: &Status, now: Timestamp, busy: Option<&str>) -> Vec<String> {
     lines.push(ending(status, now));
     lines
 }
+
+/// Said where files were removed.
+const BACK: &str = "`kbsync restore PATH` brings a removed file back; with a folder, or `.`, all that are missing in it";
 
 fn section(lines: &mut Vec<String>, title: &str, inside: impl Iterator<Item = String>) {
     let mut inside = inside.peekable();
@@ -322,7 +293,7 @@ fn ending(status: &Status, now: Timestamp) -> String {
     format!("{DIM}{when}{left}{DIM:#}")
 }
 
-fn moment(written: &str) -> Option<Timestamp> {
+pub(super) fn moment(written: &str) -> Option<Timestamp> {
     let moment = chrono::DateTime::parse_from_rfc3339(written).ok()?;
     Some(Timestamp(moment.timestamp_millis()))
 }
@@ -360,32 +331,6 @@ mod tests {
         let lines = open_lines(&all);
         assert_eq!(lines.len(), 4 + 1 + 1 + 2);
         assert_eq!(lines[4], "  … and 5 more");
-    }
-
-    #[test]
-    fn a_cron_line_is_shown_as_one_and_times_as_people_here_write_them() {
-        let mut daemon = StatusWord {
-            pid: 7,
-            since: "2026-11-20T10:00:00Z".to_owned(),
-            next_poll: Some("2026-11-20T11:00:00Z".to_owned()),
-            last_poll: None,
-            interval: 60,
-            cron: None,
-            watching: "events".to_owned(),
-            pending: 0,
-            waiting_for: None,
-            unhealthy: None,
-        };
-        let lines = daemon_lines(&daemon);
-        assert!(
-            lines[1].starts_with("  polls every 1m: last none yet, next 2026-11-2"),
-            "{lines:?}"
-        );
-        assert!(!lines.join("\n").contains("00Z"), "{lines:?}");
-        daemon.cron = Some("*/5 8-18 * * 1-5 (Europe/Berlin)".to_owned());
-        let lines = daemon_lines(&daemon);
-        let shown = "  polls by the cron line */5 8-18 * * 1-5 (Europe/Berlin): last none yet";
-        assert!(lines[1].starts_with(shown), "{lines:?}");
     }
 
     #[test]

@@ -343,6 +343,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);
         let stop = applied?;
+        recover::forget_over(self)?;
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
         self.keep_unmet(&sight)?;
@@ -395,7 +396,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok((plan, observe::Sight { kept, ..sight }));
             }
         }
-        let mut handed = None;
+        let (mut handed, mut look) = (None, sift::Look::Clear);
         if let Some(kept) = kept {
             match Box::pin(self.sift(request, kept)).await? {
                 Sifted::Few(sight, mut hand) => {
@@ -407,10 +408,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     hand.listing.met = sight.met.take().unwrap_or_default();
                     handed = Some(hand);
                 }
-                Sifted::All(hand) => handed = hand,
+                Sifted::All(hand, found) => (handed, look) = (hand, found),
             }
         }
-        let sight = self.observe(request, handed).await?;
+        let sight = self.observe(request, handed, look).await?;
         self.plan_for(sight, request)
     }
 

@@ -177,7 +177,7 @@ impl Client {
                 .body(body.clone());
         }
         failpoint::pass("service: before a request");
-        let response = match request.send().await {
+        let response = match self.hear(request.send()).await {
             Ok(response) => response,
             Err(error) => {
                 let failure = self.broken(call, None, error);

@@ -274,8 +274,8 @@ impl Client {
         let mut splitter = Splitter::new(paths, caps);
         harvest.of(owner);
         let mut bytes = 0_u64;
-        while let Some(chunk) = response
-            .chunk()
+        while let Some(chunk) = self
+            .hear(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {

@@ -22,6 +22,7 @@ mod paging;
 mod pieces;
 mod reading;
 pub mod retry;
+mod silence;
 mod splitter;
 pub mod token;
 mod transport;

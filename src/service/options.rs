@@ -85,6 +85,27 @@ pub enum WaitReason {
     Throttled,
     /// The service did not answer; it is asked again.
     Again,
+    /// The service has not answered yet: the wait is the longest that there may be.
+    Silent,
+}
+
+impl WaitNote {
+    /// For how long, in whole seconds: nobody waits by the millisecond.
+    pub fn told_wait(self) -> String {
+        let wait = Duration::from_secs(self.wait.as_secs().max(1));
+        let most = if self.reason == WaitReason::Silent {
+            "up to "
+        } else {
+            ""
+        };
+        format!("{most}{}", humantime::format_duration(wait))
+    }
+}
+
+impl fmt::Display for WaitNote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: waiting {}", self.reason, self.told_wait())
+    }
 }
 
 impl fmt::Display for WaitReason {
@@ -93,6 +114,7 @@ impl fmt::Display for WaitReason {
             Self::Minute => "the budget of this minute is spent",
             Self::Throttled => "the service asked to wait",
             Self::Again => "the service did not answer",
+            Self::Silent => "the service has not answered yet",
         })
     }
 }

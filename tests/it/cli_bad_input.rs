@@ -277,6 +277,41 @@ fn a_day_that_is_spent_is_a_matter_of_time() {
     assert_eq!(json["outcome"], "retry");
 }
 
+#[test]
+fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
+    let quiet = Quiet::new();
+    for arguments in [
+        vec!["show", "start/none.html"],
+        vec!["log", "start/none.html"],
+        vec!["log", "-p", "start"],
+        vec!["diff", "start/none.html"],
+        vec!["check", "start/none.html"],
+        vec!["init", "--service", "https://kb.example.com"],
+        vec!["new", "start", " "],
+        vec!["restore", "start/none.html", "--dry-run"],
+        vec!["status", "--remote", "-C", "none"],
+        vec!["stats", "-C", "none"],
+        vec!["workspaces", "-C", "none"],
+    ] {
+        let all: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
+        let ran = quiet.unchanged(&all);
+        assert_ne!(ran.code, 0, "{arguments:?}: {ran:#?}");
+        let json = ran.json();
+        schema::check("error", &json);
+        assert_eq!(json["exit_code"], ran.code, "{arguments:?}: {ran:#?}");
+        let error = json["error"].as_str().expect("text");
+        let said = ran.stderr.contains(error.lines().next().expect("a line"));
+        assert!(said, "{arguments:?}: {ran:#?}");
+        assert_eq!(ran.stdout.lines().count(), 1, "{ran:#?}");
+    }
+    // Those that have a report of their own give just that.
+    for arguments in [["sync", "start/none.html"], ["restore", "start/none.html"]] {
+        let all: Vec<&str> = arguments.into_iter().chain(["--json"]).collect();
+        let ran = quiet.unchanged(&all).exits(2);
+        schema::check("report", &ran.json());
+    }
+}
+
 /// In this process, so that the pauses between the tries take no time.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {

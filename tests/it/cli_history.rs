@@ -661,6 +661,28 @@ fn a_renamed_article_is_found_by_its_former_path() {
 }
 
 #[test]
+fn an_emptied_mirror_gets_its_folders_and_files_back() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let before = kb.articles();
+    for folder in std::fs::read_dir(kb.mirror()).expect("listed") {
+        let folder = folder.expect("an entry");
+        let is_private = folder.file_name() == ".kbsync";
+        if folder.path().is_dir() && !is_private {
+            std::fs::remove_dir_all(folder.path()).expect("removed");
+        }
+    }
+    assert_eq!(kb.articles().len(), 1, "the settings");
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert!(told.contains("`kbsync restore PATH`"), "{told}");
+    kb.run(&["restore", "."]).exits(0);
+    assert_eq!(kb.articles(), before);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 3);
+}
+
+#[test]
 fn an_article_in_conflict_is_settled_first() {
     let (service, kb, one) = with_a_past();
     kb.edit("start/one.html", "Third, there.", "Mine.");

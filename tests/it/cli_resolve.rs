@@ -183,11 +183,12 @@ fn both_bodies_in_lines_are_one_below_the_other() {
     );
 }
 
-/// The commands that a text proposes, without their last arguments.
+/// The commands that a text proposes for the file.
 fn proposed(text: &str) -> Vec<Vec<String>> {
     let between = text.split('`').skip(1).step_by(2);
     between
         .filter_map(|command| command.strip_prefix("kbsync "))
+        .filter(|command| command.contains("start/one.html"))
         .map(|command| command.split(' ').map(str::to_owned).collect())
         .collect()
 }

@@ -104,6 +104,10 @@ fn f040_a_mirror_that_is_not_mounted_deletes_nothing() {
     let service = Service::start();
     let kb = apart(&service);
     let before = kb.articles();
+    let (one, _) = before
+        .iter()
+        .find(|(path, _)| path.ends_with(EXTENSION))
+        .expect("a file");
     let away = kb.mirror().with_file_name("away");
     std::fs::rename(kb.mirror(), &away).expect("unmounted");
     std::fs::create_dir(kb.mirror()).expect("what it was mounted on");
@@ -111,12 +115,33 @@ fn f040_a_mirror_that_is_not_mounted_deletes_nothing() {
         kb.run(&[command])
             .exits(1)
             .complains("there is not one article in", "mount the mirror's disk");
+        // One file alone would leave the others removed.
+        kb.run(&["restore", one])
+            .exits(1)
+            .complains("there is not one article in", "`kbsync restore .`");
         assert_eq!(service.sandbox.articles().len(), 3, "{command}");
         let made = std::fs::read_dir(kb.mirror()).expect("listed").count();
         assert_eq!(made, 0, "{command}");
     }
     std::fs::remove_dir_all(kb.mirror()).expect("removed");
     std::fs::rename(&away, kb.mirror()).expect("mounted again");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(kb.articles(), before);
+}
+
+#[test]
+fn f040_an_emptied_mirror_gets_its_files_back_from_a_state_that_was_kept() {
+    let service = Service::start();
+    let kb = apart(&service);
+    let before = kb.articles();
+    std::fs::remove_dir_all(kb.mirror()).expect("gone");
+    std::fs::create_dir(kb.mirror()).expect("an empty folder");
+    kb.run(&["sync"])
+        .exits(1)
+        .complains("there is not one article in", "`kbsync restore .`");
+    kb.run(&["restore", "."]).exits(0);
+    assert_eq!(kb.articles(), before);
+    assert_eq!(service.sandbox.articles().len(), 3);
     kb.run(&["sync"]).exits(0);
     assert_eq!(kb.articles(), before);
 }

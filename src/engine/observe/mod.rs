@@ -52,11 +52,12 @@ pub(in crate::engine) const VALIDATOR: &str = "listing_validator";
 pub(in crate::engine) const MIRROR_READ: &str = "mirror_read";
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Looks at both sides. A listing may have been asked for before.
+    /// Looks at both sides. A listing may have been asked for before, and the mirror looked at.
     pub(in crate::engine) async fn observe(
         &mut self,
         request: &Request,
         handed: Option<Handed>,
+        before: sift::Look,
     ) -> anyhow::Result<Sight> {
         let now = self.clock.now();
         if !request.dry_run {
@@ -69,7 +70,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(since) = request.since {
             unsettled = unsettled.since(since, &waiting::held(&self.store)?, &request.gone);
         }
-        let scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
+        let mut scanned = local::scan(&*self.disk, &mut self.store, &base, &unsettled, &mut spool)?;
+        if before == sift::Look::Blurred {
+            scanned
+                .doubt
+                .get_or_insert_with(|| "a folder could not be read at first".to_owned());
+        }
         let git = (self.git)();
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {

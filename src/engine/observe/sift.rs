@@ -20,7 +20,7 @@ use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
-use crate::mirror::scan::{self, Known, Touched};
+use crate::mirror::scan::{self, Known, Touched, Vague};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Place, Timestamp};
 use crate::reconcile::plan::{Plan, Step};
@@ -43,7 +43,26 @@ pub(in crate::engine) enum Sifted {
     /// What is left to be planned, and the listing, if that turns out not to be enough.
     Few(Box<Sight>, Handed),
     /// Everything has to be compared.
-    All(Option<Handed>),
+    All(Option<Handed>, Look),
+}
+
+/// How the look at the files went, before everything is looked at once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(in crate::engine) enum Look {
+    /// Nothing was in its way.
+    Clear,
+    /// A folder could not be read. One that can be a moment later may be an empty one by then: what is missing in
+    /// this cycle is deleted by none (design, section 6).
+    Blurred,
+}
+
+impl From<Vague> for Look {
+    fn from(vague: Vague) -> Self {
+        match vague {
+            Vague::More => Self::Clear,
+            Vague::Unreadable => Self::Blurred,
+        }
+    }
 }
 
 /// A listing that was asked for already.
@@ -65,15 +84,20 @@ enum Survey {
     Over(Box<Surveyed>),
 }
 
-/// What was known of the mirror, and the files that are not as they were. `None`: that is not all that happened.
-type Surveyed = (Known, Option<Touched>);
+/// What was known of the mirror, and the files that are not as they were, if that is all that happened.
+type Surveyed = (Known, Result<Touched, Vague>);
 
 impl Survey {
     fn begin<D: Disk>(disk: Arc<D>, known: Known) -> Self {
         let beside = disk.walkers() > 1;
         let survey = move || {
-            let touched = scan::survey(&*disk, &known);
-            let few = touched.filter(|touched| touched.files.len() <= MAX_PATHS);
+            let few = scan::survey(&*disk, &known).and_then(|touched| {
+                if touched.files.len() <= MAX_PATHS {
+                    Ok(touched)
+                } else {
+                    Err(Vague::More)
+                }
+            });
             (known, few)
         };
         if beside {
@@ -83,11 +107,11 @@ impl Survey {
         }
     }
 
-    /// Tells whether it is over already, and a few articles are not all there is to compare.
-    fn found_too_much(&self) -> bool {
+    /// Why a few articles are not all there is to compare, if it is over already.
+    fn found_too_much(&self) -> Option<Vague> {
         match self {
-            Self::Running(_) => false,
-            Self::Over(surveyed) => surveyed.1.is_none(),
+            Self::Running(_) => None,
+            Self::Over(surveyed) => surveyed.1.as_ref().err().copied(),
         }
     }
 
@@ -108,26 +132,31 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Sifted> {
         let now = self.clock.now();
         if !self.is_at_rest(request)? || !kept.asks_nothing(now) {
-            return Ok(Sifted::All(None));
+            return Ok(Sifted::All(None, Look::Clear));
         }
         let Some(mut kept) = kept.renewed(&mut self.store, &self.memory)? else {
-            return Ok(Sifted::All(None));
+            return Ok(Sifted::All(None, Look::Clear));
         };
         self.tell("scanning", None, 0);
         let mirror = std::mem::take(&mut kept.mirror);
         let look = Survey::begin(self.disk.clone(), mirror);
-        if look.found_too_much() {
-            return Ok(Sifted::All(None));
+        if let Some(vague) = look.found_too_much() {
+            return Ok(Sifted::All(None, vague.into()));
         }
         let mut rows = ReadRows::default();
         let mut hand = self.list_few(request, &kept, &mut rows, now).await?;
         let (mirror, touched) = look.end().await?;
         kept.mirror = mirror;
+        let mut look = Look::Clear;
         let left = match touched {
-            Some(touched) if self.words_stay(&mut kept, &touched.words, now)? => {
+            Ok(touched) if self.words_stay(&mut kept, &touched.words, now)? => {
                 self.left(&kept, &hand.listing, rows, touched.files)?
             }
-            Some(_) | None => None,
+            Ok(_) => None,
+            Err(vague) => {
+                look = vague.into();
+                None
+            }
         };
         let sight = match left {
             Some(left) => self.see(left, &mut hand, now)?,
@@ -142,7 +171,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 };
                 Sifted::Few(Box::new(sight), hand)
             }
-            None => Sifted::All(Some(hand)),
+            None => Sifted::All(Some(hand), look),
         })
     }
 

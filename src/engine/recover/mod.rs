@@ -152,6 +152,32 @@ fn make_durable<S: Service, D: Disk>(
     Ok(())
 }
 
+/// Takes away what an earlier run was about to write of articles that this cycle has dealt with. The next one would
+/// find it void; but as long as anything stands open, every cycle looks at everything.
+pub(super) fn forget_over<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> anyhow::Result<()> {
+    if engine.durable.is_empty() {
+        return Ok(());
+    }
+    let mut over = Vec::new();
+    for (number, intent) in engine.store.intents()? {
+        let Intent::WriteFile { id, was, .. } = intent else {
+            continue;
+        };
+        let row = engine.store.article(id)?;
+        if engine.durable.contains(&number) && written::is_over(row.as_ref(), was) {
+            over.push(number);
+        }
+    }
+    if over.is_empty() {
+        return Ok(());
+    }
+    let now = engine.clock.now();
+    engine.store.write(now, |tx| {
+        over.iter().try_for_each(|intent| tx.remove_intent(*intent))
+    })?;
+    Ok(())
+}
+
 /// The service's versions of an article that no base knew: when they were listed nobody knew whose history
 /// they belong to. From now on it may count as known; or what an earlier run wrote of it is there no more.
 fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> Vec<SeenVersion> {

@@ -5,10 +5,16 @@ use super::lying::Lying;
 use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{CategoryVersion, Field, Place, Revision, Version, path};
+use crate::model::{CategoryVersion, Digest, Field, Place, Revision, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
+
+/// Tells whether a cycle has dealt with an article since a file of its was to be written: by now both sides agree on
+/// something else.
+pub(super) fn is_over(row: Option<&ArticleRow>, was: Option<Digest>) -> bool {
+    row.map(ArticleRow::agreement) != was
+}
 
 /// A file found with the values of the intent has the service's version of the intent as its base.
 pub(super) fn file_written(
@@ -35,8 +41,7 @@ pub(super) fn file_written(
         return Verdict::Void;
     };
     let old = base.articles.get(id);
-    // A cycle has dealt with the article since.
-    if old.map(ArticleRow::agreement) != *was {
+    if is_over(old, *was) {
         return Verdict::Void;
     }
     // After a loss of power a file that was replaced may be the old one again; one that was made, or that names the
@@ -82,10 +87,12 @@ pub(super) fn file_written(
                 ..row.clone()
             }));
         }
-        let verdict = half_way();
         let unclear = old.is_some_and(|row| is_unclear(lying, row, to, moving));
-        let unknown = unclear && matches!(verdict, Verdict::Void);
-        return if unknown { Verdict::Open } else { verdict };
+        let verdict = half_way();
+        if unclear && matches!(verdict, Verdict::Void) {
+            return Verdict::Open;
+        }
+        return verdict;
     };
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.

@@ -33,7 +33,7 @@ pub use crate::model::stamp::settled;
 pub use again::appeared;
 pub use glance::{Glance, glance};
 pub use strays::{Strays, read_strays};
-pub use survey::{Known, Touched, survey};
+pub use survey::{Known, Touched, Vague, survey};
 
 /// How many files wait between the threads and the sink.
 const IN_FLIGHT: usize = 32;

@@ -8,7 +8,7 @@
 use super::MAX_IGNORE_FILE;
 use crate::{
     mirror::{
-        disk::{At, Disk, DiskErrorKind, Entry, Kind},
+        disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind},
         layout::{IGNORE_FILE, Layout, RootVerdict, Verdict},
     },
     model::{ArticleId, Place, Stamp, path::CATEGORY_FILE},
@@ -89,11 +89,24 @@ pub struct Touched {
     pub words: Vec<String>,
 }
 
-/// Looks at everything, and says what was touched. `None`: something is not as simple, or cannot be read.
-pub fn survey(disk: &impl Disk, known: &Known) -> Option<Touched> {
-    let root = disk.list(At::Root).ok()?;
+/// Why it cannot be told what was touched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Vague {
+    /// Something came, went, or is not as simple.
+    More,
+    /// A folder cannot be read: a moment later it may be empty because it is being unmounted.
+    Unreadable,
+}
+
+/// Looks at everything, and says what was touched.
+///
+/// # Errors
+///
+/// When that is not all there is to say, or cannot be told.
+pub fn survey(disk: &impl Disk, known: &Known) -> Result<Touched, Vague> {
+    let root = disk.list(At::Root).map_err(|error| vague(&error))?;
     if !root.odd_names.is_empty() || !has_rules(disk, &known.layout) {
-        return None;
+        return Err(Vague::More);
     }
     let mut touched = Touched::default();
     let mut folders = 0;
@@ -105,10 +118,32 @@ pub fn survey(disk: &impl Disk, known: &Known) -> Option<Touched> {
                 survey_folder(disk, &entry.name, folder, &known.layout, &mut touched)?;
             }
             RootVerdict::Aside | RootVerdict::Ignored(_) => {}
-            RootVerdict::Stray(_) => return None,
+            RootVerdict::Stray(_) => return Err(Vague::More),
         }
     }
-    (folders == known.folders.len()).then_some(touched)
+    if folders == known.folders.len() {
+        Ok(touched)
+    } else {
+        Err(Vague::More)
+    }
+}
+
+fn vague(error: &DiskError) -> Vague {
+    match error.kind {
+        // It went, or became something else, between two looks.
+        DiskErrorKind::NotFound
+        | DiskErrorKind::Exists
+        | DiskErrorKind::Changed
+        | DiskErrorKind::WrongKind
+        | DiskErrorKind::NotEmpty
+        | DiskErrorKind::BadName => Vague::More,
+        DiskErrorKind::Denied
+        | DiskErrorKind::Full
+        | DiskErrorKind::ReadOnly
+        | DiskErrorKind::Replaced
+        | DiskErrorKind::NoText
+        | DiskErrorKind::Other => Vague::Unreadable,
+    }
 }
 
 /// Tells whether the rules are those that are known.
@@ -126,10 +161,10 @@ fn survey_folder(
     known: Option<&Folder>,
     layout: &Layout,
     touched: &mut Touched,
-) -> Option<()> {
-    let listing = disk.list(At::Folder(name)).ok()?;
+) -> Result<(), Vague> {
+    let listing = disk.list(At::Folder(name)).map_err(|error| vague(&error))?;
     if !listing.odd_names.is_empty() {
-        return None;
+        return Err(Vague::More);
     }
     let (mut files, mut words) = (0, 0);
     for Entry {
@@ -140,7 +175,7 @@ fn survey_folder(
     {
         if let Some(known) = known.and_then(|folder| folder.files.get(file.as_str())) {
             if kind != Kind::File {
-                return None;
+                return Err(Vague::More);
             }
             files += 1;
             if known.stamp != Some(stamp) {
@@ -148,16 +183,16 @@ fn survey_folder(
             }
         } else if file == CATEGORY_FILE {
             if kind != Kind::File {
-                return None;
+                return Err(Vague::More);
             }
             words += 1;
-            if known?.stamp != Some(stamp) {
+            if known.ok_or(Vague::More)?.stamp != Some(stamp) {
                 touched.words.push(name.to_owned());
             }
         } else if layout.in_folder(name, &file, kind) != Verdict::Aside {
-            return None;
+            return Err(Vague::More);
         }
     }
     let whole = known.is_none_or(|known| (files, words) == (known.files.len(), 1));
-    whole.then_some(())
+    if whole { Ok(()) } else { Err(Vague::More) }
 }

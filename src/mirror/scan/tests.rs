@@ -430,7 +430,7 @@ fn numbered(number: usize) -> ArticleId {
     ArticleId::new(uuid::Uuid::from_u128(number as u128))
 }
 
-fn survey_again(mirror: &TempDir, known: &Known) -> Option<Touched> {
+fn survey_again(mirror: &TempDir, known: &Known) -> Result<Touched, Vague> {
     let disk = RealDisk::open(mirror.path()).expect("a mirror");
     survey(&disk, known)
 }
@@ -438,7 +438,7 @@ fn survey_again(mirror: &TempDir, known: &Known) -> Option<Touched> {
 #[test]
 fn a_survey_gives_the_files_that_were_touched() {
     let (mirror, mut known) = surveyed();
-    assert_eq!(survey_again(&mirror, &known), Some(Touched::default()));
+    assert_eq!(survey_again(&mirror, &known), Ok(Touched::default()));
     fs::write(mirror.path().join("a/two.html"), "other").expect("written");
     let two = Place::new("a", "two.html");
     let touched = survey_again(&mirror, &known).expect("simple");
@@ -510,7 +510,7 @@ fn a_survey_leaves_everything_else_to_a_scan() {
     for (name, change) in changes {
         let (mirror, known) = surveyed();
         change(mirror.path());
-        assert_eq!(survey_again(&mirror, &known), None, "{name}");
+        assert_eq!(survey_again(&mirror, &known), Err(Vague::More), "{name}");
     }
     let (mirror, known) = surveyed();
     for name in [
@@ -522,7 +522,7 @@ fn a_survey_leaves_everything_else_to_a_scan() {
         fs::write(mirror.path().join(name), "").expect("written");
         assert_eq!(
             survey_again(&mirror, &known),
-            Some(Touched::default()),
+            Ok(Touched::default()),
             "{name}"
         );
     }
@@ -532,7 +532,8 @@ fn a_survey_leaves_everything_else_to_a_scan() {
             reads: AtomicUsize::new(0),
             broken: Some(broken),
         };
-        assert_eq!(survey(&disk, &known), None, "{broken} cannot be listed");
+        let found = survey(&disk, &known);
+        assert_eq!(found, Err(Vague::Unreadable), "{broken} cannot be listed");
     }
 }
 
@@ -541,9 +542,9 @@ fn a_survey_goes_by_the_rules_that_are_known() {
     let (mirror, _) = surveyed();
     fs::write(mirror.path().join(".kbsyncignore"), "a\n").expect("written");
     let known = Known::new(Layout::new("a\n").0);
-    assert_eq!(survey_again(&mirror, &known), Some(Touched::default()));
+    assert_eq!(survey_again(&mirror, &known), Ok(Touched::default()));
     assert_eq!(
         survey_again(&mirror, &Known::new(Layout::new("b\n").0)),
-        None
+        Err(Vague::More)
     );
 }

@@ -315,3 +315,34 @@ async fn f133_a_token_that_turns_out_to_belong_elsewhere_is_sent_no_more() {
     );
     assert_eq!(service.asked().len(), 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_service_is_told_of_long_before_it_is_given_up() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+    let listener = listener.expect("a free port");
+    let address = listener.local_addr().expect("an address");
+    // Connections are made, and nobody says anything.
+    let setup = Setup::new(&format!("http://{address}"), |_| {});
+    let error = setup
+        .client
+        .article(article_id(1), Purpose::Push)
+        .await
+        .expect_err("nobody answers");
+    assert_eq!(error.kind, ErrorKind::Unavailable);
+    let told = reasons(&setup);
+    assert_eq!(told.len(), 9, "{told:?}");
+    for (at, reason) in told.into_iter().enumerate() {
+        let expected = if at % 2 == 0 {
+            WaitReason::Silent
+        } else {
+            WaitReason::Again
+        };
+        assert_eq!(reason, expected, "{at}");
+    }
+    let first = setup.waits.lock().expect("no panic")[0];
+    assert_eq!(
+        first.to_string(),
+        "the service has not answered yet: waiting up to 55s"
+    );
+    drop(listener);
+}

@@ -319,6 +319,27 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
 }
 
 #[test]
+fn articles_that_left_the_listing_wait_for_the_next_cycle_only_where_this_one_asked_for_enough() {
+    for (gone, asked, rationed) in [(4, 3, true), (4, 2, false), (4, 4, false), (3, 3, false)] {
+        let mut world = world();
+        let ids = ["a", "b", "c", "d"].map(|slug| born(&mut world, slug, "", true));
+        world.listed(ids.to_vec());
+        for id in &ids[..gone] {
+            world.kb.articles.remove(id);
+        }
+        world.begin();
+        world.ledger.limit = 3;
+        for id in &ids[..asked] {
+            world.told(*id);
+        }
+        assert_eq!(world.is_rationed(), rationed, "{asked} of {gone}");
+        // What was asked for in an earlier cycle does not count.
+        world.begin();
+        assert!(!world.is_rationed(), "{asked} of {gone}");
+    }
+}
+
+#[test]
 fn a_dry_run_plans_all_but_what_a_category_says_after_a_wait() {
     let line = |action, side| Line {
         action,

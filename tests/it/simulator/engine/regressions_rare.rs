@@ -1135,3 +1135,73 @@ fn what_a_colleague_took_back_is_judged_by_the_cycle_that_deals_with_it() {
         ],
     );
 }
+
+/// One is hidden while three others are deleted, as many as one cycle asks for: its turn comes in the next.
+#[test]
+fn seed_33102210642() {
+    let setup = Setup {
+        max_deletes: 3,
+        ..PLAIN
+    };
+    holds(
+        setup,
+        &[
+            posted(At(1, 3), 2),
+            posted(At(0, 0), 3),
+            posted(At(0, 2), 4),
+            posted(At(2, 1), 5),
+            Step::Run {
+                command: Command::Sync {},
+            },
+            deleted(At(2, 1)),
+            deleted(At(1, 3)),
+            deleted(At(0, 2)),
+            Step::Service {
+                deed: Colleague::Show {
+                    at: At(0, 0),
+                    on: false,
+                },
+            },
+        ],
+    );
+}
+
+fn posted(at: At, token: u16) -> Step {
+    let deed = Colleague::Post {
+        at,
+        token,
+        shown: true,
+    };
+    Step::Service { deed }
+}
+
+fn deleted(at: At) -> Step {
+    let deed = Colleague::Delete { at };
+    Step::Service { deed }
+}
+
+/// A folder could not be listed at first, and shows a moment later that a file is gone: it is deleted in a later
+/// cycle, in which nothing is in doubt.
+#[test]
+fn seed_33102227457() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    holds(
+        PLAIN,
+        &[
+            posted(At(2, 3), 5),
+            sync,
+            sync,
+            Step::Mirror {
+                deed: Writer::Hide { at: At(2, 3) },
+            },
+            Step::Fault {
+                call: Call::Listing,
+                nth: 0,
+                what: What::Denied {},
+            },
+            sync,
+        ],
+    );
+}

@@ -163,6 +163,10 @@ pub(crate) struct World {
     asked: BTreeMap<ArticleId, i64>,
     /// When it was told that one is gone: it is not asked for again.
     missed: BTreeMap<ArticleId, i64>,
+    /// Articles that a listing showed, and that it was not told of by themselves since.
+    listed: BTreeSet<ArticleId>,
+    /// How many of these it was told of in this cycle.
+    asked_of_listed: usize,
     pub(crate) armed: Vec<Armed>,
     /// How often something was called in this cycle.
     pub(crate) calls: BTreeMap<Call, u8>,
@@ -210,6 +214,8 @@ impl World {
             began: (now, 0),
             asked: BTreeMap::new(),
             missed: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            asked_of_listed: 0,
             armed: Vec::new(),
             calls: BTreeMap::new(),
             sent: VecDeque::new(),
@@ -352,6 +358,7 @@ impl World {
 
     /// kbsync is told of an article by itself.
     pub(crate) fn told(&mut self, id: ArticleId) {
+        self.asked_of_listed += usize::from(self.listed.remove(&id));
         if self.kb.articles.contains_key(&id) {
             self.asked.insert(id, self.now);
         } else if self.asked.remove(&id).is_some() {
@@ -359,8 +366,8 @@ impl World {
         }
     }
 
-    /// Tells whether hidden articles are left to be asked for today, since as many as one cycle may ask for were
-    /// asked for in this one: their turn comes in the next (design, section 6).
+    /// Tells whether hidden articles are left to be asked for today, or ones that left the listing, since as many as
+    /// one cycle may ask for were asked for in this one: their turn comes in the next (design, section 6).
     pub(crate) fn is_rationed(&self) -> bool {
         // What the writer edited or removed is asked for at other times.
         let hidden = |id: &ArticleId| {
@@ -376,7 +383,13 @@ impl World {
         let waits = asked.any(|(_, at)| *at <= due);
         let all = self.asked.iter().chain(&self.missed).filter(of_hidden);
         let asked = all.filter(|(_, at)| **at >= self.began.0).count();
-        waits && asked >= self.ledger.limit
+        // So do articles that left the listing all at once.
+        let left = |id: &ArticleId| {
+            let article = self.kb.articles.get(id);
+            article.is_none_or(|article| !article.is_published())
+        };
+        let limit = self.ledger.limit;
+        (waits && asked >= limit) || (self.listed.iter().any(left) && self.asked_of_listed >= limit)
     }
 
     /// kbsync looked at a folder, or at a name in it.
@@ -416,6 +429,7 @@ impl World {
 
     /// A listing showed articles, perhaps some that are gone.
     pub(crate) fn listed(&mut self, ids: Vec<ArticleId>) {
+        self.listed.extend(&ids);
         let gone = ids.iter().filter(|id| !self.kb.articles.contains_key(id));
         self.ledger.shown_gone.extend(gone);
         self.ledger.gone_when_seen = self.ledger.removed_there;
@@ -554,6 +568,7 @@ impl World {
         self.down = 0;
         self.full = false;
         self.began = (self.now, self.requests());
+        self.asked_of_listed = 0;
         let ledger = &mut self.ledger;
         ledger.gone_when_scanned = Tokens::default();
         ledger.looked.clear();
