@@ -1,4 +1,7 @@
 //! Single values by key, and the figures that readers make.
+//!
+//! The values are read all at once and kept until the next look at both sides begins ([`Store::begin_noting`]): a
+//! cycle asks for some ten of them. What this store writes is kept along; what is taken back drops all that is kept.
 
 use super::{Store, Writing, columns::collect};
 use crate::{
@@ -6,15 +9,22 @@ use crate::{
     state::{FigureRow, Outcome},
 };
 use rusqlite::{OptionalExtension, Row, params};
+use std::collections::BTreeMap;
 
 impl Store {
-    /// Reads a single value.
+    /// Reads a single value. What another process wrote since the values were last read is not in it.
     pub fn meta(&self, key: &str) -> Outcome<Option<String>> {
-        self.read(|conn| {
-            conn.prepare_cached("SELECT value FROM meta WHERE key = ?1")?
-                .query_row([key], |row| row.get(0))
-                .optional()
-        })
+        let mut kept = self.values.borrow_mut();
+        if let Some(values) = kept.as_ref() {
+            return Ok(values.get(key).cloned());
+        }
+        let read = self.read(|conn| {
+            conn.prepare_cached("SELECT key, value FROM meta")?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<Values>>()
+        })?;
+        let values = kept.insert(read);
+        Ok(values.get(key).cloned())
     }
 
     /// Reads views, ratings and public addresses.
@@ -41,6 +51,9 @@ impl Store {
     }
 }
 
+/// Single values by their keys.
+pub(super) type Values = BTreeMap<String, String>;
+
 fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
     Ok(FigureRow {
         views: row.get(1)?,
@@ -54,6 +67,12 @@ fn figures(row: &Row<'_>) -> rusqlite::Result<FigureRow> {
 impl Writing<'_> {
     /// Sets a single value. One that it has already costs no write.
     pub fn set_meta(&mut self, key: &str, value: &str) -> Outcome<()> {
+        if let Some(values) = self.values.as_deref_mut() {
+            if values.get(key).is_some_and(|known| known == value) {
+                return Ok(());
+            }
+            values.insert(key.to_owned(), value.to_owned());
+        }
         self.sql()?
             .prepare_cached(
                 "INSERT INTO meta (key, value) VALUES (?1, ?2) \
@@ -66,6 +85,11 @@ impl Writing<'_> {
 
     /// Removes a single value.
     pub fn remove_meta(&mut self, key: &str) -> Outcome<()> {
+        if let Some(values) = self.values.as_deref_mut()
+            && values.remove(key).is_none()
+        {
+            return Ok(());
+        }
         self.sql()?
             .prepare_cached("DELETE FROM meta WHERE key = ?1")?
             .execute([key])?;

@@ -27,9 +27,11 @@ use super::{
 };
 use crate::drill::{death, failpoint};
 use crate::model::Timestamp;
+use meta::Values;
 use noting::Noting;
 use packing::Packing;
 use rusqlite::Connection;
+use std::cell::RefCell;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,8 @@ pub struct Store {
     identity: Option<Identity>,
     packing: Packing,
     noting: Noting,
+    /// The single values, once they were read.
+    values: RefCell<Option<Values>>,
 }
 
 impl Store {
@@ -55,7 +59,16 @@ impl Store {
         work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
         self.stay()?;
-        let outcome = transact(&mut self.conn, &self.packing, &mut self.noting, now, work);
+        let outcome = transact(
+            &mut self.conn,
+            &self.packing,
+            (&mut self.noting, self.values.get_mut()),
+            now,
+            work,
+        );
+        if outcome.is_err() {
+            self.values.get_mut().take();
+        }
         outcome.map_err(|error| error.at(self.path.as_deref()))
     }
 
@@ -87,7 +100,7 @@ impl Store {
 fn transact<T>(
     conn: &mut Connection,
     packing: &Packing,
-    noting: &mut Noting,
+    (noting, values): (&mut Noting, &mut Option<Values>),
     now: Timestamp,
     work: impl FnOnce(&mut Writing<'_>) -> Outcome<T>,
 ) -> Outcome<T> {
@@ -97,6 +110,7 @@ fn transact<T>(
         now,
         packing,
         noting,
+        values: values.as_mut(),
     };
     let value = work(&mut writing)?;
     // A swallowed error may have taken the transaction back.
@@ -151,6 +165,8 @@ pub struct Writing<'store> {
     now: Timestamp,
     packing: &'store Packing,
     noting: &'store mut Noting,
+    /// The single values as they are kept.
+    values: Option<&'store mut Values>,
 }
 
 impl Writing<'_> {

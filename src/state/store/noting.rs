@@ -37,8 +37,10 @@ impl Noting {
 }
 
 impl Store {
-    /// Begins to note anew what is written to the rows of articles, categories and conflicts.
+    /// Begins to note anew what is written to the rows of articles, categories and conflicts. Single values are read
+    /// anew as well.
     pub fn begin_noting(&mut self) -> Outcome<()> {
+        self.values.get_mut().take();
         self.noting = Noting {
             version: Some(self.data_version()?),
             articles: BTreeSet::new(),

@@ -10,6 +10,7 @@ use rusqlite::{
     Connection, OpenFlags, OptionalExtension, backup::Backup, config::DbConfig, params,
 };
 use std::{
+    cell::RefCell,
     fs,
     io::{self, Read as _},
     path::{Path, PathBuf},
@@ -46,6 +47,7 @@ impl Store {
                     identity: Some(disk::identity(&path).map_err(StateError::io)?),
                     packing: Packing::default(),
                     noting: Noting::default(),
+                    values: RefCell::default(),
                 })
             })
             .map_err(|error| error.at(Some(&path)))
@@ -69,6 +71,7 @@ impl Store {
             identity: None,
             packing: Packing::default(),
             noting: Noting::default(),
+            values: RefCell::default(),
         }))
     }
 
@@ -89,6 +92,7 @@ impl Store {
             identity: None,
             packing: Packing::default(),
             noting: Noting::default(),
+            values: RefCell::default(),
         }
     }
 
@@ -108,6 +112,7 @@ impl Store {
     /// Forgets everything but whose state it is.
     pub fn clear(&mut self) -> Outcome<()> {
         self.noting.end();
+        self.values.get_mut().take();
         let tx = self.conn.transaction()?;
         let tables: Vec<String> = tx
             .prepare_cached(

@@ -1,6 +1,6 @@
 //! Every kind of row comes back as it was put, and a second time costs nothing.
 
-use super::{NOW, article, id, later, memory, version};
+use super::{NOW, article, binding, id, later, memory, version};
 use crate::{
     model::{
         CategoryId, CategoryVersion, Digest, Field, Flags, Place, Revision, Side, Stamp,
@@ -8,7 +8,7 @@ use crate::{
     },
     state::{
         Approval, ArticleRow, CategoryRow, ConflictRow, Deed, ErrorKind, Event, FigureRow, Intent,
-        Parked, Store, Visibility,
+        Parked, StateError, Store, Visibility,
     },
 };
 use proptest::prelude::*;
@@ -487,6 +487,36 @@ fn single_values_are_set_and_removed() {
         .write(NOW, |tx| tx.remove_meta("etag"))
         .expect("written");
     assert_eq!(store.meta("etag").expect("none"), None);
+}
+
+#[test]
+fn a_value_that_was_taken_back_is_as_it_was() {
+    let mut store = memory();
+    let value = |store: &Store| store.meta("etag").expect("readable");
+    store
+        .write(NOW, |tx| tx.set_meta("etag", "1"))
+        .expect("written");
+    assert_eq!(value(&store).as_deref(), Some("1"));
+    let failed = store.write(NOW, |tx| {
+        tx.set_meta("etag", "2")?;
+        tx.remove_meta("etag")?;
+        Err::<(), _>(StateError::corrupt("a failure".to_owned()))
+    });
+    failed.expect_err("it was taken back");
+    assert_eq!(value(&store).as_deref(), Some("1"));
+}
+
+#[test]
+fn what_another_process_wrote_is_seen_when_the_next_look_begins() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let open = || Store::open(dir.path(), &binding(), NOW).expect("a state");
+    let (mut one, mut other) = (open(), open());
+    assert_eq!(one.meta("etag").expect("readable"), None);
+    other
+        .write(NOW, |tx| tx.set_meta("etag", "1"))
+        .expect("written");
+    one.begin_noting().expect("readable");
+    assert_eq!(one.meta("etag").expect("readable").as_deref(), Some("1"));
 }
 
 #[test]

@@ -169,6 +169,7 @@ impl Run<'_> {
             std::mem::take(&mut world.armed)
         };
         let runtime = self.runtime;
+        self.renew_settings();
         let report = runtime.block_on(self.engine().cycle(&request));
         let mut world = self.shared.lock();
         world.ledger.dry = false;
@@ -202,6 +203,7 @@ impl Run<'_> {
             world.ledger.dry = true;
             std::mem::take(&mut world.armed)
         };
+        self.renew_settings();
         let plan = runtime.block_on(self.engine().plan(request));
         let now = {
             let mut world = self.shared.lock();

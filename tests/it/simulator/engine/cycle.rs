@@ -18,6 +18,7 @@ impl Run<'_> {
     /// One cycle, and all that is judged after it. Gives the report, if the process lived to make one.
     pub(super) fn cycle(&mut self, request: &Request, was_settled: bool) -> Option<Report> {
         self.cycles += 1;
+        self.renew_settings();
         let read = self.engine().store().meta("mirror_read").expect("readable");
         self.first = read.is_none();
         let runtime = self.runtime;

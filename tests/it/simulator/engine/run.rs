@@ -392,9 +392,15 @@ impl Run<'_> {
             let engine = Engine::new(remote, files, store, settings);
             self.engine = Some(engine.with_clock(Arc::new(clock)));
         }
+        self.engine.as_mut().expect("just made")
+    }
+
+    /// Before a cycle the settings are read anew, as their file may name new categories.
+    pub(super) fn renew_settings(&mut self) {
         let settings = self.settings();
-        let engine = self.engine.as_mut().expect("just made");
-        if self.compares_all {
+        let compares_all = self.compares_all;
+        let engine = self.engine();
+        if compares_all {
             // With other settings everything is compared anew.
             let guard_window = settings.guard_window + Duration::from_nanos(1);
             let other = Settings {
@@ -404,7 +410,6 @@ impl Run<'_> {
             engine.set_settings(other);
         }
         engine.set_settings(settings);
-        engine
     }
 
     /// The process ends.
