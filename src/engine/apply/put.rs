@@ -1,5 +1,6 @@
 //! Single PUTs, and what is done about answers that do not come: one looks before anything is sent again.
 
+use super::send::differ;
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
@@ -56,6 +57,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Put::Failed { error, lost });
             };
             let version = version_of(&found, before);
+            // What was there before our own last write may happen to be what is sent now, and says nothing of it.
+            let old = (version.digest(), found.revision.clone());
+            if run.row(id).and_then(|row| row.replaced.as_ref()) == Some(&old) {
+                return Ok(Put::Failed { error, lost });
+            }
             // A GET does not tell `enabled`: then it is sent again, over what was just seen.
             let enabled =
                 settle.send_enabled.is_none() || found.flags.enabled == settle.send_enabled;
@@ -151,10 +157,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 // The file never said this slug: whatever it says now is an edit to be sent.
                 let mut local = row.local.clone();
                 local.slug.clone_from(&article.slug);
-                let known = row.remote == seen.version && version_of(&article, &remote) == remote;
+                let said = version_of(&article, &remote) == remote;
+                // Nor is it just as we left it where a colleague has published or hidden it.
+                let (told, flags) = (article.flags, row.remote_flags);
+                let shown = differ(told.enabled, flags.enabled) || differ(told.draft, flags.draft);
+                let known = row.remote == seen.version && said && !shown;
                 let row = ArticleRow {
                     replaced: Some((seen.version.digest(), seen.revision.clone())),
-                    written: Some(article.revision.clone()),
+                    written: (!shown).then(|| article.revision.clone()),
+                    asked: row.asked.filter(|_| !shown),
                     revision: if known {
                         article.revision.clone()
                     } else {
@@ -174,7 +185,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     slug: article.slug,
                     ..seen.version.clone()
                 };
-                run.own.insert(id, (parked, article.revision));
+                run.wrote(id, parked, article.revision);
                 run.sight.base.articles.insert(id, row);
                 Ok(Done::Yes(None))
             }

@@ -158,6 +158,12 @@ impl Run<'_> {
         self.sight.base.articles.get(&id)
     }
 
+    /// What this run itself has put on the service counts, whatever was seen there before.
+    pub(super) fn wrote(&mut self, id: ArticleId, version: Version, revision: Revision) {
+        self.latest.remove(&id);
+        self.own.insert(id, (version, revision));
+    }
+
     /// The mirror cannot be written any more: what is changed on the service now could not be followed up.
     pub(super) fn meet_wall(&mut self, stop: Stop) {
         self.stop.get_or_insert_with(|| stop.clone());

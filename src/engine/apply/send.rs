@@ -178,8 +178,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if settle.settles {
             self.clear_copy(settle.id, run)?;
         }
-        run.own
-            .insert(settle.id, (row.remote.clone(), row.revision.clone()));
+        run.wrote(settle.id, row.remote.clone(), row.revision.clone());
         run.sight.base.articles.insert(settle.id, row);
         if let Some(lost) = &warning {
             tracing::warn!(path = %action.path, "the service keeps less than it was sent: {lost}");
@@ -267,9 +266,13 @@ fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
 /// the next cycle finds it.
 fn meddled_with(settle: &Settle, article: &RemoteArticle) -> bool {
     let (told, seen) = (article.flags, settle.seen.flags);
-    let anew = |told: Option<bool>, seen: Option<bool>| told.zip(seen).is_some_and(|(a, b)| a != b);
-    (settle.send_enabled.is_none() && anew(told.enabled, seen.enabled))
-        || anew(told.draft, seen.draft)
+    (settle.send_enabled.is_none() && differ(told.enabled, seen.enabled))
+        || differ(told.draft, seen.draft)
+}
+
+/// Tells whether what is told of `enabled` or `draft` is not what was known of it.
+pub(super) fn differ(told: Option<bool>, known: Option<bool>) -> bool {
+    told.zip(known).is_some_and(|(told, known)| told != known)
 }
 
 /// The service's version and revision for the base. A field that was not sent and is not as we saw it is a

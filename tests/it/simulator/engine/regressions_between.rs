@@ -1,0 +1,111 @@
+//! What came between a look and the write that it was for: want of budget, an old copy, a write of our own.
+
+use super::regressions::{PLAIN, holds};
+use super::run::{Bench, Ground, Source};
+use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+
+const SYNC: Step = Step::Run {
+    command: Command::Sync {},
+};
+
+fn write(at: At, token: u16, enabled: bool) -> Step {
+    let deed = Writer::Write { at, token, enabled };
+    Step::Mirror { deed }
+}
+
+/// A file goes back to what it was before the last push. There is no room for the PUT yet, and the look before the next
+/// try shows an old copy, which says just what is to be sent.
+#[test]
+fn an_old_copy_says_what_was_not_sent_for_want_of_budget() {
+    let at = At(0, 4);
+    let post = Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    };
+    let edit = Writer::Edit {
+        at,
+        part: Part::First,
+        token: 2,
+        save: Save::RenameOver,
+    };
+    let setup = Setup {
+        thrifty: true,
+        ..PLAIN
+    };
+    for before in 0..5 {
+        for quiet in 0..5 {
+            let mut steps = vec![Step::Service { deed: post }, SYNC];
+            steps.push(Step::Mirror {
+                deed: Writer::Stash {},
+            });
+            steps.extend(vec![SYNC; before]);
+            steps.extend([Step::Mirror { deed: edit }, SYNC]);
+            steps.extend(vec![SYNC; quiet]);
+            steps.extend([
+                Step::Mirror {
+                    deed: Writer::Checkout {},
+                },
+                Step::Fault {
+                    call: Call::Read,
+                    nth: 0,
+                    what: What::Stale {},
+                },
+                SYNC,
+            ]);
+            holds(setup, &steps);
+        }
+    }
+}
+
+/// Two addresses are swapped, long after the listing: one of them is freed first, and that is no colleague's doing.
+#[test]
+fn two_addresses_are_swapped_in_one_cycle_though_all_was_listed_once_more() {
+    let (one, other) = (At(0, 0), At(0, 1));
+    let swap = Writer::Swap { one, other };
+    let slow = Step::Fault {
+        call: Call::CreateCategory,
+        nth: 0,
+        what: What::Slow { seconds: 60 },
+    };
+    let mut steps = vec![write(one, 1, true), write(other, 2, true), SYNC];
+    steps.extend([Step::Mirror { deed: swap }, write(At(1, 2), 3, true)]);
+    steps.extend([slow, SYNC]);
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    assert!(
+        log.contains("so that two addresses can be swapped"),
+        "{log}"
+    );
+    assert!(!log.contains("Skipped"), "{log}");
+}
+
+/// Two addresses are swapped, and a colleague has published one of the articles: the address that is freed for a moment
+/// does not hide that.
+#[test]
+fn an_article_was_published_whose_address_is_freed_for_a_moment() {
+    let (one, other) = (At(0, 0), At(0, 1));
+    let show = Step::Service {
+        deed: Colleague::Show {
+            at: other,
+            on: true,
+        },
+    };
+    let swap = Step::Mirror {
+        deed: Writer::Swap { one, other },
+    };
+    let set_up = [write(one, 1, false), write(other, 2, false), SYNC];
+    for after in 0..60 {
+        let mut steps = set_up.to_vec();
+        steps.extend([swap, show, Step::Kill { after }, SYNC]);
+        holds(PLAIN, &steps);
+    }
+    let setup = Setup {
+        thrifty: true,
+        ..PLAIN
+    };
+    holds(setup, &[&set_up[..], &[swap, show]].concat());
+}
