@@ -55,13 +55,18 @@ pub fn prune(
     }
     let cutoff = now.before(i64::from(keep_days).saturating_mul(DAY));
     store.write(now, |tx| {
-        let versions = if tx.has_version_before(cutoff)? {
-            tx.prune_versions(cutoff, keep_versions.max(1))?
-        } else {
-            0
-        };
-        let bodies = tx.prune_bodies(now.before(DAY))?;
-        let events = tx.prune_events(cutoff)?;
+        let unnamed_since = now.before(DAY);
+        let (mut versions, mut bodies, mut events) = (0, 0, 0);
+        let [old_versions, old_bodies, old_events] = tx.is_old(cutoff, unnamed_since)?;
+        if old_versions {
+            versions = tx.prune_versions(cutoff, keep_versions.max(1))?;
+        }
+        if old_bodies {
+            bodies = tx.prune_bodies(unnamed_since)?;
+        }
+        if old_events {
+            events = tx.prune_events(cutoff)?;
+        }
         tx.prune_guards(now)?;
         let full = usize::try_from(AT_ONCE).unwrap_or(usize::MAX);
         let more = versions >= full || bodies >= full || events >= full;
@@ -83,11 +88,16 @@ fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
 }
 
 impl Writing<'_> {
-    /// Tells whether any version is so old that it might go: to look for those that go takes much longer.
-    fn has_version_before(&mut self, cutoff: Timestamp) -> Outcome<bool> {
-        let sql = "SELECT EXISTS (SELECT 1 FROM versions WHERE at < ?1)";
+    /// Tells whether any version, body and event is so old that it might go: to look for those that go takes much
+    /// longer.
+    fn is_old(&mut self, cutoff: Timestamp, unnamed_since: Timestamp) -> Outcome<[bool; 3]> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM versions WHERE at < ?1), \
+                   EXISTS (SELECT 1 FROM bodies WHERE put_at < ?2), \
+                   EXISTS (SELECT 1 FROM events WHERE at < ?1)";
         let mut query = self.sql()?.prepare_cached(sql)?;
-        Ok(query.query_row([cutoff], |row| row.get(0))?)
+        Ok(query.query_row([cutoff, unnamed_since], |row| {
+            Ok([row.get(0)?, row.get(1)?, row.get(2)?])
+        })?)
     }
 
     fn prune_versions(&mut self, cutoff: Timestamp, keep: u32) -> Outcome<usize> {
