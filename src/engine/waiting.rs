@@ -131,7 +131,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let known: Vec<Held> = known.cloned().collect();
         let waits = |line: &&Line| line.status == Status::Held && !has_row(line.id, line.action);
         let lines = report.actions.iter().filter(waits);
-        let after = self.still(&known, lines, request, now);
+        let after = self.still(&known, lines, (request, report), now);
         written(&before, &after)
     }
 
@@ -156,7 +156,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let failed =
             |line: &&Line| line.status == Status::Failed && !refused.contains(&reason(line));
         let lines = report.actions.iter().filter(failed);
-        let after = self.still(&before, lines, request, now);
+        let after = self.still(&before, lines, (request, report), now);
         written(&before, &after)
     }
 
@@ -165,9 +165,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         before: &[Held],
         lines: impl Iterator<Item = &'l Line>,
-        request: &Request,
+        (request, report): (&Request, &Report),
         now: Timestamp,
     ) -> Vec<Held> {
+        // What something else stood in the way of was not looked at either.
+        let skipped = |held: &Held| {
+            let mut lines = report.actions.iter();
+            lines.any(|line| {
+                line.status == Status::Skipped && held.is(line.id, &line.path, line.action)
+            })
+        };
         let policy = self.policy(request);
         let unsettled = Unsettled::new(&request.unsettled);
         let looked_at = |held: &Held| {
@@ -204,7 +211,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect();
         let rest: Vec<Held> = before
             .iter()
-            .filter(|held| !looked_at(held))
+            .filter(|held| !looked_at(held) || skipped(held))
             .filter(|held| {
                 !after
                     .iter()

@@ -122,6 +122,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.let_yaml_settle(&scanned).await;
         let told = Told {
             before: None,
+            folder: None,
             after: (Side::Both, "create"),
         };
         let note = match self.write_yaml(folder, created.id, version, &scanned, &told) {
@@ -389,6 +390,7 @@ fn told(settle: &SettleCategory, scanned: &ScannedYaml, run: &Run<'_>) -> Told {
     };
     Told {
         before: before.map(|row| row.local.clone()),
+        folder: settle.from.clone(),
         after,
     }
 }

@@ -17,6 +17,8 @@ pub(super) const MAX_YAML: usize = 1 << 20;
 pub(super) struct Told {
     /// The words that are known to have been in it; any others are the writer's, and new.
     pub(super) before: Option<CategoryVersion>,
+    /// The folder's name until now, if it is to get another: it is the slug of a file that names none.
+    pub(super) folder: Option<String>,
     /// Who has what is written, and why.
     pub(super) after: (Side, &'static str),
 }
@@ -87,7 +89,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         if let (Some(content), Some(document)) = (&existing, &document) {
             let before = std::str::from_utf8(&content.bytes)?;
-            let words = words_of(document, folder);
+            let words = words_of(document, told.folder.as_deref().unwrap_or(folder));
             let cause = if told.before.as_ref() == Some(&words) {
                 "replaced"
             } else {

@@ -26,16 +26,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let (Some(seen), Some(copy)) = (&conflict.seen, &conflict.copy) {
             let text = self.text(seen.version.text, run)?;
             self.keep_shown(conflict, &seen.version)?;
-            let source = Document::compose(&Changes {
-                id: Some(conflict.id),
-                title: Some(seen.version.title.clone()),
-                slug: Some(Some(seen.version.slug.clone())),
-                enabled: Some(None),
-                draft: Some(None),
-                introtext: Some(seen.version.introtext.clone()),
-                keywords: Some(seen.version.keywords.clone()),
-                text: Some(text),
-            });
+            let source = copy_of(conflict.id, &seen.version, text);
             if let Err(error) = self.write_copy(conflict, copy, &source).await? {
                 return Ok(Some(no_copy(&error, run)));
             }
@@ -113,7 +104,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let conflicts = self.store.conflicts()?;
                 let standing = conflicts.iter().find(|row| row.id == conflict.id);
                 let shown = standing.and_then(|row| row.remote.as_ref());
-                if !still_says(&earlier, shown) {
+                if !still_says(&earlier, conflict.id, shown) {
                     // An earlier copy that was edited: its bytes are kept before it is replaced.
                     self.keep_copy(conflict.id, &conflict.place.folder, copy, &earlier.bytes)?;
                 }
@@ -247,7 +238,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Ok(())
             }
             Ok(Some(found)) => {
-                if !still_says(&found, shown) {
+                if !still_says(&found, id, shown) {
                     self.keep_copy(id, &copy.folder, &copy.file, &found.bytes)?;
                 }
                 self.disk.remove(at, &copy.file, found.stamp)
@@ -261,10 +252,30 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a copy says what was shown in it, which is in the history; what was edited since is not.
-fn still_says(copy: &Content, shown: Option<&Version>) -> bool {
-    Document::parse_with_markers(&copy.bytes)
-        .is_ok_and(|document| shown.is_some_and(|shown| super::render::says(&document, shown)))
+/// A conflict's copy.
+fn copy_of(id: ArticleId, version: &Version, text: String) -> String {
+    Document::compose(&Changes {
+        id: Some(id),
+        title: Some(version.title.clone()),
+        slug: Some(Some(version.slug.clone())),
+        enabled: Some(None),
+        draft: Some(None),
+        introtext: Some(version.introtext.clone()),
+        keywords: Some(version.keywords.clone()),
+        text: Some(text),
+    })
+}
+
+/// Tells whether a copy is still what was shown in it, which is in the history; what was edited since is not, were it
+/// only a remark.
+fn still_says(copy: &Content, id: ArticleId, shown: Option<&Version>) -> bool {
+    let Ok(document) = Document::parse_with_markers(&copy.bytes) else {
+        return false;
+    };
+    shown.is_some_and(|shown| {
+        TextDigest::of(document.text()) == shown.text
+            && copy_of(id, shown, document.text().to_owned()).as_bytes() == copy.bytes
+    })
 }
 
 /// Tells whether it was read to its end and can be kept as it is.

@@ -16,9 +16,19 @@ use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{ErrorKind, Purpose, Service, ServiceError};
-use crate::state::{Intent, Seen as SeenVersion, Subject};
+use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// What is open of an earlier DELETE of this article: it may have arrived or not, and this one takes its place.
+    fn open_deletion(&self, article: ArticleId) -> anyhow::Result<Option<IntentId>> {
+        let is_of =
+            |intent: &Intent| matches!(intent, Intent::DeleteArticle { id, .. } if *id == article);
+        let mut intents = self.store.intents()?.into_iter();
+        Ok(intents
+            .find(|(_, intent)| is_of(intent))
+            .map(|(number, _)| number))
+    }
+
     /// Deletes an article whose file was removed.
     pub(super) async fn delete_article(
         &mut self,
@@ -35,6 +45,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(done);
         }
         let now = self.clock.now();
+        let earlier = self.open_deletion(id)?;
         let intent = self.store.write(now, |tx| {
             tx.record(&SeenVersion {
                 subject: Subject::Article(id),
@@ -44,10 +55,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 version: seen.version.clone(),
                 file: None,
             })?;
-            tx.add_intent(&Intent::DeleteArticle {
+            let intent = Intent::DeleteArticle {
                 id,
                 revision: last_seen(run, id, seen),
-            })
+            };
+            match earlier {
+                Some(earlier) => tx.replace_intent(earlier, &intent).map(|()| earlier),
+                None => tx.add_intent(&intent),
+            }
         })?;
         match self.send_delete(id, place, seen, run).await? {
             Deleted::Yes => {}

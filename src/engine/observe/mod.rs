@@ -225,6 +225,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if self.is_foreign(&category, base, sight) {
                 continue;
             }
+            if !request.dry_run {
+                self.keep_category_there(category.id, &category.version)?;
+            }
             sight
                 .remote
                 .categories

@@ -300,13 +300,13 @@ impl Last {
     }
 }
 
-/// Tells whether a version is known: it is the last one, or the two sides stand against each other, as in
-/// a conflict, and it is the last of its side. An agreement of both sides is told once.
 /// The names of conflicts' copies, as SQL matches them.
 fn copies() -> String {
     format!("%{CONFLICT_EXTENSION}")
 }
 
+/// Tells whether a version is known: it is the last one, or the two sides stand against each other, as in
+/// a conflict, and it is the last of its side. An agreement of both sides is told once.
 fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
     match last {
         [newest, ..] if seen.side == Side::Both => {
