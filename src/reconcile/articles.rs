@@ -208,8 +208,20 @@ fn is_replaced(row: &ArticleRow, revision: &Revision, version: &Version) -> bool
         .is_some_and(|(digest, of)| of == revision && *digest == version.digest())
 }
 
-/// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads").
+/// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads"). Where that
+/// only freed the article's address for a moment, a colleague's words are still in the copy, and not in the base.
 fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
+    let parked = aside::original(&row.remote.slug, row.id.uuid()).is_some();
+    if is_old_copy(row, seen) && parked && row.written.as_ref() != Some(&row.revision) {
+        return Seen {
+            version: Version {
+                slug: row.remote.slug.clone(),
+                ..seen.version.clone()
+            },
+            revision: row.written.clone().unwrap_or_default(),
+            ..seen.clone()
+        };
+    }
     if is_old_copy(row, seen) {
         return Seen {
             version: row.remote.clone(),

@@ -109,3 +109,60 @@ fn an_article_was_published_whose_address_is_freed_for_a_moment() {
     };
     holds(setup, &[&set_up[..], &[swap, show]].concat());
 }
+
+/// Two addresses are swapped, a colleague has changed one of the articles, and the run is killed on the way. The next one
+/// is shown what was there before one of the addresses was freed.
+#[test]
+fn an_old_copy_is_shown_of_an_article_whose_address_is_freed() {
+    let (one, other) = (At(0, 3), At(1, 1));
+    let post = |at: At, token: u16| Step::Service {
+        deed: Colleague::Post {
+            at,
+            token,
+            shown: true,
+        },
+    };
+    let stale = Step::Fault {
+        call: Call::List,
+        nth: 0,
+        what: What::Stale {},
+    };
+    for (at, away) in [(one, other), (other, one)] {
+        for after in 10..70 {
+            let change = Colleague::Change {
+                at,
+                part: Part::First,
+                token: 3,
+            };
+            let edit = Writer::Edit {
+                at,
+                part: Part::Third,
+                token: 4,
+                save: Save::RenameOver,
+            };
+            let later = Colleague::Change {
+                at: away,
+                part: Part::First,
+                token: 5,
+            };
+            holds(
+                PLAIN,
+                &[
+                    post(one, 1),
+                    post(other, 2),
+                    SYNC,
+                    Step::Service { deed: change },
+                    Step::Mirror { deed: edit },
+                    Step::Mirror {
+                        deed: Writer::Swap { one, other },
+                    },
+                    Step::Kill { after },
+                    SYNC,
+                    Step::Service { deed: later },
+                    stale,
+                    SYNC,
+                ],
+            );
+        }
+    }
+}
