@@ -43,10 +43,20 @@ impl Planner<'_> {
             (false, Some(Keep::Local | Keep::Both)) => self.create_remote(file, Some(id)),
             (false, None) => {
                 let mut action = wait(Kind::Conflict, id, &file.place);
+                let (what, reason) = match row {
+                    Some(_) => (
+                        "the article was deleted on the service, and the file was edited",
+                        "deleted on the service, edited here",
+                    ),
+                    None => (
+                        "the service has no article with its id: it was deleted there, or the file comes from elsewhere",
+                        "no article has its id",
+                    ),
+                };
                 action.hold(
                     HoldRule::Person,
                     format!(
-                        "{}the article was deleted on the service, and the file was edited; \
+                        "{}{what}; \
                          `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
                         if outrun { OUTRUN } else { "" },
                         quoted(&file.place.to_string())
@@ -62,7 +72,7 @@ impl Planner<'_> {
                     // A copy of before stays until this is settled.
                     copy: standing.and_then(|row| row.copy.clone()),
                     fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
-                    reason: "deleted on the service, edited here".to_owned(),
+                    reason: reason.to_owned(),
                 }));
                 self.push(action)
             }

@@ -87,6 +87,39 @@ pub(super) fn settle_copies(copies: Vec<Copied>, left: &mut Vec<LocalFile>, pair
     left.sort_by(|one, other| one.place.cmp(&other.place));
 }
 
+/// Articles whose file names one that the state knows nothing of, as a file does that was copied over from another
+/// mirror: nobody took the file away, and whether the article is to go is for a person to say.
+pub(super) fn hold_renamed(base: &Base, places: &StatePlaces<'_>, paired: &mut Paired) {
+    let named = |file: &&LocalFile| {
+        file.id
+            .filter(|id| !base.articles.contains_key(id))
+            .is_some()
+    };
+    let owner = |file: &LocalFile| places.owner_of(file).map(|owner| (owner, file.clone()));
+    let over: Vec<_> = paired
+        .files
+        .values()
+        .filter(named)
+        .filter_map(owner)
+        .collect();
+    for (other, file) in over {
+        let Some(id) = file.id.filter(|_| paired.is_free(other)) else {
+            continue;
+        };
+        paired.problems.push(Problem {
+            path: file.place.to_string(),
+            id: Some(other),
+            message: format!(
+                "the file of article {other} now has the id {id}, of which nothing is known here; put `id: {other}` \
+                 back, or remove the file to delete that article"
+            ),
+        });
+        paired
+            .unknown
+            .insert(other, "its file has another id".to_owned());
+    }
+}
+
 /// Tells whether a copy became this article, and nobody has written its id into the file yet.
 fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
     is_unread(row) && row.local.digest() == copy.version.digest()

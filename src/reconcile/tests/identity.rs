@@ -125,6 +125,19 @@ const FILES: &[[&str; 4]] = &[
         "-> update start/a.html (title)",
     ],
     ["two/; a; b in=two", "n ? id=a; a - ", "", ""],
+    // Its id is of nothing that is known here, such as another mirror's: nobody took the file away.
+    [
+        "two/; a; b in=two",
+        "a id=n",
+        "n gone",
+        "<> conflict start/a.html, held; !! start/a.html: the file of article #a now has the id #n, of which nothing is known here; put `id: #a` back, or remove the file to delete that article",
+    ],
+    [
+        "two/; a; b in=two",
+        "a -; b id=n; n id=b in=two",
+        "n gone",
+        "<> conflict two/b.html, held; -> move two/n.html (title, slug), its public address changes; -> delete start/a.html",
+    ],
     [
         "two/; a; b in=two",
         "n id=n",
