@@ -1,6 +1,7 @@
 //! Bodies on their way: kept in the state as they are read, so that memory does not grow with them.
 //!
-//! A dry run writes nothing; then the few bodies that a merge may need stay in memory.
+//! A dry run writes nothing; then the few bodies that a merge may need stay in memory. Those of articles and files that
+//! nobody knew do so where one may be what was sent without an answer.
 
 use crate::model::TextDigest;
 use crate::model::Timestamp;
@@ -23,6 +24,8 @@ struct Pending {
 pub(super) struct Spool {
     dry: bool,
     now: Timestamp,
+    /// Whether what is new may be what was sent before.
+    seeks: bool,
     bytes: usize,
     pending: Vec<Pending>,
     memory: BTreeMap<TextDigest, Arc<str>>,
@@ -33,10 +36,22 @@ impl Spool {
         Self {
             dry,
             now,
+            seeks: false,
             bytes: 0,
             pending: Vec::new(),
             memory: BTreeMap::new(),
         }
+    }
+
+    /// The same, where something was sent as new whose answer, or whose id in its file, is missing: the words of what
+    /// nobody knew tell whether it is that.
+    pub(super) fn seeking(self, seeks: bool) -> Self {
+        Self { seeks, ..self }
+    }
+
+    /// Tells whether what is new may be what was sent before.
+    pub(super) const fn is_seeking(&self) -> bool {
+        self.seeks
     }
 
     /// Tells whether nothing is written.

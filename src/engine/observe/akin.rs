@@ -77,6 +77,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(copies)
     }
 
+    /// Tells whether something was sent as new whose answer, or whose id in its file, may be missing: before the mirror
+    /// and the service are looked at.
+    pub(super) fn misses_new(&self, base: &Base) -> anyhow::Result<bool> {
+        let mut intents = self.store.intents()?.into_iter();
+        let posted = intents.any(|(_, intent)| matches!(intent, Intent::CreateArticle { .. }));
+        Ok(posted || base.articles.values().any(pairing::is_unread))
+    }
+
     /// Texts that were sent without an answer, and those of articles whose id may not have come into their file.
     fn sent_as_new(&self, base: &Base, sight: &Sight) -> anyhow::Result<BTreeSet<TextDigest>> {
         let mut sent = BTreeSet::new();

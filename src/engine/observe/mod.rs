@@ -64,7 +64,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.store.begin_noting()?;
         }
         let mut base = load_base(&self.store)?;
-        let mut spool = Spool::new(request.dry_run, now);
+        let seeks = request.dry_run && self.misses_new(&base)?;
+        let mut spool = Spool::new(request.dry_run, now).seeking(seeks);
         self.tell("scanning", None, 0);
         let mut unsettled = Unsettled::new(&request.unsettled);
         if let Some(since) = request.since {

@@ -185,7 +185,8 @@ impl<'a> Reader<'a> {
             None if document.id().is_none() => self.namesakes(&place, &version.slug),
             Some(_) | None => Vec::new(),
         };
-        let may_merge = row.is_some() || !namesakes.is_empty();
+        let sought = self.spool.is_seeking() && document.id().is_none();
+        let may_merge = row.is_some() || !namesakes.is_empty() || sought;
         self.out.changed.extend(namesakes);
         if (edited || whole)
             && let Err(error) =

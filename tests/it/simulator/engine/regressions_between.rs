@@ -166,3 +166,44 @@ fn an_old_copy_is_shown_of_an_article_whose_address_is_freed() {
         }
     }
 }
+
+/// The answer to a POST is lost, and a colleague gives the article that it made another address and other words: a dry
+/// run keeps nothing, and tells which one it is all the same.
+#[test]
+fn a_dry_run_knows_what_a_killed_run_posted() {
+    let (to, from) = (At(0, 3), At(1, 3));
+    let post = Colleague::Post {
+        at: to,
+        token: 3,
+        shown: true,
+    };
+    let change = Colleague::Change {
+        at: to,
+        part: Part::First,
+        token: 5,
+    };
+    let dry_run = Step::Run {
+        command: Command::DryThenSync {},
+    };
+    for after in 0..60 {
+        holds(
+            PLAIN,
+            &[
+                write(At(1, 0), 2, true),
+                Step::Service { deed: post },
+                SYNC,
+                write(from, 4, true),
+                Step::Kill { after },
+                SYNC,
+                Step::Service {
+                    deed: Colleague::Delete { at: to },
+                },
+                Step::Service {
+                    deed: Colleague::Readdress { from, to },
+                },
+                Step::Service { deed: change },
+                dry_run,
+            ],
+        );
+    }
+}
