@@ -92,6 +92,8 @@ pub struct Prepared {
     /// The fields that change in it.
     pub fields: Vec<Field>,
     stamp: Option<Stamp>,
+    /// The article is in conflict, and the copy beside its file went with that.
+    lost_copy: bool,
 }
 
 impl Prepared {
@@ -166,7 +168,13 @@ fn prepared<D: Disk>(
     if let Some(place) = aim.ignored_by(&scanned.layout) {
         return Ok(Err(aim::ignored(place)));
     }
-    ground.words(&past, wish, &aim)
+    let lost_copy = ground.has_lost_its_copy(&aim, &scanned.snapshot);
+    let own = ground.before_both_met(&past, wish)?;
+    let prepared = ground.words(own.as_ref().unwrap_or(&past), wish, &aim)?;
+    Ok(prepared.map(|prepared| Prepared {
+        lost_copy,
+        ..prepared
+    }))
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -190,6 +198,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         if !prepared.is_there() {
             self.keep_present(&prepared, now)?;
+            self.keep_open(&prepared, now)?;
             self.write_back(&prepared)?;
             self.note_restored(&prepared, now)?;
         }
@@ -271,6 +280,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             tx.record(&Seen { file, ..seen })
         })?;
+        Ok(())
+    }
+
+    /// A conflict whose file is there and whose copy is not counts as settled by hand. Where both went, nobody has
+    /// settled it: it is shown anew.
+    fn keep_open(&mut self, prepared: &Prepared, now: Timestamp) -> anyhow::Result<()> {
+        if let Some(id) = prepared.id.filter(|_| prepared.lost_copy) {
+            self.store.write(now, |tx| tx.forget_copy(id))?;
+        }
         Ok(())
     }
 

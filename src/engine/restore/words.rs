@@ -3,12 +3,12 @@
 use super::aim::{Aim, last_address};
 use super::{Ground, Prepared, Refused, RefusedKind, Wish};
 use crate::engine::apply::{MAX_FILE, slug_key};
-use crate::engine::past::{Past, composed, flags_noted};
+use crate::engine::past::{self, Past, composed, flags_noted};
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::{ignored_name, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
-use crate::state::Kept;
+use crate::state::{Kept, Subject};
 
 /// The fields that come back; the address stays.
 const WORDS: [Field; 4] = [Field::Title, Field::Introtext, Field::Keywords, Field::Text];
@@ -88,7 +88,19 @@ impl<D: Disk> Ground<'_, D> {
             new,
             fields,
             stamp,
+            lost_copy: false,
         }))
+    }
+
+    /// The versions of a file that is in conflict and never was the article's: they are its own.
+    pub(super) fn before_both_met(&self, past: &Past, wish: &Wish) -> anyhow::Result<Option<Past>> {
+        let conflict = past.article().and_then(|id| self.base.conflicts.get(&id));
+        match conflict {
+            Some(row) if wish.number.is_none() && last_here(past).is_none() => {
+                Ok(past::of(self.store, Subject::File(row.place.clone()))?)
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn present(&self, place: &Place) -> anyhow::Result<Result<Present, Refused>> {
