@@ -126,7 +126,7 @@ impl<D: Disk> Ground<'_, D> {
             return Ok(Err(not_readable(id, why)));
         }
         let place = self.along(
-            place_in_conflict(&self.base, conflict),
+            place_in_conflict(self.base, conflict),
             conflict.local.category,
         );
         // Before both met, only the place tells whose file it is.
@@ -165,7 +165,7 @@ impl<D: Disk> Ground<'_, D> {
             Aim::Back { id, .. } => self.base.conflicts.get(id),
             Aim::Edit { .. } | Aim::Anew { .. } | Aim::Category { .. } => None,
         };
-        let copy = |row| copy_of(&self.base, local, &self.paired, row);
+        let copy = |row| copy_of(self.base, local, self.paired, row);
         conflict.is_some_and(|row| row.copy.is_some() && copy(row).is_none())
     }
 

@@ -4,7 +4,7 @@ use super::aim::{Aim, last_address};
 use super::{Ground, Prepared, Refused, RefusedKind, Wish};
 use crate::engine::apply::{MAX_FILE, slug_key};
 use crate::engine::past::{self, Past, composed, flags_noted};
-use crate::mirror::disk::{At, Disk, DiskErrorKind};
+use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::{ignored_name, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
@@ -41,6 +41,10 @@ impl<D: Disk> Ground<'_, D> {
             Ok(present) => present,
             Err(refused) => return Ok(Err(refused)),
         };
+        if present.is_none() && matches!(aim, Aim::Edit { .. }) {
+            // It went since the mirror was looked at, perhaps to another place: made anew it would be there twice.
+            return Err(DiskError::new(DiskErrorKind::Changed, "read", place.to_string()).into());
+        }
         let document = present
             .as_ref()
             .and_then(|(_, source)| Document::parse_with_markers(source.as_bytes()).ok());
