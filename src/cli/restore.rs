@@ -27,10 +27,10 @@ use crate::{
         compare::Pair,
         open,
         report::Report,
-        restore::{self, Prepared, Refused, RefusedKind, Wish},
+        restore::{self, Prepared, Refused, RefusedKind, Wish, begun},
         settings::Request,
     },
-    mirror::RealDisk,
+    mirror::{RealDisk, lock::PRIVATE_FOLDER},
     model::Place,
     reconcile::snapshot::Direction,
 };
@@ -195,11 +195,8 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
 fn look(config: &Config, part: &Part, wishes: &[Wish]) -> Result<Vec<Prepared>, Failure> {
     let mut store = open::read_state(config, &part.root)?;
     let disk = RealDisk::open(&part.root.path)?;
-    let mut look = |wish: &Wish| {
-        let prepared = restore::prepare(&disk, &mut store, wish, SystemClock.now());
-        prepared.map_err(Failure::of)?.map_err(refused)
-    };
-    wishes.iter().map(&mut look).collect()
+    let prepared = restore::prepare(&disk, &mut store, wishes, SystemClock.now());
+    prepared.map_err(Failure::of)?.map_err(refused)
 }
 
 fn refused(refused: Refused) -> Failure {
@@ -275,25 +272,24 @@ async fn here(
     whole: bool,
 ) -> Result<Worked, Failure> {
     let refilled = whole.then_some(&part.root);
+    if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
+        // From the lock on the folder counts as one that was synced, however far this gets.
+        let missing = begun::articles(wishes);
+        let mut store = open::write_state(config, root).map_err(Failure::of)?;
+        begun::begin(&mut store, missing, SystemClock.now()).map_err(Failure::of)?;
+    }
     let mut session = Session::writing_into(context, config, "restore", refilled)?;
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
     report.partial = true;
-    let (mut scope, mut failed) = (Vec::new(), None);
-    for wish in wishes {
-        match engine.restore(wish).await {
-            Ok(Ok((prepared, line))) => {
-                scope.push(prepared.place.to_string());
-                report.actions.push(line);
-            }
-            Ok(Err(reason)) => failed = Some(refused(reason)),
-            Err(error) => failed = Some(Failure::of(error)),
-        }
-        if failed.is_some() {
-            break;
-        }
-    }
+    let restored = engine.restore(wishes).await;
     session.give_back(engine);
+    let scope = restored.places;
+    report.actions = restored.lines;
+    let failed = restored.failed.map(|error| match error.downcast() {
+        Ok(reason) => refused(reason),
+        Err(error) => Failure::of(error),
+    });
     let cycle = match failed {
         None => {
             let request = Request::new(Direction::Both);

@@ -279,15 +279,15 @@ impl<S: Service, D: Disk> Seat<S, D> {
             Look::Wish(wish) if !wish.dry_run => wish.restore.as_slice(),
             Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => &[],
         };
-        let mut scope = Vec::new();
-        for wish in wishes {
-            let (prepared, line) = self.engine.restore(wish).await??;
-            scope.push(prepared.place.to_string());
-            lines.push(line);
+        if wishes.is_empty() {
+            return Ok(());
         }
-        if !scope.is_empty() {
-            request.scope = scope;
+        let restored = self.engine.restore(wishes).await;
+        lines.extend(restored.lines);
+        if let Some(error) = restored.failed {
+            return Err(error);
         }
+        request.scope = restored.places;
         Ok(())
     }
 

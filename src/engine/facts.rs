@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::observe::Sight;
+use super::restore::begun;
 use super::settings::Request;
 use super::waiting::{self, Held};
 use crate::drill::defect::{self, Defect};
@@ -106,6 +107,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
             git: sight.git.clone().or_else(|| request.git_hold.clone()),
+            restoring: if deletes(Side::Remote) {
+                begun::begun(&self.store)?
+            } else {
+                BTreeSet::new()
+            },
             standing: standing(&held),
         })
     }

@@ -443,6 +443,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         if !request.dry_run {
             self.forget_refusals(&plan, &facts, &sight, request)?;
+            self.forget_restored(&sight)?;
         }
         plan.problems.append(&mut sight.problems);
         reconcile::order::arrange(&mut plan, &sight.base, &sight.remote);

@@ -62,9 +62,7 @@ pub fn writer<S: Service>(
     root: &Root,
     service: S,
 ) -> anyhow::Result<Engine<S, RealDisk>> {
-    let now = SystemClock.now();
-    Store::prepare(&root.state)?;
-    let store = Store::open(&root.state, &binding(config, root), now)?;
+    let store = write_state(config, root)?;
     let disk = RealDisk::open(&root.path)?;
     Ok(Engine::new(service, disk, store, settings(config, root)))
 }
@@ -78,6 +76,16 @@ pub fn reader<S: Service>(
     let store = read_state(config, root)?;
     let disk = RealDisk::open(&root.path)?;
     Ok(Engine::new(service, disk, store, settings(config, root)))
+}
+
+/// The state of a workspace, for writing.
+pub fn write_state(config: &Config, root: &Root) -> anyhow::Result<Store> {
+    Store::prepare(&root.state)?;
+    Ok(Store::open(
+        &root.state,
+        &binding(config, root),
+        SystemClock.now(),
+    )?)
 }
 
 /// The state of a workspace, for reading; an empty one where there is none.

@@ -4,11 +4,11 @@ use super::articles::{Planner, wait};
 use super::aside;
 use super::creation::{arrive, arrives};
 use super::plan::{Action, HoldRule, Kind, Outcome, Step};
-use super::snapshot::{Keep, Seen};
+use super::snapshot::{Base, Keep, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
 use crate::model::path::quoted;
-use crate::model::{ArticleId, Side};
+use crate::model::{ArticleId, Place, Side};
 
 impl Planner<'_> {
     /// The file is gone and the article is there: it goes too, unless somebody edited it.
@@ -21,8 +21,9 @@ impl Planner<'_> {
         let wished = self.choice(self.policy.resolve.get(&id).copied()) == Some(Keep::Remote);
         if let Some(conflict) = conflict.filter(|row| !wished && !self.settled_by_hand(row, None)) {
             // With no file there is no version of this side that could be kept: whoever asks for it is told so.
-            let mut action = wait(Kind::Conflict, id, &conflict.place);
-            action.hold(HoldRule::Person, removed_in_conflict(conflict));
+            let place = place_in_conflict(self.base, conflict);
+            let mut action = wait(Kind::Conflict, id, place);
+            action.hold(HoldRule::Person, removed_in_conflict(place));
             return self.push(action);
         }
         if !edited || defect::is(Defect::DeletionBeatsEdit) {
@@ -90,9 +91,18 @@ impl Planner<'_> {
     }
 }
 
+/// Where a file in conflict was last: a folder that was renamed since takes no file along that is not there.
+pub(crate) fn place_in_conflict<'b>(base: &'b Base, conflict: &'b ConflictRow) -> &'b Place {
+    let category = base.categories.get(&conflict.local.category);
+    let folder = category.and_then(|row| row.folder.as_ref());
+    let renamed = folder.is_some_and(|folder| *folder != conflict.place.folder);
+    let row = base.articles.get(&conflict.id).filter(|_| renamed);
+    row.map_or(&conflict.place, |row| &row.place)
+}
+
 /// What is told of a file that was removed while it was in conflict: both versions can still be had.
-pub(crate) fn removed_in_conflict(conflict: &ConflictRow) -> String {
-    let path = conflict.place.to_string();
+pub(crate) fn removed_in_conflict(place: &Place) -> String {
+    let path = place.to_string();
     let path = quoted(&path);
     format!(
         "its file was removed while it was in conflict; `kbsync restore {path}` brings the file back, \

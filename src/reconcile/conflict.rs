@@ -8,8 +8,9 @@ use super::articles::{Planner, wait};
 use super::aside;
 use super::change::{self, ThreeWay};
 use super::merge;
+use super::pairing::Paired;
 use super::plan::{Conflict, HoldRule, Kind, Outcome, Step};
-use super::snapshot::{Direction, Keep, LocalFile, OnConflict, Seen};
+use super::snapshot::{Base, Direction, Keep, LocalFile, LocalSnapshot, OnConflict, Seen};
 use crate::drill::defect::{self, Defect};
 use crate::model::base::{ArticleRow, ConflictRow};
 use crate::model::path::{CONFLICT_EXTENSION, EXTENSION, quoted};
@@ -90,38 +91,13 @@ impl Planner<'_> {
 
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
-        let gone = |copy: &String| {
+        let gone = || {
             self.local.complete
-                && self.copy_of(conflict, copy).is_none()
-                && self
-                    .copy_folders(conflict)
+                && copy_of(self.base, self.local, self.paired, conflict).is_none()
+                && copy_folders(self.base, self.paired, conflict)
                     .all(|folder| !self.local.unreadable.contains(folder))
         };
-        keep == Some(Keep::Local) || conflict.copy.as_ref().is_some_and(gone)
-    }
-
-    /// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have
-    /// been renamed as that was. One of its name in any other folder may be it, too: a copy that was moved
-    /// settles nothing.
-    fn copy_of(&self, conflict: &ConflictRow, copy: &str) -> Option<Place> {
-        let file = self.paired.files.get(&conflict.id);
-        let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
-        let of_another = |place: &Place| {
-            self.base.conflicts.values().any(|other| {
-                other.id != conflict.id
-                    && other.place.folder == place.folder
-                    && other.copy.as_ref() == Some(&place.file)
-            })
-        };
-        self.copy_folders(conflict)
-            .map(|folder| Place::new(folder, copy))
-            .chain(renamed.filter(|place| !of_another(place)))
-            .find(|place| self.local.copies.contains(place))
-            .or_else(|| {
-                let mut copies = self.local.copies.iter();
-                let moved = copies.find(|place| place.file == copy && !of_another(place));
-                moved.cloned()
-            })
+        keep == Some(Keep::Local) || conflict.copy.is_some() && gone()
     }
 
     /// The name of a new copy: of a file that took the name of another one in conflict, it is not that one's.
@@ -142,23 +118,11 @@ impl Planner<'_> {
         }
     }
 
-    /// The folders in which the copy of a conflict may lie.
-    fn copy_folders<'c>(&'c self, conflict: &'c ConflictRow) -> impl Iterator<Item = &'c str> {
-        let file = self.paired.files.get(&conflict.id);
-        let row = self.base.articles.get(&conflict.id);
-        [
-            Some(conflict.place.folder.as_str()),
-            row.and_then(|row| self.paired.folder(row.local.category)),
-            file.map(|file| file.place.folder.as_str()),
-        ]
-        .into_iter()
-        .flatten()
-    }
-
     fn clash(&mut self, id: ArticleId, file: &LocalFile, seen: &Seen, way: &ThreeWay) -> Outcome {
         let standing = self.base.conflicts.get(&id);
         let place = self.placed(&file.place);
-        let lies = standing.and_then(|conflict| self.copy_of(conflict, conflict.copy.as_ref()?));
+        let lies =
+            standing.and_then(|conflict| copy_of(self.base, self.local, self.paired, conflict));
         // One that lies elsewhere keeps the conflict as well: whoever settles it has to know of it.
         let elsewhere = lies
             .as_ref()
@@ -213,6 +177,53 @@ impl Planner<'_> {
         }));
         self.push(action)
     }
+}
+
+/// Where the copy of a conflict lies: it may have gone along with its folder, or with its file, and have
+/// been renamed as that was. One of its name in any other folder may be it, too: a copy that was moved
+/// settles nothing.
+pub(crate) fn copy_of(
+    base: &Base,
+    local: &LocalSnapshot,
+    paired: &Paired,
+    conflict: &ConflictRow,
+) -> Option<Place> {
+    let copy = conflict.copy.as_ref()?;
+    let file = paired.files.get(&conflict.id);
+    let renamed = file.map(|file| Place::new(&file.place.folder, copy_name(&file.place)));
+    let of_another = |place: &Place| {
+        base.conflicts.values().any(|other| {
+            other.id != conflict.id
+                && other.place.folder == place.folder
+                && other.copy.as_ref() == Some(&place.file)
+        })
+    };
+    copy_folders(base, paired, conflict)
+        .map(|folder| Place::new(folder, copy))
+        .chain(renamed.filter(|place| !of_another(place)))
+        .find(|place| local.copies.contains(place))
+        .or_else(|| {
+            let mut copies = local.copies.iter();
+            let moved = copies.find(|place| place.file == *copy && !of_another(place));
+            moved.cloned()
+        })
+}
+
+/// The folders in which the copy of a conflict may lie.
+fn copy_folders<'c>(
+    base: &Base,
+    paired: &'c Paired,
+    conflict: &'c ConflictRow,
+) -> impl Iterator<Item = &'c str> {
+    let file = paired.files.get(&conflict.id);
+    let row = base.articles.get(&conflict.id);
+    [
+        Some(conflict.place.folder.as_str()),
+        row.and_then(|row| paired.folder(row.local.category)),
+        file.map(|file| file.place.folder.as_str()),
+    ]
+    .into_iter()
+    .flatten()
 }
 
 fn reasons(way: &ThreeWay) -> String {

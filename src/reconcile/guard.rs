@@ -5,6 +5,7 @@
 
 use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
 use crate::drill::defect::{self, Defect};
+use crate::model::path::quoted;
 use crate::model::{ArticleId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,6 +63,8 @@ pub struct Facts {
     pub refused: BTreeMap<String, (Digest, String)>,
     /// Why nothing may be deleted because of git, if so.
     pub git: Option<String>,
+    /// Articles whose files were to be brought back when that was broken off.
+    pub restoring: BTreeSet<ArticleId>,
     /// What was held for its number and waits for a person since: taking some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
 }
@@ -79,6 +82,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_refused(plan, facts);
     hold_duels(plan, facts);
     hold_rollbacks(plan, facts);
+    hold_unrestored(plan, facts);
     for side in [Side::Remote, Side::Local] {
         hold_deletions(plan, facts, side);
     }
@@ -205,6 +209,22 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
         } else {
             let standing = concerned.filter(|action| facts.stands(rule, action));
             standing.for_each(|action| action.hold(rule, STANDING));
+        }
+    }
+}
+
+/// That a file is not there says nothing, where it was about to come back.
+fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
+    for action in &mut plan.actions {
+        let unrestored = action.deletes() == Some(Side::Remote)
+            && action.id.is_some_and(|id| facts.restoring.contains(&id));
+        if unrestored && !facts.approved.contains(&action.fingerprint()) {
+            let reason = format!(
+                "a restore that was to bring its file back was broken off: run that again, or `kbsync restore {}`; \
+                 `kbsync approve` deletes the article",
+                quoted(&action.path)
+            );
+            action.hold(HoldRule::MassDeletion, reason);
         }
     }
 }

@@ -49,9 +49,10 @@ mod unseen;
 mod waiting;
 
 use crate::model::ArticleId;
-pub(crate) use absent::removed_in_conflict;
+pub(crate) use absent::{place_in_conflict, removed_in_conflict};
 use articles::Planner;
 pub(crate) use articles::is_calm;
+pub(crate) use conflict::copy_of;
 pub(crate) use flags::listed_as_known;
 use pairing::Paired;
 use plan::{Key, Plan};

@@ -124,6 +124,53 @@ fn f097_f130_what_is_no_file_to_read_is_present_and_not_followed() {
 }
 
 #[test]
+fn f040_a_category_s_folder_that_is_none_any_more_is_told() {
+    let quiet = Quiet::new();
+    let mirror = quiet.kb.mirror();
+    let (folder, away) = (mirror.join("start"), mirror.join(".away"));
+    std::fs::rename(&folder, &away).expect("renamed");
+    for (what, words) in [("link", "a symbolic link"), ("file", "no folder")] {
+        match what {
+            "link" => std::os::unix::fs::symlink(&away, &folder).expect("a link"),
+            _ => std::fs::write(&folder, "words").expect("written"),
+        }
+        let json = quiet.unchanged(&["sync", "--json"]).exits(4).json();
+        assert_eq!(json["problems"][0]["path"], "start");
+        let message = json["problems"][0]["message"].as_str().expect("words");
+        assert!(message.contains(words), "{message}");
+        std::fs::remove_file(&folder).expect("removed");
+    }
+    std::fs::rename(&away, &folder).expect("renamed");
+    quiet.unchanged(&["sync"]).exits(0);
+}
+
+/// A file that was copied over from another mirror has the id of an article that is not here: nobody took the file
+/// away that was there.
+#[test]
+fn f054_a_file_with_an_id_that_nobody_knows_does_not_give_its_article_up() {
+    let quiet = Quiet::new();
+    let good = quiet.kb.read("start/one.html");
+    let id = good
+        .lines()
+        .find_map(|line| line.strip_prefix("id: "))
+        .expect("an id");
+    let other = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
+    quiet.kb.write("start/one.html", &good.replace(id, other));
+    let json = quiet.kb.run(&["sync", "--json"]).json();
+    assert_eq!(quiet.service.sandbox.articles().len(), 1, "{json:#}");
+    let message = json["problems"][0]["message"].as_str().expect("words");
+    assert!(
+        message.contains(&format!("put `id: {id}` back")),
+        "{message}"
+    );
+    let reason = json["actions"][0]["reason"].as_str().expect("words");
+    assert!(reason.contains("no article with its id"), "{reason}");
+    quiet.kb.write("start/one.html", &good);
+    quiet.kb.run(&["sync"]).exits(0);
+    assert_eq!(quiet.service.sandbox.articles().len(), 1);
+}
+
+#[test]
 fn f054_doubles_are_told_and_neither_is_sent() {
     let quiet = Quiet::new();
     let id = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";

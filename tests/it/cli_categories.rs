@@ -80,6 +80,23 @@ fn the_log_of_a_category_says_whose_version_it_was() {
 }
 
 #[test]
+fn a_category_that_is_renamed_there_was_not_edited_here() {
+    let (service, kb, start) = synced();
+    service
+        .sandbox
+        .edit_category(start, |category| {
+            category.slug = "begin".into();
+            category.description = Some("Words.".into());
+        })
+        .expect("it is there");
+    // The words of categories are asked for where somebody names them.
+    kb.run(&["sync", "start"]).exits(0);
+    let rows = told(&kb, "begin/_category.yaml");
+    assert!(rows.len() > 1, "{rows:?}");
+    assert!(rows.iter().all(|row| row[1] != "edited here"), "{rows:?}");
+}
+
+#[test]
 fn a_new_category_s_file_was_edited_here() {
     let (_service, kb, _) = synced();
     kb.write("mine/_category.yaml", "name: Mine\n");

@@ -272,6 +272,106 @@ fn a_file_that_was_removed_after_its_article_was_deleted_comes_back_or_is_forgot
 }
 
 #[test]
+fn a_conflict_whose_file_and_copy_both_went_is_not_settled_by_restoring_the_file() {
+    type Removal = fn(&Kb);
+    let both: Removal = |kb| {
+        kb.remove("start/one.html");
+        kb.remove(COPY);
+    };
+    let folder: Removal =
+        |kb| std::fs::remove_dir_all(kb.mirror().join("start")).expect("it is removed");
+    for (remove, path) in [
+        (both, "start/one.html"),
+        (both, "start"),
+        (folder, "start/one.html"),
+        (folder, "start"),
+        (folder, "."),
+    ] {
+        let (service, kb, one, _) = in_conflict();
+        remove(&kb);
+        kb.run(&["restore", path]).exits(3);
+        assert_eq!(service.text(one), "<p>Theirs.</p>", "{path}");
+        assert!(kb.read("start/one.html").ends_with("---\n<p>Mine.</p>\n"));
+        assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"), "{path}");
+        let told = kb.run(&["status"]).exits(0).stdout;
+        assert!(told.contains("delete one.conflict.html"), "{told}");
+        // From then on it is settled by hand as ever.
+        kb.remove(COPY);
+        kb.run(&["sync", "start/one.html"]).exits(0);
+        assert_eq!(service.text(one), "<p>Mine.</p>");
+    }
+}
+
+/// What a folder's conflicts are told with, and the files in it, once it was renamed.
+#[test]
+fn a_file_that_was_removed_in_conflict_comes_back_into_its_folder_as_that_is_named_by_now() {
+    for synced in [true, false] {
+        let (service, kb, one, _) = in_conflict();
+        kb.remove("start/one.html");
+        let mirror = kb.mirror();
+        std::fs::rename(mirror.join("start"), mirror.join("begin")).expect("renamed");
+        let path = if synced {
+            kb.run(&["sync"]).exits(3);
+            let told = kb.run(&["status"]).exits(0).stdout;
+            assert!(
+                told.contains("kbsync restore begin/one.html")
+                    && told.contains("kbsync resolve begin/one.html --keep remote"),
+                "{told}"
+            );
+            "begin/one.html"
+        } else {
+            "start/one.html"
+        };
+        kb.run(&["restore", path]).exits(3);
+        assert!(kb.read("begin/one.html").ends_with("---\n<p>Mine.</p>\n"));
+        assert!(!kb.exists("start"), "{synced}");
+        kb.run(&["sync"]).exits(3);
+        assert!(!kb.exists("start"), "{synced}");
+        assert_eq!(service.sandbox.categories().len(), 1);
+        assert_eq!(service.text(one), "<p>Theirs.</p>");
+        kb.run(&["resolve", "begin/one.html", "--keep", "local"])
+            .exits(0);
+        assert_eq!(service.text(one), "<p>Mine.</p>");
+    }
+}
+
+#[test]
+fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>Theirs.</p>");
+    let kb = service.mirror();
+    kb.write("start/one.html", "---\ntitle: one\n---\n<p>Mine.</p>\n");
+    kb.run(&["sync"]).exits(3);
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert!(
+        told.contains("delete one.conflict.html") && !told.contains("was removed"),
+        "{told}"
+    );
+    kb.run(&["restore", "start/one.html"])
+        .exits(3)
+        .complains("start/one.html is in conflict", "--keep local");
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+
+    kb.remove("start/one.html");
+    let told = kb.run(&["status"]).exits(0).stdout;
+    assert!(told.contains("its file was removed"), "{told}");
+    kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+    assert_eq!(service.text(one), "<p>Theirs.</p>");
+}
+
+#[test]
+fn a_file_that_was_removed_in_conflict_comes_back_to_no_other_place() {
+    let (_service, kb, _, _) = in_conflict();
+    kb.remove("start/one.html");
+    kb.run(&["restore", "start/one.html", "--to", "start/uno.html"])
+        .exits(2)
+        .complains("--to is for deleted articles", "leave --to out");
+    assert!(!kb.exists("start/uno.html") && !kb.exists("start/one.html"));
+}
+
+#[test]
 fn what_is_not_in_conflict_is_refused() {
     let (service, kb, _, _) = in_conflict();
     service.sandbox.clear_requests();

@@ -199,6 +199,18 @@ async fn f063_f064_a_copy_is_never_published_whatever_is_done_to_it() {
         .filter_map(|digest| engine.store().body(digest).expect("readable"))
         .any(|file| file.contains("scribbled"));
     assert!(whole, "the scribbled copy is in the history");
+    // So is one in which only a remark was left.
+    world.edit(COPY, "---\n", "---\n# a remark\n");
+    theirs(&world, one, "<p>One, newest.</p><p>Two.</p>");
+    world.sync().await;
+    assert!(world.read(COPY).contains("newest"));
+    let engine = world.engine();
+    let remark = crate::look::versions(&world, one)
+        .into_iter()
+        .filter_map(|kept| kept.seen.file)
+        .filter_map(|digest| engine.store().body(digest).expect("readable"))
+        .any(|file| file.contains("# a remark"));
+    assert!(remark, "the remark is in the history");
 }
 
 #[tokio::test]

@@ -530,12 +530,10 @@ async fn what_a_restore_replaces_is_kept_and_the_next_scan_adds_nothing() {
         number: Some(1),
         to: None,
     };
-    let restored = restoring.restore(&wish).await;
-    let (prepared, line) = restored.expect("done").expect("possible");
-    assert_eq!(
-        (prepared.place.to_string(), line.path),
-        ("start/one.html".into(), "start/one.html".into())
-    );
+    let restored = restoring.restore(&[wish]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    assert_eq!(restored.places, ["start/one.html"]);
+    assert_eq!(restored.lines[0].path, "start/one.html");
     assert_eq!(witness.seen.load(Ordering::SeqCst), 1);
     drop(restoring);
     let before = store(&stage).versions(&subject).expect("read");
@@ -566,8 +564,8 @@ async fn a_save_in_the_very_moment_of_a_restore_is_not_replaced() {
         number: Some(1),
         to: None,
     };
-    let error = engine(&stage, &meddle).restore(&wish).await;
-    let error = error.expect_err("refused");
+    let error = engine(&stage, &meddle).restore(&[wish]).await;
+    let error = error.failed.expect("refused");
     assert!(format!("{error:#}").contains("start/one.html"), "{error:#}");
     assert!(stage.read("start/one.html").contains("In that moment."));
 }
@@ -606,8 +604,8 @@ async fn f083_a_file_saved_just_before_a_restore_is_read_a_little_later() {
     };
     let hand = stage.clock.clone();
     let mut restoring = engine(&stage, &calm()).with_clock(Arc::new(Saving { hand, path }));
-    let restored = restoring.restore(&wish).await;
-    restored.expect("done").expect("possible");
+    let restored = restoring.restore(&[wish]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
     let texts = restoring.store().versions(&subject).expect("read");
     let texts = texts.iter().map(|kept| kept.seen.version.text);
     let kept: Vec<_> = texts

@@ -69,6 +69,7 @@ mod probes;
 mod quiet;
 mod races;
 mod remote;
+mod restoring;
 mod rows;
 mod schema;
 mod seen;

@@ -1,7 +1,7 @@
 //! A mirror on a disk of its own: one that may only be read, and one that is not mounted.
 
 use crate::canary;
-use crate::kb::{Kb, Service};
+use crate::kb::{Kb, Service, TOKEN};
 use kbsync::model::path::EXTENSION;
 use std::process::{Command, Output};
 
@@ -144,6 +144,67 @@ fn f040_an_emptied_mirror_gets_its_files_back_from_a_state_that_was_kept() {
     assert_eq!(service.sandbox.articles().len(), 3);
     kb.run(&["sync"]).exits(0);
     assert_eq!(kb.articles(), before);
+}
+
+#[test]
+fn f040_a_restore_that_is_broken_off_before_its_first_file_deletes_nothing() {
+    let service = Service::start();
+    let kb = apart(&service);
+    let before = kb.articles();
+    std::fs::remove_dir_all(kb.mirror()).expect("gone");
+    std::fs::create_dir(kb.mirror()).expect("an empty folder");
+    let private = kb.mirror().join(".kbsync");
+    std::os::unix::fs::symlink("nowhere", &private).expect("no lock can be made");
+    kb.run(&["restore", "."]).exits(1);
+    // What is left by a process that had just made its lock.
+    std::fs::remove_file(&private).expect("removed");
+    std::fs::create_dir(&private).expect("made");
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("was broken off"), "{ran:#?}");
+    assert_eq!(service.sandbox.articles().len(), 3);
+    kb.run(&["restore", "."]).exits(0);
+    assert_eq!(kb.articles(), before);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 3);
+}
+
+#[test]
+fn f040_several_emptied_workspaces_are_filled_one_by_one() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let german = service.sandbox.add_workspace("Hilfe");
+    let anfang = service.sandbox.add_category(german, "Anfang", "anfang");
+    service.article(anfang, "eins", "<p>Eins.</p>");
+    let settings = format!(
+        "service: {}\nworkspaces: [{{id: {}, folder: en}}, {{id: {german}, folder: de}}]\n",
+        service.url, service.workspace
+    );
+    let mut kb = Kb::with_settings(&settings);
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    let state = kb.mirror().with_file_name("database");
+    kb.set("KBSYNC_STATE_DIR", &state.to_string_lossy());
+    kb.run(&["sync"]).exits(0);
+    let before = kb.articles();
+    for folder in ["en", "de"] {
+        let folder = kb.mirror().join(folder);
+        std::fs::remove_dir_all(&folder).expect("gone");
+        std::fs::create_dir(&folder).expect("an empty folder");
+    }
+    for (folder, other) in [("de", "en"), ("en", "de")] {
+        kb.run(&["sync"])
+            .exits(1)
+            .complains("there is not one article in", "`kbsync restore .`");
+        let made = |name: &str| kb.exists(&format!("{name}/.kbsync"));
+        assert!(!made(folder));
+        let was = made(other);
+        kb.run(&["restore", folder]).exits(0);
+        assert!(made(folder));
+        assert_eq!(made(other), was, "what it does not touch stays as it is");
+    }
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(kb.articles(), before);
+    assert_eq!(service.sandbox.articles().len(), 2);
 }
 
 /// A step in CI keeps the state, and begins with a new checkout.

@@ -4,7 +4,7 @@
 use crate::hostile::{self, Stage};
 use crate::wire::problems;
 use crate::world::lines;
-use kbsync::engine::restore::Wish;
+use kbsync::engine::restore::{Refused, Wish};
 use kbsync::engine::settings::Request;
 use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::snapshot::Direction;
@@ -95,17 +95,17 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
         to: None,
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
-    let refused = engine.restore(&wish).await.expect("it looks");
-    let refused = refused.expect_err("refused");
-    assert!(refused.message.contains("never fetched"), "{refused}");
+    let restored = engine.restore(std::slice::from_ref(&wish)).await;
+    let refused = restored.failed.expect("refused");
+    assert!(
+        refused.is::<Refused>() && refused.to_string().contains("never fetched"),
+        "{refused}"
+    );
     // Of one that is gone by now a person makes a new one.
     wish.to = Some(Place::new("a", "again.html"));
-    let (prepared, _) = engine
-        .restore(&wish)
-        .await
-        .expect("it looks")
-        .expect("done");
-    assert!(prepared.new.contains("<p>First.</p>"), "{}", prepared.new);
+    let restored = engine.restore(&[wish]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    assert!(world.read("a/again.html").contains("<p>First.</p>"));
     drop(engine);
     world.remove("a/again.html");
     hostile::sync(&world).await;

@@ -82,6 +82,19 @@ async fn a_file_that_could_not_be_written_is_told_until_it_is() {
 }
 
 #[tokio::test]
+async fn what_was_only_skipped_since_is_still_told() {
+    let (world, _) = edited_there().await;
+    hostile::sync_with(&world, &failing("stage", DiskErrorKind::Denied)).await;
+    let paths = || -> Vec<String> { told(&world).into_iter().map(|(path, _)| path).collect() };
+    assert_eq!(paths(), ["a/one.html", "a/two.html"]);
+    // A full disk stands in the way of all that comes after it.
+    hostile::sync_with(&world, &failing("stage", DiskErrorKind::Full)).await;
+    assert_eq!(paths(), ["a/one.html", "a/two.html"]);
+    hostile::sync(&world).await;
+    assert_eq!(told(&world), []);
+}
+
+#[tokio::test]
 async fn a_folder_that_is_not_durable_is_told() {
     let (world, _) = edited_there().await;
     hostile::sync_with(&world, &failing("sync folder", DiskErrorKind::Other)).await;

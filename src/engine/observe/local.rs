@@ -163,6 +163,19 @@ impl Scanned {
             self.snapshot.unreadable.insert(unreadable.folder.clone());
             self.snapshot.closed.insert(unreadable.folder.clone());
         }
+        let folders = base.categories.values();
+        for folder in folders.filter_map(|row| row.folder.as_ref()) {
+            // Nothing of it is removed nor edited, and nobody would know why.
+            if let Some(why) = scan.aside.get(folder) {
+                self.problems.push(Problem {
+                    path: folder.clone(),
+                    id: None,
+                    message: format!(
+                        "it was a category's folder and is {why}: nothing of it is synced until the folder is back"
+                    ),
+                });
+            }
+        }
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());
         }

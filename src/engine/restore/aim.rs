@@ -7,7 +7,8 @@ use crate::mirror::layout::Layout;
 use crate::model::base::ConflictRow;
 use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name, quoted, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Place};
-use crate::reconcile::snapshot::LocalFile;
+use crate::reconcile::snapshot::{LocalFile, LocalSnapshot};
+use crate::reconcile::{copy_of, place_in_conflict};
 use crate::state::{Kept, Subject};
 
 /// Where a version comes back to.
@@ -75,16 +76,13 @@ impl<D: Disk> Ground<'_, D> {
         wish: &Wish,
     ) -> Result<Result<Aim, Refused>, DiskError> {
         if let Some(conflict) = self.base.conflicts.get(&id) {
-            return self.in_conflict(conflict);
+            return self.in_conflict(conflict, wish);
         }
         let row = self.base.articles.get(&id);
         let file = self.paired.files.get(&id);
         let lives_at = file.map(|file| &file.place).or(row.map(|row| &row.place));
         if let (Some(place), true) = (lives_at, wish.to.is_some()) {
-            return Ok(Err(impossible(
-                format!("--to is for deleted articles, and this one is at {place}"),
-                "leave --to out: the file gets the version's words where it is",
-            )));
+            return Ok(Err(not_deleted(place)));
         }
         if let Some(file) = file {
             return Ok(Ok(Aim::Edit {
@@ -103,7 +101,7 @@ impl<D: Disk> Ground<'_, D> {
                 None => self.anew(Some(id), past, wish),
             };
         };
-        let place = row.place.clone();
+        let place = self.along(&row.place, row.local.category);
         Ok(match self.lies_at(&place)? {
             Some(Kind::File) if self.file_at(&place).is_none() => Ok(Aim::Edit {
                 place,
@@ -118,12 +116,23 @@ impl<D: Disk> Ground<'_, D> {
     }
 
     /// A file in conflict waits for a person's word. One that was removed meanwhile can come back, to wait for it.
-    fn in_conflict(&self, conflict: &ConflictRow) -> Result<Result<Aim, Refused>, DiskError> {
-        let (id, place) = (conflict.id, conflict.place.clone());
+    fn in_conflict(
+        &self,
+        conflict: &ConflictRow,
+        wish: &Wish,
+    ) -> Result<Result<Aim, Refused>, DiskError> {
+        let id = conflict.id;
         if let Some(why) = self.paired.unknown.get(&id) {
             return Ok(Err(not_readable(id, why)));
         }
-        if let Some(file) = self.paired.files.get(&id) {
+        let place = self.along(
+            place_in_conflict(self.base, conflict),
+            conflict.local.category,
+        );
+        // Before both met, only the place tells whose file it is.
+        let fresh = || self.paired.fresh.iter().find(|file| file.place == place);
+        let file = self.paired.files.get(&id).or_else(fresh);
+        if let Some(file) = file {
             let path = file.place.to_string();
             return Ok(Err(Refused {
                 kind: RefusedKind::Undecided,
@@ -135,10 +144,29 @@ impl<D: Disk> Ground<'_, D> {
                 ),
             }));
         }
+        if wish.to.is_some() {
+            return Ok(Err(not_deleted(&place)));
+        }
         Ok(match self.lies_at(&place)? {
             Some(_) => Err(taken(&place, "move it away")),
             None => Ok(Aim::Back { place, id }),
         })
+    }
+
+    /// Where a place is by now: its folder may have been renamed since.
+    fn along(&self, place: &Place, category: CategoryId) -> Place {
+        let folder = self.paired.folder(category).unwrap_or(&place.folder);
+        Place::new(folder, place.file.clone())
+    }
+
+    /// Tells whether an article in conflict comes back that has no copy beside it any more.
+    pub(super) fn has_lost_its_copy(&self, aim: &Aim, local: &LocalSnapshot) -> bool {
+        let conflict = match aim {
+            Aim::Back { id, .. } => self.base.conflicts.get(id),
+            Aim::Edit { .. } | Aim::Anew { .. } | Aim::Category { .. } => None,
+        };
+        let copy = |row| copy_of(self.base, local, self.paired, row);
+        conflict.is_some_and(|row| row.copy.is_some() && copy(row).is_none())
     }
 
     /// A file that never became an article.
@@ -271,6 +299,13 @@ fn bad_place(place: &Place, has_category: bool) -> Option<Refused> {
             "name a file like FOLDER/NAME.html",
         )),
     }
+}
+
+fn not_deleted(place: &Place) -> Refused {
+    impossible(
+        format!("--to is for deleted articles, and this one is at {place}"),
+        "leave --to out: the file gets the version's words where it is",
+    )
 }
 
 fn taken(place: &Place, help: &str) -> Refused {

@@ -10,25 +10,24 @@
 //! here: a cycle over the file does that.
 
 mod aim;
+pub mod begun;
 mod words;
+mod write;
 
-use super::apply::{GRAIN, category_file, hides_a_new_article, keep_whole, needs_whole};
+use super::apply::GRAIN;
 use super::observe::{load_base, local, unsettled::Unsettled};
 use super::report::{Line, Status, put_below};
 use super::spool::Spool;
 use super::{Engine, past};
-use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind, Durability, Expect};
-use crate::mirror::document::Document;
-use crate::model::path::{CATEGORY_FILE, slug_of_stem};
-use crate::model::{
-    ArticleId, CategoryId, Field, Place, Side, Stamp, TextDigest, Timestamp, Version,
-};
+use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
+use crate::mirror::layout::Layout;
+use crate::model::{ArticleId, Field, Place, Side, Stamp, Timestamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Kind;
-use crate::reconcile::snapshot::{Base, RemoteSnapshot};
+use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
 use crate::service::Service;
 use crate::state::store::Store;
-use crate::state::{Deed, Kept, Seen, Subject};
+use crate::state::{Kept, Subject};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -92,6 +91,8 @@ pub struct Prepared {
     /// The fields that change in it.
     pub fields: Vec<Field>,
     stamp: Option<Stamp>,
+    /// The article is in conflict, and the copy beside its file went with that.
+    lost_copy: bool,
 }
 
 impl Prepared {
@@ -118,30 +119,60 @@ impl Prepared {
     }
 }
 
-/// What is needed to look for a place: both sides of the mirror's memory.
+/// Both sides of the mirror's memory: one look at them is enough for many versions.
+struct Look {
+    base: Base,
+    local: LocalSnapshot,
+    paired: Paired,
+    layout: Layout,
+}
+
+impl Look {
+    /// With a spool that is not dry every unseen edit goes into the history on the way.
+    fn at<D: Disk>(disk: &D, store: &mut Store, mut spool: Spool) -> anyhow::Result<Self> {
+        let base = load_base(store)?;
+        let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
+        Ok(Self {
+            paired: pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default()),
+            base,
+            local: scanned.snapshot,
+            layout: scanned.layout,
+        })
+    }
+}
+
+/// What is needed to look for a place.
 struct Ground<'a, D> {
     disk: &'a D,
     store: &'a Store,
-    base: Base,
-    paired: Paired,
+    base: &'a Base,
+    paired: &'a Paired,
 }
 
-/// Finds out what bringing a version back would do, and does nothing.
+/// Finds out what bringing versions back would do, and does nothing.
 pub fn prepare<D: Disk>(
     disk: &D,
     store: &mut Store,
-    wish: &Wish,
+    wishes: &[Wish],
     now: Timestamp,
-) -> anyhow::Result<Result<Prepared, Refused>> {
-    prepared(disk, store, wish, Spool::new(true, now))
+) -> anyhow::Result<Result<Vec<Prepared>, Refused>> {
+    let look = Look::at(disk, store, Spool::new(true, now))?;
+    let mut all = Vec::with_capacity(wishes.len());
+    for wish in wishes {
+        match prepared(disk, store, &look, wish)? {
+            Ok(prepared) => all.push(prepared),
+            Err(refused) => return Ok(Err(refused)),
+        }
+    }
+    Ok(Ok(all))
 }
 
-/// The same; with a spool that is not dry every unseen edit goes into the history on the way.
+/// What bringing a version back would do. What lies at its place is looked at anew.
 fn prepared<D: Disk>(
     disk: &D,
-    store: &mut Store,
+    store: &Store,
+    look: &Look,
     wish: &Wish,
-    mut spool: Spool,
 ) -> anyhow::Result<Result<Prepared, Refused>> {
     let Some(past) = past::of(store, wish.subject.clone())? else {
         return Ok(Err(Refused {
@@ -150,50 +181,85 @@ fn prepared<D: Disk>(
             help: "`kbsync log` lists what is".to_owned(),
         }));
     };
-    let base = load_base(store)?;
-    let scanned = local::scan(disk, store, &base, &Unsettled::default(), &mut spool)?;
-    let paired = pairing::pair(&base, &scanned.snapshot, &RemoteSnapshot::default());
     let ground = Ground {
         disk,
         store,
-        base,
-        paired,
+        base: &look.base,
+        paired: &look.paired,
     };
     let aim = match ground.aim(&past, wish)? {
         Ok(aim) => aim,
         Err(refused) => return Ok(Err(refused)),
     };
-    if let Some(place) = aim.ignored_by(&scanned.layout) {
+    if let Some(place) = aim.ignored_by(&look.layout) {
         return Ok(Err(aim::ignored(place)));
     }
-    ground.words(&past, wish, &aim)
+    let lost_copy = ground.has_lost_its_copy(&aim, &look.local);
+    let own = ground.before_both_met(&past, wish)?;
+    let prepared = ground.words(own.as_ref().unwrap_or(&past), wish, &aim)?;
+    Ok(prepared.map(|prepared| Prepared {
+        lost_copy,
+        ..prepared
+    }))
+}
+
+/// What came of bringing versions back.
+#[derive(Debug, Default)]
+pub struct Restored {
+    /// Where files are now, for a cycle to look at.
+    pub places: Vec<String>,
+    /// A line for each.
+    pub lines: Vec<Line>,
+    /// What stopped it; a [`Refused`], where a person can do something about it.
+    pub failed: Option<anyhow::Error>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Brings a version back into the mirror. A cycle over its place carries it to the service.
-    ///
-    /// # Errors
-    ///
-    /// When the state or the mirror cannot be used, or the file changes in this very moment.
-    pub async fn restore(
+    /// Brings versions back into the mirror, one after the other until one fails. A cycle over their places carries
+    /// them to the service. What is left out when this is broken off is remembered as such: see [`begun`].
+    pub async fn restore(&mut self, wishes: &[Wish]) -> Restored {
+        let mut restored = Restored::default();
+        restored.failed = self.restore_each(wishes, &mut restored).await.err();
+        restored
+    }
+
+    async fn restore_each(
         &mut self,
-        wish: &Wish,
-    ) -> anyhow::Result<Result<(Prepared, Line), Refused>> {
+        wishes: &[Wish],
+        restored: &mut Restored,
+    ) -> anyhow::Result<()> {
         if !self.cleared_up {
             self.clear_up()?;
             self.cleared_up = true;
         }
+        let look = self.look()?;
+        self.begin_restoring(wishes, &look)?;
+        self.tell("restoring", Some(wishes.len() as u64), 0);
+        for (done, wish) in wishes.iter().enumerate() {
+            let (place, line) = self.bring_back(wish, &look).await?;
+            restored.places.push(place);
+            restored.lines.push(line);
+            self.told(done as u64 + 1);
+        }
+        self.end_restoring(wishes)
+    }
+
+    fn look(&mut self) -> anyhow::Result<Look> {
+        let spool = Spool::new(false, self.clock.now());
+        Look::at(&*self.disk, &mut self.store, spool)
+    }
+
+    async fn bring_back(&mut self, wish: &Wish, look: &Look) -> anyhow::Result<(String, Line)> {
         let now = self.clock.now();
-        let prepared = match self.prepared_settled(wish).await? {
-            Ok(prepared) => prepared,
-            Err(refused) => return Ok(Err(refused)),
-        };
+        let prepared = self.prepared_settled(wish, look).await??;
         if !prepared.is_there() {
             self.keep_present(&prepared, now)?;
+            self.keep_open(&prepared, now)?;
             self.write_back(&prepared)?;
             self.note_restored(&prepared, now)?;
         }
-        let mut path = prepared.place.to_string();
+        let place = prepared.place.to_string();
+        let mut path = place.clone();
         put_below(&self.settings.prefix, &mut path, None);
         let line = Line {
             action: Kind::Restore,
@@ -209,21 +275,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }),
             rule: None,
         };
-        Ok(Ok((prepared, line)))
+        Ok((place, line))
     }
 
     /// What is to be done. A file that was saved within the clock's grain could be saved once more without anybody
     /// noticing: it is read a little later (failures row 83).
-    async fn prepared_settled(&mut self, wish: &Wish) -> anyhow::Result<Result<Prepared, Refused>> {
-        let spool = Spool::new(false, self.clock.now());
-        let first = prepared(&*self.disk, &mut self.store, wish, spool)?;
+    async fn prepared_settled(
+        &mut self,
+        wish: &Wish,
+        look: &Look,
+    ) -> anyhow::Result<Result<Prepared, Refused>> {
+        let first = prepared(&*self.disk, &self.store, look, wish)?;
         let young = first.as_ref().ok().and_then(|first| first.stamp);
         let Some(young) = young.filter(|stamp| self.trusted(*stamp).is_none()) else {
             return Ok(first);
         };
         self.clock.pause(GRAIN).await;
-        let spool = Spool::new(false, self.clock.now());
-        let second = prepared(&*self.disk, &mut self.store, wish, spool)?;
+        let look = self.look()?;
+        let second = prepared(&*self.disk, &self.store, &look, wish)?;
         if let Ok(Prepared {
             place,
             stamp: Some(stamp),
@@ -236,151 +305,5 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
         }
         Ok(second)
-    }
-
-    /// The bytes that are about to be replaced go into the history.
-    fn keep_present(&mut self, prepared: &Prepared, now: Timestamp) -> anyhow::Result<()> {
-        let Some(old) = &prepared.old else {
-            return Ok(());
-        };
-        let document = Document::parse_with_markers(old.as_bytes()).ok();
-        let text = document.as_ref().map_or(old.as_str(), Document::text);
-        let version = match &document {
-            Some(document) => self.version_in_file(document, prepared)?,
-            // What is no article is kept as a whole.
-            None => Version {
-                text: TextDigest::of(old),
-                ..prepared.kept.seen.version.clone()
-            },
-        };
-        let seen = Seen {
-            subject: prepared.subject(),
-            place: prepared.place.clone(),
-            side: Side::Local,
-            cause: "replaced".to_owned(),
-            version,
-            file: None,
-        };
-        let hidden = document.as_ref().is_some_and(hides_a_new_article);
-        self.store.write(now, |tx| {
-            tx.put_body(text)?;
-            let file = if document.is_some() && !seen.subject.is_category() && !hidden {
-                keep_whole(tx, old.as_bytes(), &seen.version, &seen.place)?
-            } else {
-                Some(tx.put_body(old)?)
-            };
-            tx.record(&Seen { file, ..seen })
-        })?;
-        Ok(())
-    }
-
-    fn write_back(&self, prepared: &Prepared) -> anyhow::Result<()> {
-        let Place { folder, file } = &prepared.place;
-        let at = At::Folder(folder);
-        if self.disk.look(At::Root, folder)?.is_none() {
-            self.disk.create_folder(folder)?;
-            self.disk.sync_folder(At::Root)?;
-            self.name_folder(prepared)?;
-        }
-        let staged = self
-            .disk
-            .stage(at, prepared.new.as_bytes(), Durability::Now)?;
-        let expect = prepared.stamp.map_or(Expect::Absent, Expect::Stamp);
-        self.disk.publish(staged, file, expect)?;
-        self.disk.sync_folder(at)?;
-        Ok(())
-    }
-
-    /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
-    /// another category, which nobody can delete.
-    fn name_folder(&self, prepared: &Prepared) -> anyhow::Result<()> {
-        let folder = &prepared.place.folder;
-        let row = match prepared.id {
-            Some(id) => self.store.article(id)?,
-            None => None,
-        };
-        let version = &prepared.kept.seen.version;
-        let category = row.map_or(version.category, |row| row.local.category);
-        let rows = self.store.categories()?;
-        let row = rows.into_iter().find(|row| {
-            let elsewhere = row.folder.as_ref().is_some_and(|known| known != folder);
-            row.id == category && !elsewhere
-        });
-        let Some(row) = row else {
-            return Ok(());
-        };
-        let at = At::Folder(folder);
-        let source = category_file(row.id, folder, &row.local);
-        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
-        self.disk.publish(staged, CATEGORY_FILE, Expect::Absent)?;
-        Ok(())
-    }
-
-    /// What the file holds now is a version of its own, which says where it came from.
-    fn note_restored(&mut self, prepared: &Prepared, now: Timestamp) -> anyhow::Result<()> {
-        let source = prepared.new.as_str();
-        let document = Document::parse_with_markers(source.as_bytes()).ok();
-        let text = document.as_ref().map_or(source, Document::text).to_owned();
-        let version = match &document {
-            Some(document) => self.version_in_file(document, prepared)?,
-            None => prepared.kept.seen.version.clone(),
-        };
-        let whole = document.as_ref().is_none_or(hides_a_new_article)
-            || needs_whole(source, &version, &prepared.place);
-        let seen = Seen {
-            subject: prepared.subject(),
-            place: prepared.place.clone(),
-            side: Side::Local,
-            cause: prepared.cause(),
-            version,
-            file: None,
-        };
-        self.store.write(now, |tx| {
-            tx.put_body(&text)?;
-            let file = whole.then(|| tx.put_body(source)).transpose()?;
-            tx.record(&Seen { file, ..seen })?;
-            tx.event(&Deed {
-                action: Kind::Restore.word().to_owned(),
-                side: Side::Local,
-                path: prepared.place.to_string(),
-                id: prepared.id.or(prepared.instead_of),
-                detail: prepared.described(),
-            })
-        })?;
-        Ok(())
-    }
-
-    /// A file's words as the next scan reads them, so that it has nothing to add.
-    fn version_in_file(&self, document: &Document, prepared: &Prepared) -> anyhow::Result<Version> {
-        let row = match prepared.id {
-            Some(id) => self.store.article(id)?,
-            None => None,
-        };
-        let place = &prepared.place;
-        let slug = document.slug().map(str::to_owned);
-        Ok(Version {
-            title: document.title().to_owned(),
-            slug: slug
-                .or_else(|| slug_of_stem(place.stem()).ok())
-                .unwrap_or_else(|| place.stem().to_owned()),
-            category: row.map_or_else(
-                || CategoryId::provisional(&place.folder),
-                |row| row.local.category,
-            ),
-            introtext: document.introtext().to_owned(),
-            keywords: document.keywords().to_owned(),
-            text: TextDigest::of(document.text()),
-        })
-    }
-}
-
-impl Prepared {
-    /// Whose history the file's versions go into.
-    fn subject(&self) -> Subject {
-        match (self.id, &self.kept.seen.subject) {
-            (Some(id), _) => Subject::Article(id),
-            (None, subject) if subject.is_category() => subject.clone(),
-            (None, _) => Subject::File(self.place.clone()),
-        }
     }
 }

@@ -3,12 +3,12 @@
 use super::aim::{Aim, last_address};
 use super::{Ground, Prepared, Refused, RefusedKind, Wish};
 use crate::engine::apply::{MAX_FILE, slug_key};
-use crate::engine::past::{Past, composed, flags_noted};
-use crate::mirror::disk::{At, Disk, DiskErrorKind};
+use crate::engine::past::{self, Past, composed, flags_noted};
+use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
 use crate::model::path::{ignored_name, slug_of_stem};
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
-use crate::state::Kept;
+use crate::state::{Kept, Subject};
 
 /// The fields that come back; the address stays.
 const WORDS: [Field; 4] = [Field::Title, Field::Introtext, Field::Keywords, Field::Text];
@@ -41,6 +41,10 @@ impl<D: Disk> Ground<'_, D> {
             Ok(present) => present,
             Err(refused) => return Ok(Err(refused)),
         };
+        if present.is_none() && matches!(aim, Aim::Edit { .. }) {
+            // It went since the mirror was looked at, perhaps to another place: made anew it would be there twice.
+            return Err(DiskError::new(DiskErrorKind::Changed, "read", place.to_string()).into());
+        }
         let document = present
             .as_ref()
             .and_then(|(_, source)| Document::parse_with_markers(source.as_bytes()).ok());
@@ -88,7 +92,19 @@ impl<D: Disk> Ground<'_, D> {
             new,
             fields,
             stamp,
+            lost_copy: false,
         }))
+    }
+
+    /// The versions of a file that is in conflict and never was the article's: they are its own.
+    pub(super) fn before_both_met(&self, past: &Past, wish: &Wish) -> anyhow::Result<Option<Past>> {
+        let conflict = past.article().and_then(|id| self.base.conflicts.get(&id));
+        match conflict {
+            Some(row) if wish.number.is_none() && last_here(past).is_none() => {
+                Ok(past::of(self.store, Subject::File(row.place.clone()))?)
+            }
+            Some(_) | None => Ok(None),
+        }
     }
 
     fn present(&self, place: &Place) -> anyhow::Result<Result<Present, Refused>> {

@@ -3,13 +3,13 @@
 use super::{Change, Open};
 use crate::engine::waiting;
 use crate::model::base::{ArticleRow, ConflictRow, Visibility};
-use crate::model::path::quoted;
-use crate::model::{ArticleId, Place, Side, Timestamp};
+use crate::model::path::{fold, quoted};
+use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::guard::why_not_again;
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::{HoldRule, Kind, Problem};
-use crate::reconcile::removed_in_conflict;
 use crate::reconcile::snapshot::{Base, LocalSnapshot};
+use crate::reconcile::{copy_of, place_in_conflict, removed_in_conflict};
 use crate::state::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,24 +23,27 @@ pub(super) fn open_conflicts(
     paired: &Paired,
 ) -> BTreeMap<ArticleId, Open> {
     let stands = |row: &ConflictRow| {
-        let folder = &row.place.folder;
         row.remote.is_none()
-            || local.unreadable.contains(folder)
-            || row
-                .copy
-                .as_ref()
-                .is_none_or(|copy| local.copies.contains(&Place::new(folder, copy)))
+            || row.copy.is_none()
+            || local.unreadable.contains(&row.place.folder)
+            || copy_of(base, local, paired, row).is_some()
     };
     base.conflicts
         .values()
         .filter(|row| stands(row))
         .map(|row| {
-            let path = row.place.to_string();
-            let removed =
-                !paired.files.contains_key(&row.id) && !paired.unknown.contains_key(&row.id);
+            let place = place_in_conflict(base, row);
+            let path = place.to_string();
+            // Before both met, only the place tells whose file it is.
+            let names = local.names.get(&place.folder);
+            let lies = names.is_some_and(|names| names.contains(&fold(&place.file)))
+                && paired.files.values().all(|other| other.place != *place);
+            let removed = !paired.files.contains_key(&row.id)
+                && !paired.unknown.contains_key(&row.id)
+                && !lies;
             let reason = match (removed, &row.remote) {
                 (false, _) => format!("{}; {}", row.reason, ways_out(row)),
-                (true, Some(_)) => removed_in_conflict(row),
+                (true, Some(_)) => removed_in_conflict(place),
                 (true, None) => format!(
                     "gone from both sides, which the next sync forgets; `kbsync restore {}` brings the file back",
                     quoted(&path)

@@ -149,6 +149,8 @@ pub struct Scan {
     pub categories: Vec<ScannedCategory>,
     /// All names in the root, for clashes.
     pub root_names: BTreeSet<String>,
+    /// Names in the root that are no folders, and what they are instead.
+    pub aside: BTreeMap<String, &'static str>,
     /// All names in each folder that was listed, for clashes.
     pub names: BTreeMap<String, BTreeSet<String>>,
     /// Folders that could not be listed: what is in them is not known.
@@ -274,8 +276,12 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
         match layout.in_root(&entry.name, entry.kind) {
             RootVerdict::Category => folders.push(entry.name.clone()),
             RootVerdict::Aside => {
-                scan.blocked
-                    .insert(entry.name.clone(), "not a folder".to_owned());
+                let why = match entry.kind {
+                    Kind::Link => "a symbolic link, which is never followed",
+                    Kind::File | Kind::Folder | Kind::Other => "no folder",
+                };
+                scan.aside.insert(entry.name.clone(), why);
+                scan.blocked.insert(entry.name.clone(), why.to_owned());
             }
             RootVerdict::Ignored(why) => {
                 scan.blocked.insert(entry.name.clone(), why);

@@ -91,9 +91,8 @@ pub(super) fn settle_copies(copies: Vec<Copied>, left: &mut Vec<LocalFile>, pair
 /// mirror: nobody took the file away, and whether the article is to go is for a person to say.
 pub(super) fn hold_renamed(base: &Base, places: &StatePlaces<'_>, paired: &mut Paired) {
     let named = |file: &&LocalFile| {
-        file.id
-            .filter(|id| !base.articles.contains_key(id))
-            .is_some()
+        let id = file.id.as_ref();
+        id.is_some_and(|id| !base.articles.contains_key(id))
     };
     let owner = |file: &LocalFile| places.owner_of(file).map(|owner| (owner, file.clone()));
     let over: Vec<_> = paired

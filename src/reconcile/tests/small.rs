@@ -688,6 +688,7 @@ fn facts() -> Facts {
         duels: BTreeSet::new(),
         refused: BTreeMap::new(),
         git: None,
+        restoring: BTreeSet::new(),
         standing: BTreeSet::new(),
     }
 }

@@ -81,6 +81,15 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Forgets where the copy of a conflict that stands was: it is written anew, as that of a new one.
+    pub fn forget_copy(&mut self, id: ArticleId) -> Outcome<()> {
+        self.noting.end();
+        self.sql()?
+            .prepare_cached("UPDATE conflicts SET copy = NULL WHERE article = ?1")?
+            .execute([id])?;
+        Ok(())
+    }
+
     /// Forgets a conflict that was settled. Its copy is to be taken away: that is an intent, so that it is not
     /// forgotten with the conflict.
     pub fn remove_conflict(&mut self, id: ArticleId) -> Outcome<()> {

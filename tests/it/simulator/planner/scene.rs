@@ -279,6 +279,7 @@ fn facts() -> Facts {
         duels: BTreeSet::new(),
         refused: BTreeMap::new(),
         git: None,
+        restoring: BTreeSet::new(),
         standing: BTreeSet::new(),
     }
 }

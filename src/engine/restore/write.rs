@@ -1,0 +1,177 @@
+//! Writes a version's file, and what is to be remembered of it before and after.
+
+use super::Prepared;
+use crate::engine::Engine;
+use crate::engine::apply::{category_file, hides_a_new_article, keep_whole, needs_whole};
+use crate::mirror::disk::{At, Disk, Durability, Expect};
+use crate::mirror::document::Document;
+use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
+use crate::reconcile::plan::Kind;
+use crate::service::Service;
+use crate::state::{Deed, Seen, Subject};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// The bytes that are about to be replaced go into the history.
+    pub(super) fn keep_present(
+        &mut self,
+        prepared: &Prepared,
+        now: Timestamp,
+    ) -> anyhow::Result<()> {
+        let Some(old) = &prepared.old else {
+            return Ok(());
+        };
+        let document = Document::parse_with_markers(old.as_bytes()).ok();
+        let text = document.as_ref().map_or(old.as_str(), Document::text);
+        let version = match &document {
+            Some(document) => self.version_in_file(document, prepared)?,
+            // What is no article is kept as a whole.
+            None => Version {
+                text: TextDigest::of(old),
+                ..prepared.kept.seen.version.clone()
+            },
+        };
+        let seen = Seen {
+            subject: prepared.subject(),
+            place: prepared.place.clone(),
+            side: Side::Local,
+            cause: "replaced".to_owned(),
+            version,
+            file: None,
+        };
+        let hidden = document.as_ref().is_some_and(hides_a_new_article);
+        self.store.write(now, |tx| {
+            tx.put_body(text)?;
+            let file = if document.is_some() && !seen.subject.is_category() && !hidden {
+                keep_whole(tx, old.as_bytes(), &seen.version, &seen.place)?
+            } else {
+                Some(tx.put_body(old)?)
+            };
+            tx.record(&Seen { file, ..seen })
+        })?;
+        Ok(())
+    }
+
+    /// A conflict whose file is there and whose copy is not counts as settled by hand. Where both went, nobody has
+    /// settled it: it is shown anew.
+    pub(super) fn keep_open(&mut self, prepared: &Prepared, now: Timestamp) -> anyhow::Result<()> {
+        if let Some(id) = prepared.id.filter(|_| prepared.lost_copy) {
+            self.store.write(now, |tx| tx.forget_copy(id))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn write_back(&self, prepared: &Prepared) -> anyhow::Result<()> {
+        let Place { folder, file } = &prepared.place;
+        let at = At::Folder(folder);
+        if self.disk.look(At::Root, folder)?.is_none() {
+            self.disk.create_folder(folder)?;
+            self.disk.sync_folder(At::Root)?;
+            self.name_folder(prepared)?;
+        }
+        let staged = self
+            .disk
+            .stage(at, prepared.new.as_bytes(), Durability::Now)?;
+        let expect = prepared.stamp.map_or(Expect::Absent, Expect::Stamp);
+        self.disk.publish(staged, file, expect)?;
+        self.disk.sync_folder(at)?;
+        Ok(())
+    }
+
+    /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
+    /// another category, which nobody can delete.
+    fn name_folder(&self, prepared: &Prepared) -> anyhow::Result<()> {
+        let folder = &prepared.place.folder;
+        let row = match prepared.id {
+            Some(id) => self.store.article(id)?,
+            None => None,
+        };
+        let version = &prepared.kept.seen.version;
+        let category = row.map_or(version.category, |row| row.local.category);
+        let rows = self.store.categories()?;
+        let row = rows.into_iter().find(|row| {
+            let elsewhere = row.folder.as_ref().is_some_and(|known| known != folder);
+            row.id == category && !elsewhere
+        });
+        let Some(row) = row else {
+            return Ok(());
+        };
+        let at = At::Folder(folder);
+        let source = category_file(row.id, folder, &row.local);
+        let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
+        self.disk.publish(staged, CATEGORY_FILE, Expect::Absent)?;
+        Ok(())
+    }
+
+    /// What the file holds now is a version of its own, which says where it came from.
+    pub(super) fn note_restored(
+        &mut self,
+        prepared: &Prepared,
+        now: Timestamp,
+    ) -> anyhow::Result<()> {
+        let source = prepared.new.as_str();
+        let document = Document::parse_with_markers(source.as_bytes()).ok();
+        let text = document.as_ref().map_or(source, Document::text).to_owned();
+        let version = match &document {
+            Some(document) => self.version_in_file(document, prepared)?,
+            None => prepared.kept.seen.version.clone(),
+        };
+        let whole = document.as_ref().is_none_or(hides_a_new_article)
+            || needs_whole(source, &version, &prepared.place);
+        let seen = Seen {
+            subject: prepared.subject(),
+            place: prepared.place.clone(),
+            side: Side::Local,
+            cause: prepared.cause(),
+            version,
+            file: None,
+        };
+        self.store.write(now, |tx| {
+            tx.put_body(&text)?;
+            let file = whole.then(|| tx.put_body(source)).transpose()?;
+            tx.record(&Seen { file, ..seen })?;
+            tx.event(&Deed {
+                action: Kind::Restore.word().to_owned(),
+                side: Side::Local,
+                path: prepared.place.to_string(),
+                id: prepared.id.or(prepared.instead_of),
+                detail: prepared.described(),
+            })
+        })?;
+        Ok(())
+    }
+
+    /// A file's words as the next scan reads them, so that it has nothing to add.
+    fn version_in_file(&self, document: &Document, prepared: &Prepared) -> anyhow::Result<Version> {
+        let row = match prepared.id {
+            Some(id) => self.store.article(id)?,
+            None => None,
+        };
+        let place = &prepared.place;
+        let slug = document.slug().map(str::to_owned);
+        Ok(Version {
+            title: document.title().to_owned(),
+            slug: slug
+                .or_else(|| slug_of_stem(place.stem()).ok())
+                .unwrap_or_else(|| place.stem().to_owned()),
+            category: row.map_or_else(
+                || CategoryId::provisional(&place.folder),
+                |row| row.local.category,
+            ),
+            introtext: document.introtext().to_owned(),
+            keywords: document.keywords().to_owned(),
+            text: TextDigest::of(document.text()),
+        })
+    }
+}
+
+impl Prepared {
+    /// Whose history the file's versions go into.
+    fn subject(&self) -> Subject {
+        match (self.id, &self.kept.seen.subject) {
+            (Some(id), _) => Subject::Article(id),
+            (None, subject) if subject.is_category() => subject.clone(),
+            (None, _) => Subject::File(self.place.clone()),
+        }
+    }
+}
