@@ -1,12 +1,13 @@
-//! A new file whose POST got no answer, moved over another article's file before its id was in it.
+//! A new file whose POST got no answer, and that took another article's place or address before its id was in it.
 //!
-//! Its place says that it is new words of that article. Its own words say that it is the new article, and that
-//! the other one is to go. If that new article is hidden, nothing on the service can tell: a person has to.
+//! Its place, or its address, says that it is new words of that article. Its own words say that it is the new article,
+//! and that the other one is to go. If that new article is hidden, nothing on the service can tell: a person has to.
 
 use super::Sight;
 use crate::engine::Engine;
 use crate::engine::recover::is_posted;
 use crate::mirror::disk::Disk;
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Version};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile};
@@ -14,7 +15,8 @@ use crate::service::Service;
 use crate::state::Intent;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Leaves files without an id alone that may be what was posted, and not the article at whose place they lie.
+    /// Leaves files without an id alone that may be what was posted, and not the article whose place or address they
+    /// have.
     pub(super) fn hold_posted(&self, base: &Base, sight: &mut Sight) -> anyhow::Result<()> {
         let mut posts: Vec<(Place, Version)> = Vec::new();
         for (_, intent) in self.store.intents()? {
@@ -27,34 +29,53 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if posts.is_empty() {
             return Ok(());
         }
-        let came_from = |file: &LocalFile| {
+        let came_from = |id: ArticleId, file: &LocalFile| {
             let found = (&file.place, &file.version);
             posts.iter().find_map(|(place, sent)| {
                 let posted = is_posted(&sight.local, found, (place, sent));
-                (posted && *place != file.place).then_some(place)
+                // Where it was sent from itself, only its address can have made it another one's.
+                let taken = *place != file.place || !lies_at_home(base, id, file);
+                (posted && taken).then_some(place)
             })
         };
         let files = sight.paired.files.iter();
-        let held: Vec<(ArticleId, Place, &Place)> = files
+        let held: Vec<(ArticleId, LocalFile, &Place)> = files
             .filter(|(id, file)| file.id.is_none() && !is_its_own(base, **id, file))
-            .filter_map(|(id, file)| Some((*id, file.place.clone(), came_from(file)?)))
+            .filter_map(|(id, file)| Some((*id, file.clone(), came_from(*id, file)?)))
             .collect();
-        for (id, place, from) in held {
+        for (id, file, from) in held {
+            let (said, other) = if lies_at_home(base, id, &file) {
+                (
+                    format!("lies where article {id} was"),
+                    "move it to another name",
+                )
+            } else {
+                (
+                    format!("has the address of article {id}"),
+                    "give it another address",
+                )
+            };
             sight.paired.files.remove(&id);
-            let why = "the file at its place may be another article's";
+            let why = "the file that would be its own may be another article's";
             sight.paired.unknown.insert(id, why.to_owned());
             sight.paired.problems.push(Problem {
-                path: place.to_string(),
+                path: file.place.to_string(),
                 id: Some(id),
                 message: format!(
-                    "it lies where article {id} was, and says what was sent from {from} as a new article, which got \
-                     no answer: which of the two it is cannot be told; put `id: {id}` into it, or move it to another \
-                     name"
+                    "it {said}, and says what was sent from {from} as a new article, which got no answer: which of the two it is cannot be told; put `id: {id}` into it, or {other}"
                 ),
             });
         }
         Ok(())
     }
+}
+
+/// Tells whether a file lies where its article's was, whatever the folder is called by now.
+fn lies_at_home(base: &Base, id: ArticleId, file: &LocalFile) -> bool {
+    let place = |row: &ArticleRow| {
+        (row.local.category, &row.place.file) == (file.version.category, &file.place.file)
+    };
+    base.articles.get(&id).is_some_and(place)
 }
 
 /// Tells whether an article of the base has the address that was sent.

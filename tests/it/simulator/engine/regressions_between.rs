@@ -207,3 +207,42 @@ fn a_dry_run_knows_what_a_killed_run_posted() {
         );
     }
 }
+
+/// The answer to a POST of a hidden article is lost, and its file is given the address of another one whose file goes:
+/// that is not new words of the other one's.
+#[test]
+fn a_file_without_an_answer_gets_the_address_of_another_one() {
+    let (one, other) = (At(0, 0), At(0, 5));
+    let slug = |at: At| Step::Mirror {
+        deed: Writer::Slug { at, name: 3 },
+    };
+    let lost = Step::Fault {
+        call: Call::Create,
+        nth: 0,
+        what: What::LostAfter {},
+    };
+    let hide = Step::Mirror {
+        deed: Writer::Hide { at: other },
+    };
+    let remove = Step::Mirror {
+        deed: Writer::Remove { at: other },
+    };
+    for goes in [hide, remove] {
+        for enabled in [false, true] {
+            holds(
+                PLAIN,
+                &[
+                    write(one, 1, enabled),
+                    write(other, 2, true),
+                    slug(other),
+                    lost,
+                    SYNC,
+                    slug(one),
+                    goes,
+                    SYNC,
+                    SYNC,
+                ],
+            );
+        }
+    }
+}
