@@ -261,7 +261,7 @@ fn budget(config: &Config, client: &Client) -> Check {
     let reserve = config.options.budget.per_day * config.options.budget.reserve_for_pushes / 100;
     let message = format!(
         "{} left in this minute, {} in this day",
-        crate::cli::report::several(
+        several(
             usize::try_from(usage.minute_left).unwrap_or(usize::MAX),
             "request"
         ),
