@@ -12,7 +12,7 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 fn main() -> std::process::ExitCode {
     #[cfg(feature = "jemalloc")]
     keep_for_a_moment();
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| cli::refuse(&error));
     let out = cli.output();
     cli::report(run(cli), out).into()
 }

@@ -229,6 +229,15 @@ impl Command {
     }
 }
 
+/// Ends the process with what is wrong about its arguments, or with the help that they asked for. A script that asked
+/// for JSON gets that as well.
+pub fn refuse(error: &clap::Error) -> ! {
+    if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
+        print::json_of_usage(&error.render().to_string());
+    }
+    error.exit()
+}
+
 /// Tells a person how a command ended, and the shell its code.
 pub fn report(outcome: Outcome, out: print::Output) -> ExitCode {
     match outcome {

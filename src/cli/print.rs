@@ -49,6 +49,25 @@ struct Told<'f> {
     exit_code: u8,
 }
 
+/// Writes to stdout as JSON what is wrong about the arguments, in clap's words.
+pub(super) fn json_of_usage(words: &str) {
+    let said = words.strip_prefix("error: ").unwrap_or(words);
+    let (error, help) = said.split_once("\n\n").unwrap_or((said, ""));
+    let out = Output {
+        json: true,
+        quiet: true,
+        color: anstream::ColorChoice::Never,
+    };
+    let told = out.json(&Told {
+        version: 1,
+        error: error.trim().to_owned(),
+        help: Some(help.trim()).filter(|help| !help.is_empty()),
+        exit_code: 2,
+    });
+    // The reader of stdout is gone, and stderr and the exit code say the same.
+    drop(told);
+}
+
 impl Output {
     /// Writes a line of results to stdout.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {

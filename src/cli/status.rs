@@ -287,8 +287,9 @@ fn ending(status: &Status, now: Timestamp) -> String {
         None => "never synced".to_owned(),
     };
     let left = status.budget.map_or_else(String::new, |budget| {
-        let (minute, day) = (grouped(budget.minute_left), grouped(budget.day_left));
-        format!("; {minute} requests left this minute, {day} today")
+        let minute = usize::try_from(budget.minute_left).unwrap_or(usize::MAX);
+        let (minute, day) = (report::several(minute, "request"), grouped(budget.day_left));
+        format!("; {minute} left this minute, {day} today")
     });
     format!("{DIM}{when}{left}{DIM:#}")
 }

@@ -339,6 +339,8 @@ fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
         vec!["status", "--remote", "-C", "none"],
         vec!["stats", "-C", "none"],
         vec!["workspaces", "-C", "none"],
+        vec!["sync", "--prefer", "x"],
+        vec!["bogus"],
     ] {
         let all: Vec<&str> = arguments.iter().copied().chain(["--json"]).collect();
         let ran = quiet.unchanged(&all);

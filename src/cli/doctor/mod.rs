@@ -14,7 +14,7 @@ use super::{
     failure::Failure,
     handed,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
-    report::grouped,
+    report::{grouped, several},
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
@@ -260,8 +260,11 @@ fn budget(config: &Config, client: &Client) -> Check {
     let usage = client.usage();
     let reserve = config.options.budget.per_day * config.options.budget.reserve_for_pushes / 100;
     let message = format!(
-        "{} requests left in this minute, {} in this day",
-        grouped(usage.minute_left),
+        "{} left in this minute, {} in this day",
+        crate::cli::report::several(
+            usize::try_from(usage.minute_left).unwrap_or(usize::MAX),
+            "request"
+        ),
         grouped(usage.day_left)
     );
     if usage.day_left <= reserve {
