@@ -38,12 +38,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Puts into the history what an earlier run was about to write of articles that no base knows. The file may hold
-    /// words that nothing else has any more, and go with the power before it is durable.
+    /// words that nothing else has any more, and go with the power before it is durable. What a run before kept is not
+    /// kept again, as the service may have gone on since.
     fn keep_begun(&mut self, now: Timestamp) -> Outcome<()> {
         let mut begun = Vec::new();
         for (_, intent) in self.store.intents()? {
             if let Intent::WriteFile { id, to, remote, .. } = intent
                 && self.store.article(id)?.is_none()
+                && !self
+                    .store
+                    .has_version(&Subject::Article(id), &to, remote.digest())?
             {
                 begun.push(met(id, &to, &remote));
             }

@@ -686,3 +686,47 @@ async fn what_a_run_that_was_killed_met_is_kept_before_anything_is_asked() {
         .collect();
     assert_eq!(texts, [Some("<p>Met.</p>".into())]);
 }
+
+/// An article is met for the first time by a run that is killed when its file is there. The file is not ready since, and
+/// a colleague goes on: both versions are kept, and each of them once, however often it is looked at.
+#[tokio::test]
+async fn what_a_killed_run_met_is_kept_once_while_its_file_is_not_ready() {
+    silence_deaths();
+    let world = hostile::world().await;
+    let one = world.article(world.category("a"), "one", "<p>Met.</p>");
+    let dies: Meddler = Arc::new(|moment| {
+        let now = moment.doing == "publish" && moment.after;
+        assert!(
+            !now || moment.what == "a/_category.yaml",
+            "the process dies at {moment:?}"
+        );
+        Ok(())
+    });
+    assert!(!run(&world, &sync_all(&world), &dies).await);
+    let title = "title:";
+    world.edit("a/one.html", title, "was:");
+    world
+        .sandbox()
+        .edit(one, |article| article.text = "<p>Later.</p>".to_owned());
+    let texts = || {
+        let store = hostile::store(&world);
+        let kept = store.versions(&Subject::Article(ArticleId::new(one)));
+        let kept = kept.expect("read").into_iter();
+        let text = |text| store.body(text).expect("read").expect("kept");
+        kept.map(|kept| text(kept.seen.version.text))
+            .collect::<Vec<_>>()
+    };
+    let mut running = engine(&world, &calm());
+    for _cycle in 0..3 {
+        running.cycle(&sync_all(&world)).await.expect("a cycle");
+        assert_eq!(texts(), ["<p>Later.</p>", "<p>Met.</p>"]);
+    }
+    drop(running);
+    for _run in 0..2 {
+        hostile::sync(&world).await;
+        assert_eq!(texts(), ["<p>Later.</p>", "<p>Met.</p>"], "a new run");
+    }
+    world.edit("a/one.html", "was:", title);
+    hostile::sync(&world).await;
+    assert!(world.read("a/one.html").contains("Later"));
+}

@@ -17,7 +17,7 @@ use crate::model::base::{ArticleRow, CategoryRow, Visibility};
 use crate::model::{ArticleId, Field, Place, Revision, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::service::Service;
-use crate::state::store::Writing;
+use crate::state::store::{Store, Writing};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use born::{Alike, alike, posted};
@@ -76,7 +76,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let policy = engine.policy(request);
     for (id, intent) in intents {
         let verdict = judge(base, sight, &intent, (&lying, &names), &alike, &policy);
-        met.extend(first_met(base, sight, &intent, &verdict));
+        met.extend(first_met(&engine.store, base, sight, (&intent, &verdict))?);
         tracing::debug!(?intent, "an earlier run left this behind");
         let along = take(base, sight, &verdict);
         verdicts.push((id, verdict, along));
@@ -180,25 +180,34 @@ pub(super) fn forget_over<S: Service, D: Disk>(engine: &mut Engine<S, D>) -> any
 
 /// The service's versions of an article that no base knew: when they were listed nobody knew whose history
 /// they belong to. From now on it may count as known; or what an earlier run wrote of it is there no more.
-fn first_met(base: &Base, sight: &Sight, intent: &Intent, verdict: &Verdict) -> Vec<SeenVersion> {
+///
+/// As long as that stays open this is asked in every cycle, and what the earlier run met is recorded in the first.
+fn first_met(
+    store: &Store,
+    base: &Base,
+    sight: &Sight,
+    (intent, verdict): (&Intent, &Verdict),
+) -> anyhow::Result<Vec<SeenVersion>> {
     let (id, place, then) = match (intent, verdict) {
         (Intent::WriteFile { id, to, remote, .. }, _) => (*id, to, remote),
         (_, Verdict::Article(row) | Verdict::Settled(row) | Verdict::Born(row, _)) => {
             (row.id, &row.place, &row.remote)
         }
         (_, Verdict::Void | Verdict::Deleted(..) | Verdict::Category(_) | Verdict::Open) => {
-            return Vec::new();
+            return Ok(Vec::new());
         }
     };
     if base.articles.contains_key(&id) {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let now = match sight.remote.articles.get(&id) {
         Some(Remote::Present(seen)) => Some(&seen.version),
         Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => None,
     };
-    let versions = std::iter::once(then).chain(now);
-    versions.map(|version| met(id, place, version)).collect()
+    let is_kept = store.has_version(&Subject::Article(id), place, then.digest())?;
+    let then = Some(then).filter(|_| !is_kept);
+    let versions = then.into_iter().chain(now);
+    Ok(versions.map(|version| met(id, place, version)).collect())
 }
 
 fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {

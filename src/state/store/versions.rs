@@ -57,6 +57,19 @@ impl Store {
         })
     }
 
+    /// Tells whether a subject had a version with this digest at a place, on whatever side.
+    pub fn has_version(&self, subject: &Subject, place: &Place, digest: Digest) -> Outcome<bool> {
+        self.read(|conn| {
+            let Some(key) = find(conn, subject)? else {
+                return Ok(false);
+            };
+            conn.prepare_cached(
+                "SELECT 1 FROM versions WHERE subject = ?1 AND digest = ?2 AND folder = ?3 AND file = ?4",
+            )?
+            .exists(params![key, digest, place.folder, place.file])
+        })
+    }
+
     /// Tells whether a subject was ever in the mirror, not only seen on the service.
     pub fn was_met(&self, subject: &Subject) -> Outcome<bool> {
         self.read(|conn| {
