@@ -36,6 +36,11 @@ impl World {
             }
         }
         if side == Side::Service {
+            // A state that was set back takes an old copy for what it last saw: what the writer removed goes from the
+            // service by it, though only the state that is lost had it in its history.
+            let gone = before.without(&after);
+            let forgotten = gone.and(&ledger.outdated).and(&ledger.removed);
+            ledger.owed.remove(&forgotten);
             // What the writer had removed when the mirror was scanned goes from the service, though the writer may
             // have put it back since: the next cycle sends it (design, section 6).
             vanished.remove(&ledger.gone_when_scanned);

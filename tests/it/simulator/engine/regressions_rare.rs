@@ -1205,3 +1205,39 @@ fn seed_33102227457() {
         ],
     );
 }
+
+/// A state that was set back, and a replica that still shows what it knows: what the writer removed since is deleted.
+#[test]
+fn seed_3085371350() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let mirror = |deed| Step::Mirror { deed };
+    holds(
+        PLAIN,
+        &[
+            mirror(Writer::Write {
+                at: At(0, 4),
+                token: 4,
+                enabled: true,
+            }),
+            sync,
+            Step::SaveState {},
+            mirror(Writer::Edit {
+                at: At(0, 4),
+                part: Part::First,
+                token: 10,
+                save: Save::RenameOver,
+            }),
+            sync,
+            mirror(Writer::RemoveAll {}),
+            Step::RestoreState {},
+            Step::Fault {
+                call: Call::List,
+                nth: 0,
+                what: What::Stale {},
+            },
+            sync,
+        ],
+    );
+}

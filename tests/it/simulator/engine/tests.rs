@@ -240,6 +240,44 @@ fn an_old_copy_is_believed_only_where_the_state_is_lost() {
     assert_eq!(shown_late(true, true), Some("I4"));
 }
 
+/// kbsync writes an article over, a stale listing shows the one of before, and the article is deleted. Tells whether
+/// its words are still owed.
+fn deleted_late(forgets: bool, removed: bool) -> bool {
+    let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
+    let (at, words) = (At(0, 0), Tokens::of(b"zq002z"));
+    world.colleague(Colleague::Post {
+        at,
+        token: 1,
+        shown: true,
+    });
+    world.begin();
+    let ids = world.kb.ids();
+    world.listed(ids.clone());
+    let patch = ArticlePatch {
+        text: Some("zq002z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world.kb.update(ids[0], &patch, By::Us).expect("updated");
+    world.ledger.owed.add(&words);
+    if forgets {
+        world.ledger.unremembered_words = world.kb.outdated().collect();
+    }
+    if removed {
+        world.ledger.removed.add(&words);
+    }
+    world.answered_late();
+    world.kb.articles.clear();
+    world.effect(Side::Service, &words, "an article is deleted", None);
+    !world.ledger.owed.and(&words).is_empty()
+}
+
+#[test]
+fn what_only_a_lost_state_knew_is_not_owed_once_its_writer_removed_it() {
+    assert!(!deleted_late(true, true));
+    assert!(deleted_late(false, true));
+    assert!(deleted_late(true, false));
+}
+
 /// A person releases a mass deletion, and the run is cut off. The next one, perhaps with a state from before,
 /// deletes them all.
 fn released_once(forgets: bool) -> Option<&'static str> {
