@@ -219,7 +219,7 @@ fn claim_by_slug(
 
 /// Marks articles whose id may never have come into their file, while something that is no ready article and
 /// names none lies where no article was, or has words of theirs: that may be the file, moved by its writer before the
-/// id was in it.
+/// id was in it. A new file may lie in its place by now.
 fn mark_nameless(
     base: &Base,
     local: &LocalSnapshot,
@@ -232,9 +232,13 @@ fn mark_nameless(
         return;
     }
     for row in base.articles.values().filter(|row| is_unread(row)) {
-        if !paired.is_free(row.id) {
+        // A file without an id that lies where the article's was and says something else may be a new one.
+        let other = |file: &&LocalFile| file.id.is_none() && !row.local.same_words(&file.version);
+        let other = paired.files.get(&row.id).filter(other);
+        if other.is_none() && !paired.is_free(row.id) {
             continue;
         }
+        let other = other.map(|file| file.place.clone());
         let nameless = local.unknown.iter().find(|unknown| {
             let category = folders.get(unknown.place.folder.as_str()).copied();
             let owner = || places.owner(category, &unknown.place);
@@ -245,13 +249,22 @@ fn mark_nameless(
         let Some(nameless) = nameless else {
             continue;
         };
-        paired.problems.push(Problem {
-            path: row.place.to_string(),
-            id: Some(row.id),
-            message: format!(
+        let message = match &other {
+            Some(_) => format!(
+                "it has no `id:` line, and whether it is the file of article {} or {} is cannot be told, which is not \
+                 ready",
+                row.id, nameless.place
+            ),
+            None => format!(
                 "its file is not there, and whether it is {} cannot be told, which is not ready",
                 nameless.place
             ),
+        };
+        paired.files.remove(&row.id);
+        paired.problems.push(Problem {
+            path: other.as_ref().unwrap_or(&row.place).to_string(),
+            id: Some(row.id),
+            message,
         });
         paired.unknown.insert(row.id, UNREAD.to_owned());
     }

@@ -8,6 +8,7 @@ use super::run::Outcome;
 use super::step::{Call, Step, What};
 use super::world::{Side, Violation, World, has_ending, id_of};
 use kbsync::model::ArticleId;
+use kbsync::reconcile::guard::MaxDeletes;
 use std::collections::BTreeSet;
 
 /// A folder or a category, and a name in it without its ending.
@@ -94,6 +95,24 @@ pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
     struck.is_some_and(|struck| struck.call.is_request() || has_ending(&struck.what, ".html"))
 }
 
+/// Tells whether the second run may hold all its deletions: an article whose file was removed, and that cannot be read,
+/// counts as one more (design, section 6).
+fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
+    let there = |run: &Outcome, piece: &Piece| {
+        let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);
+        run.halfway.iter().any(same)
+    };
+    let on_service = second.halfway.iter();
+    let on_service = on_service.filter(|piece| piece.side == Side::Service);
+    let deleted = on_service.filter(|piece| !there(first, piece)).count();
+    let limits = MaxDeletes {
+        count: u32::from(second.trace.setup.max_deletes),
+        percent: 25,
+    };
+    // In the first run they were few enough.
+    call == Call::Read && deleted == limits.limit(second.known.len())
+}
+
 /// What one of the runs did and the other did not, though it has nothing to do with what was struck.
 ///
 /// Nothing is deleted in a cycle in which the disk failed (design, section 6): what the first run deleted may be there.
@@ -119,7 +138,7 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
         let same = |other: &&Piece| (other.id, other.side) == (piece.id, piece.side);
         let mut there = first.halfway.iter().filter(same);
         let stays = |other: &Piece| other != piece && second.halfway.contains(other);
-        !call.is_request() && there.all(stays)
+        (!call.is_request() || is_held(*call, first, second)) && there.all(stays)
     };
     let unmade = |piece: &Piece| {
         let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);

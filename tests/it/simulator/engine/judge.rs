@@ -194,9 +194,16 @@ impl World {
         let words = self.kb.articles.get(&id).map(|article| article.tokens);
         let words = words.unwrap_or_default();
         let mut kept = words.without(&self.ledger.removed);
-        // What a colleague added to it since it was last looked at nobody could know.
+        // What a colleague added to it since it was last looked at nobody could know, were it in place of what the
+        // writer removed.
         let read = self.ledger.read.get(&id).map(|(at, _)| at);
-        if self.ledger.edited.get(&id) > read && !words.and(&self.ledger.removed).is_empty() {
+        let article = self.kb.articles.get(&id);
+        let before = article.and_then(|article| article.before.as_ref());
+        let mut all = words;
+        for part in before.iter().flat_map(|(title, text)| [title, text]) {
+            all.add(&Tokens::of(part.as_bytes()));
+        }
+        if self.ledger.edited.get(&id) > read && !all.and(&self.ledger.removed).is_empty() {
             kept.remove(&self.ledger.fresh);
         }
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
@@ -293,7 +300,9 @@ impl World {
             let elsewhere = (other, file) != (folder, name) && is_article(other, file);
             if elsewhere && id_of(bytes) == Some(id) {
                 let own = words.without(&Tokens::of(bytes));
-                copied |= own.is_empty() || gone.iter().any(|sent| own.without(sent).is_empty());
+                // A key of the writer's own goes with its file.
+                let rest = own.without(&self.ledger.aside);
+                copied |= own.is_empty() || gone.iter().any(|sent| rest.without(sent).is_empty());
             }
         });
         copied

@@ -1,6 +1,7 @@
 //! What came between a look and the write that it was for: want of budget, an old copy, a write of our own.
 
-use super::regressions::{PLAIN, holds};
+use super::regressions::{PLAIN, compares, holds};
+use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
 use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
 
@@ -245,4 +246,176 @@ fn a_file_without_an_answer_gets_the_address_of_another_one() {
             );
         }
     }
+}
+
+/// A copy that became an article, and never got its id, goes by that one's end, with a key of the writer's own.
+#[test]
+fn seed_47879330676() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 3),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 3),
+                to: At(1, 2),
+            },
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 1, to: 0 },
+        },
+        Step::Kill { after: 31 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(1, 2),
+                part: Part::Owner,
+                token: 12,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(0, 2) },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
+
+/// The writer took a new file away before its id was in it, and a colleague replaced its words in the very cycle that deletes it.
+#[test]
+fn seed_47879364088() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 6),
+                token: 3,
+                enabled: true,
+            },
+        },
+        Step::Fault {
+            call: Call::Stage,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Hide { at: At(0, 6) },
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Fault {
+            call: Call::Look,
+            nth: 0,
+            what: What::ByColleague {
+                deed: Colleague::Change {
+                    at: At(0, 6),
+                    part: Part::First,
+                    token: 12,
+                },
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(PLAIN, &steps);
+}
+
+/// The file of a POST without an answer was moved and broken, and a new one lies in its place: which of the two it is cannot be told.
+#[test]
+fn seed_47879489946() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 3),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Kill { after: 42 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Move {
+                from: At(0, 3),
+                to: At(0, 1),
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Break { at: At(0, 1) },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 3),
+                token: 10,
+                enabled: true,
+            },
+        },
+    ];
+    holds(PLAIN, &steps);
+}
+
+/// A removed file's article that cannot be read counts with the deletions, which are too many by it.
+#[test]
+fn seed_47879528950() {
+    let setup = Setup {
+        bodies: false,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 3),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 4),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::RemoveAll {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 4),
+                part: Part::First,
+                token: 17,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    compares(Relation::Struck(703), setup, &steps);
 }
