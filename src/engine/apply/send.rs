@@ -256,10 +256,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
 fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
     let own = run.own.get(&settle.id);
     let latest = run.latest.get(&settle.id);
-    own.or(latest).map_or_else(
+    let seen = own.or(latest).map_or_else(
         || (settle.seen.version.digest(), settle.seen.revision.clone()),
         |(version, revision)| (version.digest(), revision.clone()),
-    )
+    );
+    match run.row(settle.id) {
+        // An old copy, from before our own last write: what is replaced is what that left.
+        Some(row) if row.replaced.as_ref() == Some(&seen) => {
+            let left = row.written.as_ref().unwrap_or(&row.revision);
+            (row.remote.digest(), left.clone())
+        }
+        Some(_) | None => seen,
+    }
 }
 
 /// Tells whether a colleague published or hid the article in this very instant: the base keeps what we saw, so that

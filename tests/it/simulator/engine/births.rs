@@ -59,7 +59,9 @@ impl World {
 
     /// Who created twins (I8)? What an article in conflict says, and its file does not any more, is about to go: a
     /// person decides (design, section 4, "Conflict"). So it is while its file is not ready.
-    pub(crate) fn judge_births(&mut self, in_conflict: &BTreeSet<ArticleId>) {
+    ///
+    /// After a cycle over a part, so is whatever an article's file does not say any more.
+    pub(crate) fn judge_births(&mut self, in_conflict: &BTreeSet<ArticleId>, partial: bool) {
         let copied = self.ledger.copied;
         let ours: Vec<(ArticleId, Tokens)> = self
             .kb
@@ -78,7 +80,7 @@ impl World {
         if pairs.is_empty() {
             return;
         }
-        let waiting = self.waiting_files(in_conflict);
+        let waiting = self.waiting_files(in_conflict, partial);
         for (id, other, both) in pairs {
             let files = [id, other].into_iter().filter_map(|id| waiting.get(&id));
             let stays = files.fold(both, Tokens::and);
@@ -93,11 +95,27 @@ impl World {
     }
 
     /// The words in the files of articles that wait for a person: they are in conflict, or a file is not ready.
-    fn waiting_files(&self, in_conflict: &BTreeSet<ArticleId>) -> BTreeMap<ArticleId, Tokens> {
+    /// With those of all others, where a part was synced: one without an id is its article's by its address.
+    fn waiting_files(
+        &self,
+        in_conflict: &BTreeSet<ArticleId>,
+        partial: bool,
+    ) -> BTreeMap<ArticleId, Tokens> {
         let mut waiting = in_conflict.clone();
+        if partial {
+            waiting.extend(self.kb.articles.keys());
+        }
+        let at_address = |folder: &str, name: &str| {
+            let category = self.kb.category_at(folder).filter(|_| partial)?;
+            let stem = name.strip_suffix(".html")?;
+            let mut all = self.kb.articles.values();
+            all.find(|article| article.category == category && article.slug == stem)
+                .map(|article| article.id)
+        };
         let mut files: BTreeMap<ArticleId, Tokens> = BTreeMap::new();
         self.mirror.each(&mut |folder, name, bytes, _| {
-            if let Some(id) = id_of(bytes).filter(|_| is_article(folder, name)) {
+            let id = id_of(bytes).or_else(|| at_address(folder, name));
+            if let Some(id) = id.filter(|_| is_article(folder, name)) {
                 files.entry(id).or_default().add(&Tokens::of(bytes));
                 waiting.extend((!is_ready(bytes)).then_some(id));
             }

@@ -138,7 +138,8 @@ impl Run<'_> {
         }
         let conflicts = report.actions.iter();
         let conflicts = conflicts.filter(|line| line.action == Kind::Conflict);
-        world.judge_births(&conflicts.filter_map(|line| line.id).collect());
+        let partial = !request.scope.is_empty();
+        world.judge_births(&conflicts.filter_map(|line| line.id).collect(), partial);
         for line in &report.actions {
             if line.action == Kind::Conflict
                 && let Some(id) = line.id

@@ -41,6 +41,8 @@ impl World {
             let gone = before.without(&after);
             let forgotten = gone.and(&ledger.outdated).and(&ledger.removed);
             ledger.owed.remove(&forgotten);
+            // What a lost state is no proof against is merged as a colleague's return to an older text.
+            vanished.remove(&ledger.outdated);
             // What the writer had removed when the mirror was scanned goes from the service, though the writer may
             // have put it back since: the next cycle sends it (design, section 6).
             vanished.remove(&ledger.gone_when_scanned);

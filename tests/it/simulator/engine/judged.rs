@@ -164,7 +164,7 @@ fn posted_twice(moved: bool, hidden: bool, recorded: bool) -> Option<&'static st
     }
     let second = born(&mut world, if moved { "a" } else { "c" }, "zq001z", !hidden);
     world.judge_birth(second);
-    world.judge_births(&BTreeSet::new());
+    world.judge_births(&BTreeSet::new(), false);
     found(world)
 }
 
@@ -192,7 +192,7 @@ fn posted_again(looked: bool) -> Option<&'static str> {
     }
     let second = born(&mut world, "a", "zq001z", true);
     world.judge_birth(second);
-    world.judge_births(&BTreeSet::new());
+    world.judge_births(&BTreeSet::new(), false);
     found(world)
 }
 
@@ -456,7 +456,7 @@ fn swapped_with(its_copy: bool) -> Option<&'static str> {
     };
     world.kb.update(id, &patch, By::Us).expect("updated");
     born(&mut world, "b", "zq002z", true);
-    world.judge_births(&BTreeSet::new());
+    world.judge_births(&BTreeSet::new(), false);
     found(world)
 }
 
@@ -484,7 +484,7 @@ fn checked_out(moved: bool) -> Option<&'static str> {
     };
     world.kb.update(id, &patch, By::Us).expect("updated");
     born(&mut world, "b", "zq002z", true);
-    world.judge_births(&BTreeSet::new());
+    world.judge_births(&BTreeSet::new(), false);
     found(world)
 }
 
@@ -585,7 +585,7 @@ fn said_by_two(in_conflict: bool, ready: bool, left: bool) -> Option<&'static st
     }
     born(&mut world, "b", "zq001z", true);
     let held = in_conflict.then_some(id);
-    world.judge_births(&held.into_iter().collect());
+    world.judge_births(&held.into_iter().collect(), false);
     found(world)
 }
 
@@ -610,7 +610,7 @@ fn born_again_without_a_state(shown: bool, has_file: bool) -> Option<&'static st
     }
     world.forget_hidden();
     born(&mut world, "b", "zq001z", shown);
-    world.judge_births(&BTreeSet::new());
+    world.judge_births(&BTreeSet::new(), false);
     found(world)
 }
 

@@ -3,7 +3,7 @@
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -418,4 +418,149 @@ fn seed_47879528950() {
         },
     ];
     compares(Relation::Struck(703), setup, &steps);
+}
+
+/// A guard read that was answered with an old copy said nothing of what the PUT after it replaced.
+#[test]
+fn seed_751754120013() {
+    let setup = Setup {
+        lists_disabled: true,
+        probing: Probing::Off,
+        no_window: true,
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 5),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Enable {
+                at: At(0, 5),
+                on: false,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 5),
+                part: Part::First,
+                token: 4,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Fault {
+            call: Call::Read,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// Without the state an old copy looks like a colleague's return to an older text, and is merged with an edit.
+#[test]
+fn seed_751754147723() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 1),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(1, 1),
+                part: Part::First,
+                token: 10,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::LoseState {},
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(1, 1),
+                part: Part::Second,
+                token: 14,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(PLAIN, &steps);
+}
+
+/// Two new files changed places while one was created, and only the other is synced: the first goes on saying what it said.
+#[test]
+fn seed_751754201784() {
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 3),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 2),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Fault {
+            call: Call::Publish,
+            nth: 0,
+            what: What::ByWriter {
+                deed: Writer::Swap {
+                    one: At(1, 3),
+                    other: At(1, 2),
+                },
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Run {
+            command: Command::Glance { at: At(1, 3) },
+        },
+    ];
+    holds(PLAIN, &steps);
 }
