@@ -135,7 +135,7 @@ pub(in crate::engine) fn category_file(
 }
 
 /// What a category's words are in its file; `written` is the slug that stands in it.
-fn changes(
+pub(super) fn changes(
     id: CategoryId,
     folder: &str,
     words: &CategoryVersion,

@@ -1,11 +1,11 @@
 //! `_category.yaml`: read as it was scanned, written with what is new, and both versions kept.
 
-use super::category_past::words_of;
+use super::category_past::{changes, words_of};
 use super::grain::ScannedYaml;
 use crate::engine::Engine;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
-use crate::mirror::document::{CategoryChanges, CategoryDocument};
-use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::mirror::document::CategoryDocument;
+use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Side, Stamp};
 use crate::service::Service;
 
@@ -64,19 +64,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .as_ref()
             .map(|content| CategoryDocument::parse(&content.bytes))
             .transpose()?;
-        let named = slug_of_stem(folder).is_ok_and(|stem| stem == version.slug);
         let written = document.as_ref().and_then(CategoryDocument::slug);
-        let changes = CategoryChanges {
-            id: Some(id),
-            name: Some(version.name.clone()),
-            slug: if written == Some(version.slug.as_str()) {
-                None
-            } else {
-                Some((!named).then(|| version.slug.clone()))
-            },
-            description: Some(version.description.clone()),
-            meta_description: Some(version.meta_description.clone()),
-        };
+        let changes = changes(id, folder, version, written);
         let source = document.as_ref().map_or_else(
             || CategoryDocument::compose(&changes),
             |document| document.edit(&changes),

@@ -25,11 +25,12 @@ impl World {
         let mut vanished = before.without(&after).without(&ledger.removed);
         vanished.remove(&ledger.removed_there);
         vanished.remove(&ledger.expected[side as usize]);
+        // What a lost state is no proof against is pulled, or merged, as a colleague's return to an older text.
+        vanished.remove(&ledger.outdated);
         if side == Side::Mirror {
             // What a colleague had removed when the service was listed goes from the mirror, though the colleague
             // may have put it back since: the next cycle brings it (design, section 4).
             vanished.remove(&ledger.gone_when_seen);
-            vanished.remove(&ledger.outdated);
             if what.ends_with(".conflict.html") {
                 // Such a file is kbsync's own copy of what the service has (design, section 4, "Conflict").
                 vanished.remove(&self.kb.tokens());
@@ -41,8 +42,6 @@ impl World {
             let gone = before.without(&after);
             let forgotten = gone.and(&ledger.outdated).and(&ledger.removed);
             ledger.owed.remove(&forgotten);
-            // What a lost state is no proof against is merged as a colleague's return to an older text.
-            vanished.remove(&ledger.outdated);
             // What the writer had removed when the mirror was scanned goes from the service, though the writer may
             // have put it back since: the next cycle sends it (design, section 6).
             vanished.remove(&ledger.gone_when_scanned);

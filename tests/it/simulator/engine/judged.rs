@@ -330,7 +330,7 @@ fn articles_that_left_the_listing_wait_for_the_next_cycle_only_where_this_one_as
         world.begin();
         world.ledger.limit = 3;
         for id in &ids[..asked] {
-            world.told(*id);
+            world.asks(*id);
         }
         assert_eq!(world.is_rationed(), rationed, "{asked} of {gone}");
         // What was asked for in an earlier cycle does not count.
@@ -596,6 +596,53 @@ fn what_is_about_to_go_from_an_article_that_waits_for_a_person_is_said_by_one() 
     assert_eq!(said_by_two(false, true, true), Some("I8"));
     assert_eq!(said_by_two(false, false, true), None);
     assert_eq!(said_by_two(false, false, false), Some("I8"));
+}
+
+/// Two articles say the same after a cycle, perhaps over a part. The file at the first one's address has no id.
+fn said_by_two_nameless(partial: bool, left: bool) -> Option<&'static str> {
+    let mut world = world();
+    born(&mut world, "a", "zq001z", true);
+    born(&mut world, "b", "zq001z", true);
+    let words = if left { "zq002z" } else { "zq001z" };
+    let text = format!("---\ntitle: A\n---\n{words}\n").into_bytes();
+    let file = A.file();
+    world.mirror.save(A.folder(), &file, text, Save::RenameOver);
+    world.judge_births(&BTreeSet::new(), partial);
+    found(world)
+}
+
+#[test]
+fn what_is_about_to_go_from_an_article_that_was_not_synced_is_said_by_one() {
+    assert_eq!(said_by_two_nameless(true, true), None);
+    assert_eq!(said_by_two_nameless(true, false), Some("I8"));
+    assert_eq!(said_by_two_nameless(false, true), Some("I8"));
+}
+
+/// A colleague changes an article while the cycle runs that deletes it; the writer had removed its file, or not.
+fn deleted_after_an_edit(removed: bool) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", "zq001z", true);
+    world.begin();
+    world.ledger.limit = 3;
+    world.saw([id]);
+    world.now += 1;
+    if removed {
+        world.ledger.removed.add(&Tokens::of(b"zq001z"));
+    }
+    let at = A;
+    world.colleague(Colleague::Change {
+        at,
+        part: Part::First,
+        token: 2,
+    });
+    world.judge_delete(id);
+    found(world)
+}
+
+#[test]
+fn what_a_colleague_put_in_place_of_removed_words_nobody_could_know() {
+    assert_eq!(deleted_after_an_edit(true), None);
+    assert_eq!(deleted_after_an_edit(false), Some("I5"));
 }
 
 /// An article is created whose id does not come into its file; the state is lost, and it is created a second time.

@@ -564,3 +564,69 @@ fn seed_751754201784() {
     ];
     holds(PLAIN, &steps);
 }
+
+/// Of four that left the listing at once, one was never in it: its POST was answered since.
+#[test]
+fn seed_655601350822() {
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 3),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 5),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 1),
+                token: 5,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Slug {
+                at: At(1, 1),
+                name: 2,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Readdress {
+                from: At(1, 3),
+                to: At(0, 0),
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(0, 3),
+                on: false,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(1, 2) },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(1, 5) },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(0, 0) },
+        },
+    ];
+    holds(PLAIN, &steps);
+}

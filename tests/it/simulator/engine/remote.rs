@@ -158,7 +158,7 @@ impl ServiceRead for Remote {
         self.step(Call::Read, "GET", &what, purpose, |shared, entered| {
             let mut world = shared.lock();
             world.saw([id]);
-            world.told(id);
+            world.asks(id);
             world.kb.read(id, entered.stale)
         })
         .await
@@ -202,6 +202,9 @@ impl ServiceWrite for Remote {
                 if let Ok(article) = &made {
                     world.judge_birth(article.id);
                     world.told(article.id);
+                    if article.flags.enabled == Some(true) {
+                        world.expects(article.id);
+                    }
                     let address = (article.category, article.slug.clone());
                     let births = &mut world.ledger.unrecorded_births;
                     births.insert(article.id, address);
@@ -234,7 +237,7 @@ impl ServiceWrite for Remote {
         self.step(Call::Probe, "PUT", "", purpose, |shared, _| {
             let mut world = shared.lock();
             world.saw([id]);
-            world.told(id);
+            world.asks(id);
             world.kb.probe(id)
         })
         .await

@@ -163,9 +163,9 @@ pub(crate) struct World {
     asked: BTreeMap<ArticleId, i64>,
     /// When it was told that one is gone: it is not asked for again.
     missed: BTreeMap<ArticleId, i64>,
-    /// Articles that a listing showed, and that it was not told of by themselves since.
+    /// Articles that a listing showed, or that it made, and that it did not ask for by themselves since.
     listed: BTreeSet<ArticleId>,
-    /// How many of these it was told of in this cycle.
+    /// How many of these it asked for in this cycle, when they were not listed any more.
     asked_of_listed: usize,
     pub(crate) armed: Vec<Armed>,
     /// How often something was called in this cycle.
@@ -358,12 +358,25 @@ impl World {
 
     /// kbsync is told of an article by itself.
     pub(crate) fn told(&mut self, id: ArticleId) {
-        self.asked_of_listed += usize::from(self.listed.remove(&id));
         if self.kb.articles.contains_key(&id) {
             self.asked.insert(id, self.now);
         } else if self.asked.remove(&id).is_some() {
             self.missed.insert(id, self.now);
         }
+    }
+
+    /// kbsync asks for an article by itself: one that left the listing since it was last listed, perhaps.
+    pub(crate) fn asks(&mut self, id: ArticleId) {
+        let article = self.kb.articles.get(&id);
+        let left = article.is_none_or(|article| !article.is_published());
+        let was_listed = self.listed.remove(&id);
+        self.asked_of_listed += usize::from(left && was_listed);
+        self.told(id);
+    }
+
+    /// kbsync made an article, which it expects in the listing from now on.
+    pub(crate) fn expects(&mut self, id: ArticleId) {
+        self.listed.insert(id);
     }
 
     /// Tells whether hidden articles are left to be asked for today, or ones that left the listing, since as many as
