@@ -12,7 +12,7 @@ use crate::engine::waiting::{HELD, UNDONE};
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::Document;
 use crate::model::base::{ArticleRow, CategoryRow};
-use crate::model::{ArticleId, Side, Stamp, TextDigest, Timestamp};
+use crate::model::{ArticleId, CategoryId, Side, Stamp, TextDigest, Timestamp};
 use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::{LocalFile, Remote};
 use crate::service::{Service, Validator};
@@ -42,7 +42,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         let mut refreshed = self.refreshed(sight)?;
         self.note_asked(&mut refreshed)?;
-        let read: Vec<CategoryRow> = self.read_categories_again(sight, report, now)?;
+        let read = self.read_categories_again(sight, report, now)?;
+        let read = self.with_stamps(read, sight)?;
         let figures = std::mem::take(&mut self.figures);
         let known = self.known_figures(&figures)?;
         let clean = whole
@@ -64,7 +65,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             over.iter().try_for_each(|id| tx.remove_conflict(*id))?;
             refreshed.iter().try_for_each(|row| tx.put_article(row))?;
-            read.iter().try_for_each(|row| tx.put_category(row))?;
+            read.values().try_for_each(|row| tx.put_category(row))?;
             for (id, row) in &figures {
                 let same = known.get(id).is_some_and(|old| {
                     (old.views, old.happy, old.neutral, old.sad)
@@ -212,7 +213,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     async fn wait_out_racy_scan(&self, sight: &Sight) {
         let young = |stamp: &Stamp| sight.racy.contains(stamp) && self.trusted(*stamp).is_none();
-        if !sight.racy.is_empty() && sight.stamps.values().any(young) {
+        let mut stamps = sight.stamps.values().chain(sight.category_stamps.values());
+        if !sight.racy.is_empty() && stamps.any(young) {
             self.clock.pause(GRAIN).await;
         }
     }
@@ -225,15 +227,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight: &Sight,
         report: &Report,
         now: Timestamp,
-    ) -> anyhow::Result<Vec<CategoryRow>> {
+    ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
         if sight.remote.categories.is_empty() {
-            return Ok(Vec::new());
+            return Ok(BTreeMap::new());
         }
         let put_off = report
             .actions
             .iter()
             .any(|line| line.action == Kind::UpdateCategory && line.status == Status::Skipped);
-        let mut rows = Vec::new();
+        let mut rows = BTreeMap::new();
         for row in self.store.categories()? {
             let before = sight.base.categories.get(&row.id);
             let read = sight.remote.categories.get(&row.id);
@@ -250,7 +252,52 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             let same = before.read_at == row.read_at;
             if (same && (dealt_with || put_off)) || (open && read_at != row.read_at) {
-                rows.push(CategoryRow { read_at, ..row });
+                rows.insert(row.id, CategoryRow { read_at, ..row });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// The rows of categories whose `_category.yaml` was read or written and holds what its row says: its stamp is
+    /// known from now on, and it is not read again. One within the clock's grain is looked at once more.
+    fn with_stamps(
+        &self,
+        mut rows: BTreeMap<CategoryId, CategoryRow>,
+        sight: &Sight,
+    ) -> anyhow::Result<BTreeMap<CategoryId, CategoryRow>> {
+        let mut again = 0;
+        for (id, before) in &sight.base.categories {
+            let Some(folder) = &before.folder else {
+                continue;
+            };
+            let Some(stamp) = sight.category_stamps.get(folder).copied() else {
+                continue;
+            };
+            let racy = sight.racy.contains(&stamp);
+            let scanned = sight.paired.categories.get(id).is_some_and(|category| {
+                category.folder == *folder
+                    && category.id == Some(*id)
+                    && category.version.as_ref() == Some(&before.local)
+            });
+            let trusted = self.trusted(stamp).is_some();
+            if before.stamp == Some(stamp) || !trusted || !(scanned || racy) {
+                continue;
+            }
+            let row = match rows.get(id) {
+                Some(row) => Some(row.clone()),
+                None => self.store.category(*id)?,
+            };
+            let Some(row) = row else {
+                continue;
+            };
+            let mut same = row.folder == before.folder && row.local == before.local;
+            if same && racy {
+                again += 1;
+                same = again <= READ_AGAIN && self.words_as_recorded(&row) == Some(stamp);
+            }
+            if same {
+                let stamp = Some(stamp);
+                rows.insert(*id, CategoryRow { stamp, ..row });
             }
         }
         Ok(rows)

@@ -127,13 +127,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let note = match self.write_yaml(folder, created.id, version, &scanned, &told) {
             Ok(stamp) => {
-                run.sight.category_stamps.insert(folder.to_owned(), stamp);
-                let stamp = self.trusted(stamp);
-                let row = CategoryRow {
-                    stamp,
-                    ..row.clone()
-                };
-                self.store.write(now, |tx| tx.put_category(&row))?;
+                self.note_yaml(folder, stamp, run);
                 None
             }
             // The state knows the category; the next cycle writes the file.
@@ -245,10 +239,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         };
         if let Some(stamp) = stamp {
-            run.sight.category_stamps.insert(to.clone(), stamp);
-            // It may be saved once more within the clock's grain: for this cycle it vouches for nothing.
-            let young = self.trusted(stamp).is_none();
-            run.sight.racy.extend(young.then_some(stamp));
+            self.note_yaml(to, stamp, run);
         }
         let read = run.sight.remote.categories.contains_key(&settle.id);
         let row = self.category_row(settle, None, read.then_some(now), run);
@@ -279,6 +270,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         run.sight.base.categories.insert(settle.id, row);
         Ok(Done::Yes(None))
+    }
+
+    /// Notes the stamp of a `_category.yaml` that was just written. It may be saved once more within the clock's
+    /// grain: for this cycle it vouches for nothing.
+    fn note_yaml(&self, folder: &str, stamp: Stamp, run: &mut Run<'_>) {
+        run.sight.category_stamps.insert(folder.to_owned(), stamp);
+        let young = self.trusted(stamp).is_none();
+        run.sight.racy.extend(young.then_some(stamp));
     }
 
     fn change_folder(
