@@ -3,6 +3,7 @@
 use super::run::Run;
 use super::step::{At, Command, Kept, folder_name};
 use super::token::Tokens;
+use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Look, Request};
 use kbsync::model::{ArticleId, Place, Timestamp};
@@ -32,7 +33,12 @@ impl Run<'_> {
                 self.shared.lock().ledger.head_moved = false;
             }
             Command::InMotion { at } => self.in_motion(at, &request),
-            Command::PreferLocal {} | Command::PreferRemote {} | Command::Resolve { .. } => {
+            Command::Resolve { .. } => {
+                self.release(&request);
+                self.cycle(&request, false);
+                self.release(&request);
+            }
+            Command::PreferLocal {} | Command::PreferRemote {} => {
                 self.loosen(true);
                 self.shared.lock().ledger.local_wins = command == Command::PreferLocal {};
                 self.cycle(&request, false);
@@ -138,6 +144,32 @@ impl Run<'_> {
             scope: vec![row.place.to_string()],
             ..Request::new(Direction::Both)
         })
+    }
+
+    /// A person settles the conflicts of some articles: whatever is on one side only of these may go.
+    fn release(&mut self, request: &Request) {
+        let mut world = self.shared.lock();
+        let (mirror, service) = (world.mirror.tokens(), world.kb.tokens());
+        let mut apart = mirror.without(&service);
+        apart.add(&service.without(&mirror));
+        let mut theirs = Tokens::default();
+        for id in request.resolve.keys() {
+            let article = world.kb.articles.get(id);
+            theirs.add(&article.map(|article| article.tokens).unwrap_or_default());
+        }
+        world.mirror.each(&mut |folder, name, bytes, _| {
+            let stem = name.split('.').next().unwrap_or_default();
+            let at = format!("{folder}/{stem}.html");
+            let named = id_of(bytes).is_some_and(|id| request.resolve.contains_key(&id));
+            if named || request.scope.contains(&at) {
+                theirs.read(bytes);
+                if name.ends_with(".conflict.html") {
+                    apart.read(bytes);
+                }
+            }
+        });
+        let released = apart.and(&theirs);
+        world.ledger.removed.add(&released);
     }
 
     /// A person has the sides settled in bulk: whatever is on one of them only may go.

@@ -6,7 +6,7 @@ use super::run::Run;
 use super::token::Tokens;
 use super::world::{Side, World};
 use kbsync::drill::death;
-use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::report::{Ending, Line, Report};
 use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::guard::MaxDeletes;
@@ -122,9 +122,10 @@ impl Run<'_> {
             world.ledger.seen.add(&at_first.0.and(&mirror));
             world.ledger.seen.add(&at_first.1.and(&service));
             // A category's words are asked for once a day, and told by the answer to our own write.
-            let late = report.actions.iter().all(|line| {
+            let category = |line: &Line| {
                 line.action == Kind::UpdateCategory && line.side == kbsync::model::Side::Local
-            });
+            };
+            let late = !report.actions.is_empty() && report.actions.iter().all(category);
             if was_settled && world.ledger.effects > 0 && !late {
                 world.violated(
                     "I4",

@@ -20,8 +20,20 @@ impl World {
         }
         let after = self.tokens(side);
         self.judge_direction(side, before, &after, what);
+        let back = (side == Side::Mirror && !self.ledger.withdrawn.is_empty())
+            .then(|| self.ids_in_mirror());
+        let there = self.kb.tokens();
         let ledger = &mut self.ledger;
-        ledger.written.add(&after.without(before));
+        let new = after.without(before);
+        ledger.written.add(&new);
+        if side == Side::Mirror {
+            // What kbsync itself has brought back nobody has taken away any more; of what an old listing alone still
+            // shows, it stays taken away.
+            ledger.removed.remove(&new.and(&there));
+        }
+        if let Some(back) = back {
+            ledger.withdrawn.retain(|id| !back.contains_key(id));
+        }
         let mut vanished = before.without(&after).without(&ledger.removed);
         vanished.remove(&ledger.removed_there);
         vanished.remove(&ledger.expected[side as usize]);

@@ -11,6 +11,7 @@ use kbsync::drill::death;
 use kbsync::mirror::document::Document;
 use kbsync::model::{ArticleId, CategoryId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What did not hold.
@@ -134,7 +135,7 @@ pub(crate) struct Ledger {
 
 /// The files of one id.
 #[derive(Clone, Copy, Default, Debug)]
-struct Known {
+pub(super) struct Known {
     digest: u64,
     files: usize,
     tokens: Tokens,
@@ -260,20 +261,16 @@ impl World {
     }
 
     /// The files that lie where articles lie, by their ids.
-    fn ids_in_mirror(&self) -> BTreeMap<ArticleId, Known> {
+    pub(super) fn ids_in_mirror(&self) -> BTreeMap<ArticleId, Known> {
         let mut ids: BTreeMap<ArticleId, Known> = BTreeMap::new();
         self.mirror.each(&mut |folder, name, bytes, _| {
             if is_article(folder, name)
                 && let Some(id) = id_of(bytes)
             {
-                let mut digest = 0;
-                for part in [folder.as_bytes(), name.as_bytes(), bytes] {
-                    for byte in part {
-                        digest = mix(digest ^ u64::from(*byte));
-                    }
-                }
+                let mut digest = DefaultHasher::new();
+                (folder, name, bytes).hash(&mut digest);
                 let known = ids.entry(id).or_default();
-                known.digest ^= digest;
+                known.digest ^= digest.finish();
                 known.files += 1;
                 known.tokens.read(bytes);
             }
