@@ -65,6 +65,16 @@ impl World {
         found
     }
 
+    /// A file comes back in the middle of a cycle, which may be about to write its article at another place: then it
+    /// lies twice, and one of the two is a copy.
+    pub(super) fn note_meanwhile(&mut self, deed: Writer) {
+        if let Writer::Unhide { at } = deed {
+            let hidden = format!("{}~", at.file());
+            let bytes = self.mirror.bytes(at.folder(), &hidden);
+            self.copied(&bytes.unwrap_or_default());
+        }
+    }
+
     /// A file has come to another place. If another one has its id, their places say anew which of them is the copy.
     fn parted(&mut self, at: At) {
         let file = at.file();
@@ -190,7 +200,7 @@ impl World {
                 if let Some(bytes) = self.mirror.bytes(at.folder(), &hidden)
                     && !self.exists(at)
                 {
-                    self.copied(&bytes);
+                    self.copied_elsewhere(at.folder(), &hidden, &bytes);
                     self.mirror
                         .rename((at.folder(), &hidden), (at.folder(), &file));
                 }

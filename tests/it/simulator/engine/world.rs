@@ -524,6 +524,7 @@ impl World {
     fn happen(&mut self, what: What, call: Call, entered: &mut Entered) {
         match what {
             What::ByWriter { deed } => {
+                self.note_meanwhile(deed);
                 self.writer(deed);
                 self.troubled = true;
             }
