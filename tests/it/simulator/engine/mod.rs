@@ -66,6 +66,8 @@ mod regressions_passing;
 #[cfg(test)]
 mod regressions_places;
 #[cfg(test)]
+mod regressions_planned;
+#[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
 mod regressions_stale;
