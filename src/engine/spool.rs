@@ -1,7 +1,7 @@
 //! Bodies on their way: kept in the state as they are read, so that memory does not grow with them.
 //!
 //! A dry run writes nothing; then the few bodies that a merge may need stay in memory. Those of articles and files that
-//! nobody knew do so where one may be what was sent without an answer.
+//! nobody knew do so where one may be what was sent without an answer, or was being written.
 
 use crate::model::TextDigest;
 use crate::model::Timestamp;
@@ -24,7 +24,7 @@ struct Pending {
 pub(super) struct Spool {
     dry: bool,
     now: Timestamp,
-    /// Whether what is new may be what was sent before.
+    /// Whether what is new may be what was sent or written before.
     seeks: bool,
     bytes: usize,
     pending: Vec<Pending>,
@@ -43,13 +43,13 @@ impl Spool {
         }
     }
 
-    /// The same, where something was sent as new whose answer, or whose id in its file, is missing: the words of what
-    /// nobody knew tell whether it is that.
+    /// The same, where something was sent as new whose answer, or whose id in its file, is missing, or was about to be
+    /// written: the words of what nobody knew tell whether it is that, and are merged if it is.
     pub(super) fn seeking(self, seeks: bool) -> Self {
         Self { seeks, ..self }
     }
 
-    /// Tells whether what is new may be what was sent before.
+    /// Tells whether what is new may be what was sent or written before.
     pub(super) const fn is_seeking(&self) -> bool {
         self.seeks
     }

@@ -77,12 +77,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(copies)
     }
 
-    /// Tells whether something was sent as new whose answer, or whose id in its file, may be missing: before the mirror
-    /// and the service are looked at.
+    /// Tells whether something was sent as new whose answer, or whose id in its file, may be missing, or a file was about
+    /// to be written for an article that the base does not know: before the mirror and the service are looked at.
     pub(super) fn misses_new(&self, base: &Base) -> anyhow::Result<bool> {
+        let is_new = |intent: &Intent| match intent {
+            Intent::CreateArticle { .. } => true,
+            Intent::WriteFile { id, .. } => !base.articles.contains_key(id),
+            Intent::UpdateArticle { .. }
+            | Intent::DeleteArticle { .. }
+            | Intent::RemoveFile { .. }
+            | Intent::ClearCopy { .. }
+            | Intent::CreateCategory { .. }
+            | Intent::UpdateCategory { .. }
+            | Intent::WriteCategory { .. } => false,
+        };
         let mut intents = self.store.intents()?.into_iter();
-        let posted = intents.any(|(_, intent)| matches!(intent, Intent::CreateArticle { .. }));
-        Ok(posted || base.articles.values().any(pairing::is_unread))
+        let begun = intents.any(|(_, intent)| is_new(&intent));
+        Ok(begun || base.articles.values().any(pairing::is_unread))
     }
 
     /// Texts that were sent without an answer, and those of articles whose id may not have come into their file.

@@ -185,8 +185,7 @@ impl<'a> Reader<'a> {
             None if document.id().is_none() => self.namesakes(&place, &version.slug),
             Some(_) | None => Vec::new(),
         };
-        let sought = self.spool.is_seeking() && document.id().is_none();
-        let may_merge = row.is_some() || !namesakes.is_empty() || sought;
+        let may_merge = row.is_some() || !namesakes.is_empty() || self.spool.is_seeking();
         self.out.changed.extend(namesakes);
         if (edited || whole)
             && let Err(error) =

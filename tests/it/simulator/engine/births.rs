@@ -1,7 +1,7 @@
 //! Whether an article is created twice (I8).
 
 use super::token::Tokens;
-use super::world::{World, id_of, is_article, is_ready};
+use super::world::{World, id_of, is_article};
 use kbsync::model::ArticleId;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -57,11 +57,9 @@ impl World {
         }
     }
 
-    /// Who created twins (I8)? What an article in conflict says, and its file does not any more, is about to go: a
-    /// person decides (design, section 4, "Conflict"). So it is while its file is not ready.
-    ///
-    /// After a cycle over a part, so is whatever an article's file does not say any more.
-    pub(crate) fn judge_births(&mut self, in_conflict: &BTreeSet<ArticleId>, partial: bool) {
+    /// Who created twins (I8)? What an article says, and its file does not any more, is about to go: a PUT sends it, or
+    /// it waits for the next cycle, or for a person. That it does go is I3's and I12's.
+    pub(crate) fn judge_births(&mut self) {
         let copied = self.ledger.copied;
         let ours: Vec<(ArticleId, Tokens)> = self
             .kb
@@ -80,9 +78,9 @@ impl World {
         if pairs.is_empty() {
             return;
         }
-        let waiting = self.waiting_files(in_conflict, partial);
+        let files = self.words_of_files();
         for (id, other, both) in pairs {
-            let files = [id, other].into_iter().filter_map(|id| waiting.get(&id));
+            let files = [id, other].into_iter().filter_map(|id| files.get(&id));
             let stays = files.fold(both, Tokens::and);
             if !stays.is_empty() {
                 let words = stays.all();
@@ -94,19 +92,10 @@ impl World {
         }
     }
 
-    /// The words in the files of articles that wait for a person: they are in conflict, or a file is not ready.
-    /// With those of all others, where a part was synced: one without an id is its article's by its address.
-    fn waiting_files(
-        &self,
-        in_conflict: &BTreeSet<ArticleId>,
-        partial: bool,
-    ) -> BTreeMap<ArticleId, Tokens> {
-        let mut waiting = in_conflict.clone();
-        if partial {
-            waiting.extend(self.kb.articles.keys());
-        }
+    /// The words in the files of articles, ready or not. One without an id is its article's by its address.
+    fn words_of_files(&self) -> BTreeMap<ArticleId, Tokens> {
         let at_address = |folder: &str, name: &str| {
-            let category = self.kb.category_at(folder).filter(|_| partial)?;
+            let category = self.kb.category_at(folder)?;
             let stem = name.strip_suffix(".html")?;
             let mut all = self.kb.articles.values();
             all.find(|article| article.category == category && article.slug == stem)
@@ -117,10 +106,8 @@ impl World {
             let id = id_of(bytes).or_else(|| at_address(folder, name));
             if let Some(id) = id.filter(|_| is_article(folder, name)) {
                 files.entry(id).or_default().add(&Tokens::of(bytes));
-                waiting.extend((!is_ready(bytes)).then_some(id));
             }
         });
-        files.retain(|id, _| waiting.contains(id));
         files
     }
 }

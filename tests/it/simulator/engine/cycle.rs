@@ -137,10 +137,7 @@ impl Run<'_> {
             }
             self.settled = report.outcome == Ending::Done && !world.is_rationed();
         }
-        let conflicts = report.actions.iter();
-        let conflicts = conflicts.filter(|line| line.action == Kind::Conflict);
-        let partial = !request.scope.is_empty();
-        world.judge_births(&conflicts.filter_map(|line| line.id).collect(), partial);
+        world.judge_births();
         for line in &report.actions {
             if line.action == Kind::Conflict
                 && let Some(id) = line.id

@@ -2,7 +2,8 @@
 //!
 //! Two runs are compared as they are after the last cycle of a trace: one in which nothing went wrong in it, and one
 //! in which the service refused one article (403, 422), or the disk one file. What differs has to be that article,
-//! or one that has its address in either of the runs, and waits for it.
+//! or one that has its address in either of the runs, and waits for it; or that has or wants the address that its file
+//! wants, and waited for it as long as nothing went wrong.
 
 use super::run::Outcome;
 use super::step::{Call, Step, What};
@@ -50,6 +51,13 @@ pub(crate) fn pieces(world: &World) -> Vec<Piece> {
         });
     }
     pieces
+}
+
+/// The address that a file wants by its line `slug:`.
+fn wanted(piece: &Piece) -> Option<Address> {
+    let mut lines = piece.words.lines().filter(|_| piece.side == Side::Mirror);
+    let slug = lines.find_map(|line| line.strip_prefix("slug: "))?;
+    Some((piece.at.0.clone(), slug.to_owned()))
 }
 
 /// What something went wrong with.
@@ -172,6 +180,7 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
             if known || hit(piece) || waits(piece) || unmade(piece) || renamed(piece) {
                 ids.extend(piece.id);
                 places.insert(piece.at.clone());
+                places.extend(wanted(piece).filter(|_| hit(piece)));
             }
         }
         if before == (ids.len(), places.len()) {

@@ -222,6 +222,14 @@ impl World {
         for (_, other) in self.kb.articles.iter().filter(|(other, _)| **other != id) {
             kept.remove(&other.tokens);
         }
+        // Nor does what another article's file says, be that article gone.
+        let slug = article.map(|article| article.slug.as_str());
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            let anothers = id_of(bytes).is_some_and(|other| other != id);
+            if anothers && is_article(folder, name) && name.strip_suffix(".html") != slug {
+                kept.remove(&Tokens::of(bytes));
+            }
+        });
         if !self.ledger.withdrawn.contains(&id) && !kept.is_empty() && !self.is_back_unseen(id) {
             self.violated(
                 "I5",

@@ -206,3 +206,44 @@ fn what_once_had_an_address_in_the_books_waits_for_nobody() {
     assert_eq!(beside("a"), Some("I13"));
     assert_eq!(beside("c"), Some("I13"));
 }
+
+/// Something goes wrong with the article of one of two files, and with it out of the way something happens to that of the
+/// other. One of the files, the first or the other, wants the address of the other article.
+fn with_it_out_of_the_way(first_wants: bool, other_address: &str) -> Option<&'static str> {
+    let file = |id: u8, name: &str, slug: &str| Piece {
+        side: Side::Mirror,
+        id: Some(number(id)),
+        at: ("beta".to_owned(), name.to_owned()),
+        words: format!("beta/{name}.html: ---\nslug: {slug}\n---\n"),
+    };
+    let article = |folder: &str| Piece {
+        side: Side::Service,
+        id: Some(number(2)),
+        at: (folder.to_owned(), other_address.to_owned()),
+        words: folder.to_owned(),
+    };
+    let run = |folder: &str| {
+        let mut bench = Bench::new();
+        let mut run = bench.run(PLAIN, Source::Steps(&[]), Ground::Memory);
+        run.halfway = vec![
+            file(1, "b", if first_wants { "a" } else { "b" }),
+            file(3, "c", if first_wants { "c" } else { "a" }),
+            article(folder),
+        ];
+        run.struck = Some(Struck {
+            call: Call::Read,
+            what: number(1).to_string(),
+            id: None,
+        });
+        run
+    };
+    let found = isolation::differ(&run("alpha"), &run("beta"));
+    found.map(|violation| violation.invariant)
+}
+
+#[test]
+fn what_has_the_address_that_an_articles_file_wants_waits_for_it() {
+    assert_eq!(with_it_out_of_the_way(true, "a"), None);
+    assert_eq!(with_it_out_of_the_way(false, "a"), Some("I13"));
+    assert_eq!(with_it_out_of_the_way(true, "d"), Some("I13"));
+}

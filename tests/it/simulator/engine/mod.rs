@@ -62,7 +62,11 @@ mod regressions_moving;
 #[cfg(test)]
 mod regressions_nameless;
 #[cfg(test)]
+mod regressions_passing;
+#[cfg(test)]
 mod regressions_places;
+#[cfg(test)]
+mod regressions_planned;
 #[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]

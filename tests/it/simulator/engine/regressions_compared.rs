@@ -751,3 +751,37 @@ fn what_was_being_deleted_is_gone_though_a_probe_is_refused() {
     ];
     compares(Relation::Killed(36), setup, &steps);
 }
+
+/// Two files of one folder want one slug, and neither is sent. While the one's article cannot be read, the other's is.
+#[test]
+fn seed_8351952606050() {
+    let service = |deed| Step::Service { deed };
+    let mirror = |deed| Step::Mirror { deed };
+    let posted = |at, token| {
+        let shown = true;
+        service(Colleague::Post { at, token, shown })
+    };
+    let setup = Setup {
+        by_category: true,
+        ..PLAIN
+    };
+    let steps = [
+        posted(At(0, 1), 1),
+        posted(At(0, 0), 2),
+        SYNC,
+        mirror(Writer::Slug {
+            at: At(0, 1),
+            name: 0,
+        }),
+        service(Colleague::Reslug { from: 0, to: 3 }),
+        SYNC,
+        mirror(Writer::RenameFolder { from: 3, to: 1 }),
+        service(Colleague::Show {
+            at: At(3, 1),
+            on: false,
+        }),
+        mirror(Writer::Unname { folder: 1 }),
+        SYNC,
+    ];
+    compares(Relation::Struck(656), setup, &steps);
+}
