@@ -52,6 +52,36 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
 }
 
 #[test]
+fn a_copy_that_was_edited_and_goes_is_named_with_the_command_that_shows_it() {
+    let (service, kb, one, _) = in_conflict();
+    let shown = |told: &str| {
+        let (_, rest) = told.split_once("`kbsync show ").expect(told);
+        let (what, _) = rest.split_once('`').expect(rest);
+        kb.run(&["show", what]).exits(0).stdout
+    };
+    kb.edit(COPY, "Theirs.", "Remarked upon.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs, later.</p>".into());
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("one.conflict.html had been edited"),
+        "{ran:#?}"
+    );
+    assert!(shown(&ran.stdout).contains("<p>Remarked upon.</p>"));
+    assert!(kb.read(COPY).contains("<p>Theirs, later.</p>"));
+    // Nothing is told twice, nor of one that nobody edited.
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(!ran.stdout.contains("kbsync show"), "{ran:#?}");
+    kb.edit(COPY, "Theirs, later.", "Again.");
+    let ran = kb
+        .run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    assert!(shown(&ran.stdout).contains("<p>Again.</p>"));
+    assert!(!kb.exists(COPY));
+}
+
+#[test]
 fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_proposed() {
     let (service, kb, one, _) = in_conflict();
     let mirror = kb.mirror();
