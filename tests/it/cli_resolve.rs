@@ -98,6 +98,42 @@ fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_propose
 }
 
 #[test]
+fn a_file_that_was_renamed_or_moved_in_conflict_is_settled_at_once_by_its_old_or_new_path() {
+    for (keep, expected) in [
+        ("local", "<p>Mine.</p>"),
+        ("remote", "<p>Theirs.</p>"),
+        ("both", "<p>Mine.</p><p>Theirs.</p>"),
+    ] {
+        for to in ["start/uno.html", "other/one.html"] {
+            for path in ["start/one.html", to] {
+                let (service, kb, one, _) = in_conflict();
+                let mirror = kb.mirror();
+                let other = service.category("other");
+                service.article(other, "three", "<p>Three.</p>");
+                kb.run(&["sync"]).exits(3);
+                std::fs::rename(mirror.join("start/one.html"), mirror.join(to)).expect("renamed");
+                let case = format!("{keep} {to} by {path}");
+                let ran = kb.run(&["resolve", path, "--keep", keep]);
+                assert_eq!(ran.code, 0, "{case}: {ran:#?}");
+                assert_eq!(service.text(one), expected, "{case}");
+                assert!(!kb.exists(COPY), "{case}");
+                let file = if keep == "remote" {
+                    "start/one.html"
+                } else {
+                    to
+                };
+                assert!(
+                    kb.read(file).ends_with(&format!("---\n{expected}\n")),
+                    "{case}"
+                );
+                kb.run(&["sync"]).exits(0);
+                assert_eq!(service.text(one), expected, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
 fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
     for keep in ["local", "remote", "both"] {
         let (service, kb, one, _) = in_conflict();
