@@ -134,6 +134,24 @@ fn a_file_that_was_renamed_or_moved_in_conflict_is_settled_at_once_by_its_old_or
 }
 
 #[test]
+fn check_tells_a_copy_that_is_left_over_from_an_open_conflict() {
+    let (_service, kb, _, _) = in_conflict();
+    let copy = kb.read(COPY);
+    let told = |words: &str| {
+        let ran = kb.run(&["check", COPY]).exits(0);
+        assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
+    };
+    told("a conflict waits here");
+    kb.run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    kb.write(COPY, &copy);
+    told("nothing waits for it");
+    // Without a state, as in CI, nobody knows.
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    told("until that is settled");
+}
+
+#[test]
 fn f068_a_version_of_the_service_that_nobody_saw_is_not_overwritten() {
     for keep in ["local", "remote", "both"] {
         let (service, kb, one, _) = in_conflict();
