@@ -12,6 +12,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
+    interrupt::unless_interrupted,
     missing::{Missing, missing},
     past::{Named, became, below_mirror, described, is_folder, named},
     paths::in_mirror,
@@ -119,7 +120,14 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         None => here(context, &config, part, &wishes, whole).await?,
     };
     report::print(context, &worked)?;
-    Ok(report::code(&worked.report, false))
+    let broken_off = worked
+        .failures
+        .iter()
+        .find(|failure| failure.code == ExitCode::Interrupted);
+    Ok(broken_off.map_or_else(
+        || report::code(&worked.report, false),
+        |failure| failure.code,
+    ))
 }
 
 /// What is wished for by a file's path or an article's id.
@@ -301,7 +309,9 @@ async fn here(
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
     report.partial = true;
-    let restored = engine.restore(wishes).await;
+    let so_far = session.so_far();
+    let writing = async { Ok(engine.restore(wishes).await) };
+    let restored = unless_interrupted(writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;
     report.actions = restored.lines;
