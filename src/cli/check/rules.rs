@@ -8,7 +8,11 @@ use crate::{
     model::{
         ArticleId, Place,
         lint::{self, Severity},
-        path::{CATEGORY_FILE, EXTENSION, slug_of_stem},
+        path::{
+            CATEGORY_FILE, EXTENSION,
+            near::{likely_meant, maybe_mistyped},
+            slug_of_stem,
+        },
     },
 };
 use serde::Serialize;
@@ -224,6 +228,7 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
             },
         }
     }
+    mistyped(files, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
     let remedy = "remove the `id:` line of the copy: it becomes a new category";
@@ -307,6 +312,29 @@ fn dead_links(
                 help: "correct the path, which counts from this file, or write the whole address"
                     .to_owned(),
             });
+        }
+    }
+}
+
+/// New folders whose names look like slips of the pen. What has an id is known to the service.
+fn mistyped(files: &Files, findings: &mut Vec<Finding>) {
+    let is_known = |folder: &&String| {
+        let bytes = files.categories.get(*folder);
+        bytes.is_some_and(|bytes| {
+            CategoryDocument::parse(bytes).is_ok_and(|words| words.id().is_some())
+        })
+    };
+    let known: Vec<&String> = files.categories.keys().filter(is_known).collect();
+    let folders: BTreeSet<&String> = files.articles.keys().map(|place| &place.folder).collect();
+    for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
+        if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
+            findings.push(whole_file(
+                folder,
+                Level::Warning,
+                "new-category",
+                maybe_mistyped(meant),
+                "if a new category is meant, all is well: the next sync makes it",
+            ));
         }
     }
 }
