@@ -879,6 +879,20 @@ fn a_file_without_its_id_line_moves_to_another_workspace() {
 }
 
 #[test]
+fn above_several_workspaces_the_folders_are_named_that_a_command_can_be_about() {
+    let (_service, kb, _, _) = two_workspaces();
+    kb.remove("de/start/eins.html");
+    kb.run(&["restore", "."])
+        .exits(2)
+        .complains("holds the folders of several workspaces", "en/, de/");
+    kb.run(&["sync", "fr"])
+        .exits(2)
+        .complains("fr is in none of the workspaces' folders", "en/, de/");
+    kb.run(&["restore", "de"]).exits(0);
+    assert!(kb.exists("de/start/eins.html"));
+}
+
+#[test]
 fn several_workspaces_have_a_history_each() {
     let (service, kb, one, eins) = two_workspaces();
     kb.edit("de/start/eins.html", "Eins.", "Zwei.");
