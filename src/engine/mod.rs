@@ -458,7 +458,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Policy {
             direction: request.direction,
             on_conflict: request.prefer.unwrap_or(self.settings.on_conflict),
-            scope: request.scope.clone(),
+            scope: request.scope.iter().collect(),
             new_enabled: self.settings.new_enabled,
             new_draft: self.settings.new_draft,
             resolve: request.resolve.clone(),

@@ -41,6 +41,7 @@ mod names;
 pub mod order;
 pub mod pairing;
 pub mod plan;
+pub mod scope;
 mod settle;
 pub mod snapshot;
 #[cfg(test)]
