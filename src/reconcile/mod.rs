@@ -59,6 +59,7 @@ use pairing::Paired;
 use plan::{Key, Plan};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use unseen::ANOTHERS;
 
 /// What a plan is made from.
 #[derive(Clone, Copy, Debug)]
