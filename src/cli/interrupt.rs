@@ -4,6 +4,7 @@
 //! next run finishes or takes back what was under way.
 
 use super::{exit::ExitCode, failure::Failure};
+use rustix::process::{Signal, getpid, kill_process};
 use std::future::Future;
 use tokio::{signal::ctrl_c, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
@@ -35,7 +36,8 @@ async fn listen(tell: oneshot::Sender<()>) {
         return;
     }
     if ctrl_c().await.is_ok() {
-        std::process::exit(ExitCode::Interrupted.number().into());
+        // As if it had been killed: whoever cannot be told is ended by the system.
+        kill_process(getpid(), Signal::TERM).ok();
     }
 }
 
