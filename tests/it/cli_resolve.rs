@@ -443,6 +443,19 @@ fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
     kb.run(&["restore", "start/one.html"]).exits(3);
     assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
     assert_eq!(service.text(one), "<p>Theirs.</p>");
+
+    // It is among what a folder brings back, with what else is missing there.
+    let two = service.article(start, "two", "<p>Two.</p>");
+    kb.run(&["sync"]).exits(3);
+    kb.remove("start/one.html");
+    kb.remove("start/two.html");
+    kb.run(&["restore", "."]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+    assert!(kb.exists("start/two.html"));
+    assert!(service.sandbox.article(two).is_some());
+    kb.remove("start/one.html");
+    kb.run(&["restore", "start"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
 }
 
 #[test]
