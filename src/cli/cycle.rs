@@ -112,9 +112,10 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
 /// How a report ends that a failure cut off.
 pub(super) fn ending(failure: &Failure) -> Ending {
     match failure.code {
-        ExitCode::Retry => Ending::Retry,
         ExitCode::Attention => Ending::Attention,
         ExitCode::Partial => Ending::Partial,
+        // Whoever runs it again goes on with it.
+        ExitCode::Retry | ExitCode::Interrupted => Ending::Retry,
         ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
     }
 }

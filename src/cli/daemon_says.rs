@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What the daemon says of itself.
 pub(super) fn daemon_lines(daemon: &StatusWord) -> Vec<String> {
-    let interval = humantime::format_duration(Duration::from_secs(daemon.interval));
+    let interval = crate::model::time::in_words(Duration::from_secs(daemon.interval));
     let often = match &daemon.cron {
         Some(cron) => format!("by the cron line {}", escape(cron)),
         None => format!("every {interval}"),

@@ -15,17 +15,20 @@ pub enum ExitCode {
     Partial,
     /// Try later: unreachable, over budget, a lock that is taken.
     Retry,
+    /// A person broke it off: the number that a shell gives to what Ctrl-C ends.
+    Interrupted,
 }
 
 impl ExitCode {
     /// Every code.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Done,
         Self::Failed,
         Self::Usage,
         Self::Attention,
         Self::Partial,
         Self::Retry,
+        Self::Interrupted,
     ];
 
     /// The number that the shell sees.
@@ -37,6 +40,7 @@ impl ExitCode {
             Self::Attention => 3,
             Self::Partial => 4,
             Self::Retry => 5,
+            Self::Interrupted => 130,
         }
     }
 
@@ -57,6 +61,7 @@ impl ExitCode {
             Self::Retry => 3,
             Self::Failed => 4,
             Self::Usage => 5,
+            Self::Interrupted => 6,
         }
     }
 }
@@ -84,6 +89,6 @@ mod tests {
     #[test]
     fn the_numbers_are_those_of_the_design() {
         let numbers = ExitCode::ALL.map(ExitCode::number);
-        assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+        assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 130]);
     }
 }

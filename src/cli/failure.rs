@@ -279,7 +279,7 @@ fn advice(kind: &service::ErrorKind) -> (ExitCode, String) {
         ),
         service::ErrorKind::BudgetSpent { free_in } => {
             let seconds = std::time::Duration::from_secs(free_in.as_secs());
-            let wait = humantime::format_duration(seconds);
+            let wait = crate::model::time::in_words(seconds);
             (
                 ExitCode::Retry,
                 format!("the requests of this day are spent; try again in {wait}"),

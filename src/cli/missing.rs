@@ -18,7 +18,7 @@ use crate::{
     model::{ArticleId, path::EXTENSION},
     state::{Kept, Store, Subject},
 };
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 /// What is to be brought back into a workspace.
 #[derive(Debug)]
@@ -63,8 +63,15 @@ pub(super) fn missing(
             && change.path.ends_with(EXTENSION)
             && is_in(&change.path)
     });
-    let wishes: Vec<Wish> = removed
-        .filter_map(|change| change.id.as_ref()?.parse().ok())
+    let removed = removed.filter_map(|change| change.id.as_ref()?.parse().ok());
+    // Of a first meeting in conflict there is no base that it could be missed by.
+    let conflicts = found.conflicts.iter();
+    let in_conflict = conflicts
+        .filter(|open| open.removed && is_in(&open.path))
+        .filter_map(|open| open.id);
+    let ids: BTreeSet<ArticleId> = removed.chain(in_conflict).collect();
+    let wishes: Vec<Wish> = ids
+        .into_iter()
         .map(|id| Wish {
             subject: Subject::Article(id),
             number: None,

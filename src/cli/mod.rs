@@ -22,6 +22,7 @@ mod doctor;
 mod handed;
 mod heads;
 mod init;
+mod interrupt;
 mod locks;
 mod log;
 mod logging;

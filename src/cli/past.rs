@@ -16,7 +16,7 @@ use crate::{
         past::{self, Past},
     },
     model::{
-        ArticleId, Side, Timestamp,
+        ArticleId, Place, Side, Timestamp,
         path::{CATEGORY_FILE, EXTENSION},
     },
     state::{Kept, Store, Subject},
@@ -75,14 +75,31 @@ impl Named {
     /// Tells whether it is what has the path that was named now, or was named by its id.
     pub(super) fn is_meant(&self) -> bool {
         self.below.as_ref().is_none_or(|below| {
-            let now_at = self.past.now_at.as_ref().map(ToString::to_string);
-            now_at.is_some_and(|now| now == *below || now.strip_suffix(EXTENSION) == Some(below))
+            let now_at = self.past.now_at.as_ref();
+            now_at.is_some_and(|now| is_at(now, below))
         })
     }
 
     /// A place of the workspace, as a path of the mirror.
     pub(super) fn path(&self, below: impl std::fmt::Display) -> String {
         below_mirror(&self.part, below)
+    }
+
+    /// Tells whether it is what was deleted last at the path that was named, and nothing else that had this path lives.
+    pub(super) fn ended_last(&self) -> bool {
+        let ended = |past: &Past| {
+            let place = past.newest().map(|kept| kept.seen.place.clone())?;
+            let here = self
+                .below
+                .as_deref()
+                .is_some_and(|below| is_at(&place, below));
+            past.ended.filter(|_| here)
+        };
+        let last = ended(&self.past);
+        last.is_some()
+            && self.others.iter().all(|other| {
+                other.article().is_none() || (other.now_at.is_none() && ended(other) < last)
+            })
     }
 
     /// Tells of other articles that had this path.
@@ -93,6 +110,12 @@ impl Named {
                 .note(format!("also known by this path: {}", described(other)));
         }
     }
+}
+
+/// Tells whether a path of the workspace is this place; `.html` may be left out.
+fn is_at(place: &Place, below: &str) -> bool {
+    let place = place.to_string();
+    place == below || place.strip_suffix(EXTENSION) == Some(below)
 }
 
 /// A place of a workspace, as a path of the mirror.
@@ -110,16 +133,23 @@ pub(super) fn described(past: &Past) -> String {
         Subject::Article(id) => id.to_string(),
         Subject::File(_) => "a file without an id".to_owned(),
     };
-    let state = match (&past.now_at, past.article()) {
-        (Some(place), _) => format!("now {place}"),
-        (None, Some(_)) if past.was_met() => "deleted".to_owned(),
-        (None, Some(_)) => "never fetched".to_owned(),
-        (None, None) => "never created".to_owned(),
-    };
+    format!("{id} ({})", became(past))
+}
+
+/// What became of a subject, and its title.
+pub(super) fn became(past: &Past) -> String {
     let newest = past.newest();
+    let seen = newest.map_or_else(String::new, |kept| {
+        format!("last seen {}", local_time(kept.at))
+    });
+    let state = match (&past.now_at, past.ended, past.article()) {
+        (Some(place), _, _) => format!("now {place}, {seen}"),
+        (None, Some(at), _) => format!("deleted {}", local_time(at)),
+        (None, None, Some(_)) => format!("never fetched, {seen}"),
+        (None, None, None) => format!("never created, {seen}"),
+    };
     let title = newest.map_or("", |kept| kept.seen.version.title.as_str());
-    let at = newest.map_or_else(String::new, |kept| local_time(kept.at));
-    format!("{id} ({state}, last seen {at}, \"{}\")", escape(title))
+    format!("{state}, \"{}\"", escape(title))
 }
 
 /// Finds what an argument names.

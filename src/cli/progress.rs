@@ -116,7 +116,7 @@ impl Progress {
         let message = if time.is_zero() {
             self.phase.clone()
         } else {
-            let time = humantime::format_duration(time);
+            let time = crate::model::time::in_words(time);
             format!("{}: about {time} left at this rate limit", self.phase)
         };
         self.bar.set_message(message);

@@ -12,8 +12,9 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
+    interrupt::unless_interrupted,
     missing::{Missing, missing},
-    past::{Named, below_mirror, described, is_folder, named},
+    past::{Named, became, below_mirror, described, is_folder, named},
     paths::in_mirror,
     report,
     scope::Part,
@@ -31,7 +32,7 @@ use crate::{
         settings::Request,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
-    model::Place,
+    model::{ArticleId, Place},
     reconcile::snapshot::Direction,
 };
 use serde::Serialize;
@@ -119,12 +120,19 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         None => here(context, &config, part, &wishes, whole).await?,
     };
     report::print(context, &worked)?;
-    Ok(report::code(&worked.report, false))
+    let broken_off = worked
+        .failures
+        .iter()
+        .find(|failure| failure.code == ExitCode::Interrupted);
+    Ok(broken_off.map_or_else(
+        || report::code(&worked.report, false),
+        |failure| failure.code,
+    ))
 }
 
 /// What is wished for by a file's path or an article's id.
 fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Part, Wish), Failure> {
-    let named = one(named(context, config, &args.path)?)?;
+    let named = one(context, named(context, config, &args.path)?)?;
     if named.number.is_some() {
         named.version()?;
     }
@@ -145,21 +153,40 @@ fn places(prepared: &[Prepared]) -> Vec<String> {
     places.collect()
 }
 
-/// Of several deleted articles that had a path, a person names the one that is meant.
-fn one(named: Named) -> Result<Named, Failure> {
+/// Of several articles that had a path, it is the one that was deleted there last. Where time does not tell, a person
+/// names the one that is meant.
+fn one(context: &Context, named: Named) -> Result<Named, Failure> {
     let articles = std::iter::once(&named.past).chain(&named.others);
-    let articles: Vec<_> = articles.filter(|past| past.article().is_some()).collect();
+    let articles: Vec<_> = articles
+        .filter_map(|past| Some((past.article()?, past)))
+        .collect();
     if articles.len() < 2 || named.is_meant() {
         return Ok(named);
     }
-    let listed: Vec<String> = articles.iter().map(|past| described(past)).collect();
+    let number = named
+        .number
+        .map_or_else(String::new, |number| format!("@{number}"));
+    let command = |id: &ArticleId| format!("kbsync restore {id}{number}");
+    if named.ended_last() {
+        context.out.note(format!(
+            "of the articles that had this path it is the one that was deleted last: {}",
+            described(&named.past)
+        ));
+        for (id, other) in &articles[1..] {
+            let command = command(id);
+            context
+                .out
+                .note(format!("another one: `{command}` ({})", became(other)));
+        }
+        return Ok(named);
+    }
+    let commands: Vec<String> = articles
+        .iter()
+        .map(|(id, past)| format!("{}  # {}", command(id), became(past)))
+        .collect();
     Err(Failure::usage(
-        format!(
-            "several articles had the path {}:\n  {}",
-            named.name,
-            listed.join("\n  ")
-        ),
-        "name the one that is meant by its id: `kbsync restore ID[@N]`",
+        format!("several articles had the path {}", named.name),
+        format!("name the one that is meant:\n  {}", commands.join("\n  ")),
     ))
 }
 
@@ -282,7 +309,9 @@ async fn here(
     let mut engine = session.engine(&part, false)?;
     let mut report = Report::new(false);
     report.partial = true;
-    let restored = engine.restore(wishes).await;
+    let so_far = session.so_far();
+    let writing = async { Ok(engine.restore(wishes).await) };
+    let restored = unless_interrupted(writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;
     report.actions = restored.lines;

@@ -169,8 +169,12 @@ fn teller(ear: &Ear, board: &Arc<Board>) -> Teller {
 fn log_waits(board: &Arc<Board>) -> Notify {
     let board = board.clone();
     Arc::new(move |note: WaitNote| {
-        // Silence is none.
-        if note.reason != WaitReason::Silent {
+        let gets_ahead = match note.reason {
+            WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
+            // Silence is none.
+            WaitReason::Silent | WaitReason::Stalled => false,
+        };
+        if gets_ahead {
             let now = tokio::time::Instant::now();
             board.show(|seen| seen.progress = now);
         }

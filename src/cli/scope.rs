@@ -1,6 +1,6 @@
 //! Which workspaces a command is about, and which of their paths.
 
-use super::{context::Context, failure::Failure, paths::in_mirror};
+use super::{context::Context, failure::Failure, paths::in_mirror, print::escape};
 use crate::{
     config::{Config, Root},
     engine::open,
@@ -82,10 +82,7 @@ pub(super) fn parts(
             (found, *wanted) = (true, true);
         }
         if !found {
-            return Err(Failure::usage(
-                format!("{} is in none of the workspaces' folders", path.display()),
-                "name a file or a category's folder in one of them",
-            ));
+            return Err(in_none(path, parts.iter().map(|(part, ..)| part)));
         }
     }
     Ok(parts
@@ -105,18 +102,36 @@ pub(super) fn part(
     path: &Path,
 ) -> Result<(Part, String), Failure> {
     let below = in_mirror(&config.mirror, &context.current, path)?;
-    all(config)
+    let parts = all(config);
+    let found = parts
+        .iter()
+        .find_map(|part| Some((part, part.below(&below)?)));
+    match found {
+        Some((part, rest)) => Ok((part.clone(), rest.to_owned())),
+        None if parts.iter().any(|part| part.is_under(&below)) => Err(Failure::usage(
+            format!("{} holds the folders of several workspaces", path.display()),
+            format!("name one of them, or what is in it: {}", folders(&parts)),
+        )),
+        None => Err(in_none(path, &parts)),
+    }
+}
+
+fn in_none<'p>(path: &Path, parts: impl IntoIterator<Item = &'p Part>) -> Failure {
+    Failure::usage(
+        format!("{} is in none of the workspaces' folders", path.display()),
+        format!(
+            "name a file or a category's folder in one of them: {}",
+            folders(parts)
+        ),
+    )
+}
+
+/// The workspaces' folders, for people.
+fn folders<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
+    let names = parts
         .into_iter()
-        .find_map(|part| {
-            let rest = part.below(&below)?.to_owned();
-            Some((part, rest))
-        })
-        .ok_or_else(|| {
-            Failure::usage(
-                format!("{} is in none of the workspaces' folders", path.display()),
-                "name a file in one of them",
-            )
-        })
+        .map(|part| format!("{}/", escape(&part.prefix)));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// A path that is in the mirror or in the state, as both know it. `.html` may be left out.

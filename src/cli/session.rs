@@ -6,6 +6,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     heads::Heads,
+    interrupt::unless_interrupted,
     locks,
     progress::{Pace, Progress, Step},
     scope::Part,
@@ -55,6 +56,8 @@ impl<'c> Session<'c> {
             budget: None,
             limits: config.options.budget,
             per_unit: 0,
+            phase: None,
+            done: 0,
         }));
         let mut session = Self {
             context,
@@ -99,6 +102,21 @@ impl<'c> Session<'c> {
         parts: &[Part],
         request: &Request,
     ) -> Result<Worked, Failure> {
+        let so_far = self.so_far();
+        unless_interrupted(self.run_cycles(parts, request), so_far).await
+    }
+
+    /// Tells how far the work has come, and takes the bar away.
+    pub(super) fn so_far(&self) -> impl FnOnce() -> String + use<> {
+        let bar = self.bar.clone();
+        move || {
+            let bar = lock_bar(&bar);
+            bar.progress.finish();
+            bar.so_far()
+        }
+    }
+
+    async fn run_cycles(&mut self, parts: &[Part], request: &Request) -> Result<Worked, Failure> {
         let mut worked = Worked {
             report: Report::new(request.dry_run),
             failures: Vec::new(),
@@ -244,6 +262,10 @@ struct Bar {
     budget: Option<Budget>,
     limits: BudgetLimits,
     per_unit: u32,
+    /// What goes on, and of how much.
+    phase: Option<(&'static str, Option<u64>)>,
+    /// How much of it is done.
+    done: u64,
 }
 
 impl Bar {
@@ -255,6 +277,7 @@ impl Bar {
                 requests,
             } => {
                 self.per_unit = requests;
+                (self.phase, self.done) = (Some((name, total)), 0);
                 let step = Step::Phase {
                     name: name.to_owned(),
                     total,
@@ -263,9 +286,19 @@ impl Bar {
                 self.progress.step(step, pace);
             }
             engine::Progress::Done(units) => {
+                self.done = units;
                 let pace = self.pace();
                 self.progress.step(Step::Done(units), pace);
             }
+        }
+    }
+
+    /// How far it has come, behind `broken off`.
+    fn so_far(&self) -> String {
+        match self.phase {
+            Some((name, Some(total))) => format!(" while {name}: {} of {total} done", self.done),
+            Some((name, None)) => format!(" while {name}"),
+            None => String::new(),
         }
     }
 

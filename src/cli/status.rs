@@ -145,7 +145,7 @@ fn time_to_send(status: &Status, config: &Config) -> Option<String> {
     };
     let time = estimate(u64::from(changes), pace);
     (!time.is_zero()).then(|| {
-        let time = humantime::format_duration(time);
+        let time = crate::model::time::in_words(time);
         format!(
             "{DIM}sending {} changes takes about {time} at this rate limit{DIM:#}",
             grouped(changes)
@@ -326,6 +326,7 @@ mod tests {
             side: None,
             reason: reason.to_owned(),
             since: None,
+            removed: false,
         };
         let mut all: Vec<Open> = (0..9).map(|number| open(number, "too many")).collect();
         all.push(open(9, "another"));

@@ -135,7 +135,7 @@ fn from_command(command: &str, timeout: Duration) -> Result<SecretString, Config
     else {
         return Err(failed(format!(
             "did not end within {}",
-            humantime::format_duration(timeout)
+            crate::model::time::in_words(timeout)
         )));
     };
     if !status.success() {

@@ -230,7 +230,7 @@ impl<C: Cycle> Loop<C> {
         match turn {
             Some(Turn::Down(wall)) => tracing::warn!("{wall}; trying again now and then"),
             Some(Turn::Up(after)) => {
-                let after = humantime::format_duration(Duration::from_secs(after.as_secs()));
+                let after = crate::model::time::in_words(Duration::from_secs(after.as_secs()));
                 tracing::warn!("all is well again, after {after}");
             }
             None => {}

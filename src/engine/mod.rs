@@ -26,7 +26,7 @@ mod waiting;
 
 use crate::drill::failpoint;
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Timestamp};
+use crate::model::{ArticleId, Place, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
@@ -114,6 +114,8 @@ pub struct Engine<S, D> {
     sifted: u64,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
+    /// Conflict copies that went in this cycle after they had been edited, with the versions that hold their words.
+    kept_copies: Vec<(ArticleId, Place, u64)>,
 }
 
 /// What ended a cycle before its end.
@@ -181,6 +183,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             kept: None,
             sifted: 0,
             cleared_up: false,
+            kept_copies: Vec::new(),
         }
     }
 
@@ -342,6 +345,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let applied = self.apply(plan, &mut sight, request, report).await;
         // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);
+        self.tell_kept_copies(report);
         let stop = applied?;
         recover::forget_over(self)?;
         let whole = settled && stop.is_none() && sight.looked.lists();
@@ -454,7 +458,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Policy {
             direction: request.direction,
             on_conflict: request.prefer.unwrap_or(self.settings.on_conflict),
-            scope: request.scope.clone(),
+            scope: request.scope.iter().collect(),
             new_enabled: self.settings.new_enabled,
             new_draft: self.settings.new_draft,
             resolve: request.resolve.clone(),

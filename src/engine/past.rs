@@ -6,9 +6,10 @@
 use super::apply::slug_key;
 use crate::mirror::document::{Changes, Document};
 use crate::model::path::{CATEGORY_FILE, EXTENSION};
-use crate::model::{ArticleId, Field, Flags, Place, Side, Version};
+use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
-use crate::state::{Kept, Outcome, Subject};
+use crate::state::{Event, Kept, Outcome, Subject};
+use std::cmp::Reverse;
 
 /// A subject of the history, with its versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,6 +20,8 @@ pub struct Past {
     pub versions: Vec<Kept>,
     /// Where its file is by the state; `None`: it was deleted, or was never created.
     pub now_at: Option<Place>,
+    /// When it was deleted, by the log or else by its last version; `None`: it lives, or never did.
+    pub ended: Option<Timestamp>,
 }
 
 impl Past {
@@ -113,6 +116,12 @@ impl Past {
                 .any(|kept| kept.seen.side != Side::Remote)
     }
 
+    /// When it was deleted, if its file was at this place then.
+    pub fn ended_at(&self, place: &Place) -> Option<Timestamp> {
+        self.ended
+            .filter(|_| self.newest().is_some_and(|kept| kept.seen.place == *place))
+    }
+
     /// The article, if it is one.
     pub fn article(&self) -> Option<ArticleId> {
         match self.subject {
@@ -164,8 +173,8 @@ pub fn differing(subject: &Subject, one: &Version, other: &Version) -> Vec<Field
         .collect()
 }
 
-/// Finds what has or had a path in a workspace, the present one first, then the latest. `.html` may be
-/// left out. What has no version in the history is not found.
+/// Finds what has or had a path in a workspace: the present one first, then what was deleted there, the latest
+/// first, then the others. `.html` may be left out. What has no version in the history is not found.
 pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<Past>> {
     let Some((folder, file)) = path.split_once('/') else {
         return Ok(Vec::new());
@@ -192,6 +201,13 @@ pub fn at_path(store: &Store, path: &str) -> Outcome<Vec<Past>> {
     for subject in subjects {
         found.extend(of(store, subject)?);
     }
+    // What is equal in this stays in the order of the last versions.
+    found.sort_by_key(|past| {
+        (
+            past.now_at.as_ref() != Some(&place),
+            Reverse(past.ended_at(&place)),
+        )
+    });
     Ok(found)
 }
 
@@ -211,11 +227,20 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<Past>> {
         }
         Subject::File(_) => None,
     };
-    Ok(Some(Past {
+    let mut past = Past {
         subject,
         versions,
         now_at,
-    }))
+        ended: None,
+    };
+    if let Some(id) = past.article()
+        && past.now_at.is_none()
+        && past.was_met()
+    {
+        let last = last_end(store, id)?.map(|event| event.at);
+        past.ended = last.or(past.newest().map(|kept| kept.at));
+    }
+    Ok(Some(past))
 }
 
 /// The file that a version was, or would have been; `None`: its body is not kept any more.
@@ -252,15 +277,19 @@ pub(in crate::engine) fn noted(flags: Flags) -> String {
 
 /// What the log noted of a deleted article.
 pub(in crate::engine) fn flags_noted(store: &Store, id: ArticleId) -> Outcome<Flags> {
-    let events = store.events_of(id, LOOK_BACK)?;
-    let last = events
-        .iter()
-        .find(|event| ["delete", "forget"].contains(&event.action.as_str()));
-    let detail = last.map_or("", |event| event.detail.as_str());
+    let last = last_end(store, id)?;
+    let detail = last.as_ref().map_or("", |event| event.detail.as_str());
     Ok(Flags {
         enabled: detail.contains(DISABLED).then_some(false),
         draft: detail.contains(DRAFT).then_some(true),
     })
+}
+
+/// The line of the log that tells how an article ended.
+fn last_end(store: &Store, id: ArticleId) -> Outcome<Option<Event>> {
+    let events = store.events_of(id, LOOK_BACK)?.into_iter();
+    let mut ends = events.filter(|event| ["delete", "forget"].contains(&event.action.as_str()));
+    Ok(ends.next())
 }
 
 const DISABLED: &str = "enabled: false";
@@ -324,6 +353,7 @@ mod tests {
             subject,
             versions,
             now_at: None,
+            ended: None,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, Field, Side};
-use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem};
+use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
 
@@ -194,7 +194,8 @@ impl Report {
             } else {
                 Status::Planned
             };
-            self.actions.push(Line::of(action, status, None));
+            self.actions
+                .push(Line::of(action, status, unrecorded(action)));
         }
     }
 
@@ -248,6 +249,20 @@ impl Report {
     pub fn is_quiet(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }
+}
+
+/// What a dry run says of a conflict that no cycle has recorded: there is nothing to resolve yet.
+fn unrecorded(action: &Action) -> Option<String> {
+    let Step::Conflict(conflict) = &action.step else {
+        return None;
+    };
+    conflict.fresh.then(|| {
+        format!(
+            "{}; `kbsync sync` records that, and puts the service's version beside the file if there is one: then \
+             `kbsync resolve` can settle it",
+            conflict.reason
+        )
+    })
 }
 
 /// Puts a workspace's folder before a path, and before the same path in the command that a reason proposes.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::time::Duration;
 
 /// Milliseconds since 1970-01-01T00:00:00Z, by this machine's clock.
 #[derive(
@@ -37,9 +38,37 @@ impl fmt::Display for Timestamp {
     }
 }
 
+/// A duration in words: `2 days 3h 5m`.
+pub fn in_words(time: Duration) -> String {
+    let written = humantime::format_duration(time).to_string();
+    let words = written.split(' ').map(|part| {
+        let unit = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        let number = &part[..part.len() - unit.len()];
+        // Short units stand as people write them.
+        let gap = if unit.len() > 2 { " " } else { "" };
+        format!("{number}{gap}{unit}")
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn durations_are_told_in_words_that_can_be_read_again() {
+        for (seconds, words) in [
+            (0, "0s"),
+            (61, "1m 1s"),
+            (86_400, "1 day"),
+            (2 * 86_400 + 3 * 3600 + 5, "2 days 3h 5s"),
+        ] {
+            let time = Duration::from_secs(seconds);
+            assert_eq!(in_words(time), words);
+            assert_eq!(humantime::parse_duration(words), Ok(time), "{words}");
+        }
+        assert_eq!(in_words(Duration::from_millis(200)), "200ms");
+    }
 
     #[test]
     fn moments_are_written_in_utc() {

@@ -10,6 +10,7 @@ use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
 use super::snapshot::{LocalCategory, OnConflict};
 use crate::model::base::CategoryRow;
+use crate::model::path::near::{likely_meant, maybe_mistyped};
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
 
 impl Planner<'_> {
@@ -78,7 +79,11 @@ impl Planner<'_> {
             });
             return;
         }
-        self.push(Action::new(
+        let known = self.paired.categories.iter();
+        let known = known.filter(|(id, _)| !id.is_provisional());
+        let known = known.map(|(_, category)| category.folder.as_str());
+        let note = likely_meant(&local.folder, known).map(maybe_mistyped);
+        let mut action = Action::new(
             Kind::CreateCategory,
             Side::Remote,
             None,
@@ -88,7 +93,9 @@ impl Planner<'_> {
                 provisional,
                 version,
             },
-        ));
+        );
+        action.note = note;
+        self.push(action);
     }
 
     /// Another folder with this slug, if there is one.

@@ -76,8 +76,13 @@ impl Planner<'_> {
         let Some(conflict) = self.base.conflicts.get(&id) else {
             return Some(keep);
         };
-        // The file's own words are known to whoever keeps them.
-        let file = keep == Keep::Local || conflict.local == *local;
+        // The file's own words are known to whoever keeps them, and where they moved it to whoever moved it.
+        let words = Version {
+            category: conflict.local.category,
+            slug: conflict.local.slug.clone(),
+            ..local.clone()
+        };
+        let file = keep == Keep::Local || conflict.local == words;
         (file && conflict.remote.as_ref() == remote).then_some(keep)
     }
 

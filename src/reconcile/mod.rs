@@ -41,6 +41,7 @@ mod names;
 pub mod order;
 pub mod pairing;
 pub mod plan;
+pub mod scope;
 mod settle;
 pub mod snapshot;
 #[cfg(test)]
@@ -58,6 +59,7 @@ use pairing::Paired;
 use plan::{Key, Plan};
 use snapshot::{Base, Bodies, LocalSnapshot, Policy, RemoteSnapshot};
 use std::collections::{BTreeMap, BTreeSet};
+pub(crate) use unseen::ANOTHERS;
 
 /// What a plan is made from.
 #[derive(Clone, Copy, Debug)]

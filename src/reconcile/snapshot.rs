@@ -3,6 +3,7 @@
 //! A side is present, absent or unknown; only a proven absence can lead to a deletion. A snapshot says
 //! what was seen and draws no conclusions.
 
+use super::scope::Scope;
 use crate::model::base::{ArticleRow, CategoryRow, ConflictRow, Visibility};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Version,
@@ -190,8 +191,8 @@ pub struct Policy {
     pub direction: Direction,
     /// What happens to conflicts.
     pub on_conflict: OnConflict,
-    /// Paths to look at, each a folder, a file, or either without its ending; empty: all.
-    pub scope: Vec<String>,
+    /// Paths to look at.
+    pub scope: Scope,
     /// `enabled` for new files that do not say.
     pub new_enabled: bool,
     /// `draft` for new files that do not say.
@@ -208,7 +209,7 @@ impl Policy {
         Self {
             direction,
             on_conflict,
-            scope: Vec::new(),
+            scope: Scope::default(),
             new_enabled: true,
             new_draft: false,
             resolve: BTreeMap::new(),
@@ -218,24 +219,11 @@ impl Policy {
 
     /// Tells whether a place is in scope.
     pub fn covers(&self, place: &Place) -> bool {
-        self.scope.is_empty()
-            || self.scope.iter().any(|path| {
-                let path = path.trim_end_matches('/');
-                path == "."
-                    || path == place.folder
-                    || path
-                        .strip_prefix(place.folder.as_str())
-                        .and_then(|rest| rest.strip_prefix('/'))
-                        .is_some_and(|name| name == place.file || name == place.stem())
-            })
+        self.scope.covers(place)
     }
 
     /// Tells whether a category's own words are in scope: whole folders only.
     pub fn covers_folder(&self, folder: &str) -> bool {
-        self.scope.is_empty()
-            || self.scope.iter().any(|path| {
-                let path = path.trim_end_matches('/');
-                path == "." || path == folder || path == format!("{folder}/_category.yaml")
-            })
+        self.scope.covers_folder(folder)
     }
 }

@@ -9,6 +9,9 @@ use crate::model::base::{ArticleRow, Visibility};
 use crate::model::path::quoted;
 use crate::model::{ArticleId, Side};
 
+/// Why nothing is learned of an article that is another workspace's.
+pub(crate) const ANOTHERS: &str = "it belongs to another workspace";
+
 impl Planner<'_> {
     /// The article is gone, confirmed; its file is there.
     pub(super) fn gone(
@@ -148,13 +151,17 @@ impl Planner<'_> {
     /// A file with an id of which neither the state nor the service knows anything certain.
     pub(super) fn unmet(&mut self, id: ArticleId, file: &LocalFile, why: &str) -> Outcome {
         let mut action = wait(Kind::Conflict, id, &file.place);
-        action.hold(
-            HoldRule::Person,
+        let reason = if why == ANOTHERS {
+            "it has the id of an article of another workspace; move it to that one's folder, or remove the \
+             `id:` line to create a new article here"
+                .to_owned()
+        } else {
             format!(
                 "it has the id of an article that cannot be read ({why}); publish that article, or remove \
                  the `id:` line to create a new one"
-            ),
-        );
+            )
+        };
+        action.hold(HoldRule::Person, reason);
         self.push(action)
     }
 }

@@ -275,7 +275,7 @@ impl Client {
         harvest.of(owner);
         let mut bytes = 0_u64;
         while let Some(chunk) = self
-            .hear(response.chunk())
+            .hear_more(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {

@@ -87,18 +87,19 @@ pub enum WaitReason {
     Again,
     /// The service has not answered yet: the wait is the longest that there may be.
     Silent,
+    /// The service has begun to answer and does not go on: as long as that.
+    Stalled,
 }
 
 impl WaitNote {
     /// For how long, in whole seconds: nobody waits by the millisecond.
     pub fn told_wait(self) -> String {
         let wait = Duration::from_secs(self.wait.as_secs().max(1));
-        let most = if self.reason == WaitReason::Silent {
-            "up to "
-        } else {
-            ""
+        let most = match self.reason {
+            WaitReason::Silent | WaitReason::Stalled => "up to ",
+            WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => "",
         };
-        format!("{most}{}", humantime::format_duration(wait))
+        format!("{most}{}", crate::model::time::in_words(wait))
     }
 }
 
@@ -115,6 +116,7 @@ impl fmt::Display for WaitReason {
             Self::Throttled => "the service asked to wait",
             Self::Again => "the service did not answer",
             Self::Silent => "the service has not answered yet",
+            Self::Stalled => "the service has begun to answer, and stopped",
         })
     }
 }

@@ -52,7 +52,7 @@ impl Client {
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while let Some(chunk) = self
-            .hear(response.chunk())
+            .hear_more(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {
@@ -70,7 +70,7 @@ impl Client {
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while body.len() < MESSAGE_BYTES {
-            match self.hear(response.chunk()).await {
+            match self.hear_more(response.chunk()).await {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
                 Err(error) if status == 404 => return self.broken(call, Some(status), error),

@@ -8,8 +8,17 @@ use std::{future::Future, pin::pin, time::Duration};
 const UNTOLD: Duration = Duration::from_secs(5);
 
 impl Client {
-    /// Waits for a sign of the service. What it comes to does not depend on what is told.
+    /// Waits for the service to answer. What it comes to does not depend on what is told.
     pub(super) async fn hear<T>(&self, sign: impl Future<Output = T>) -> T {
+        self.hear_or_tell(WaitReason::Silent, sign).await
+    }
+
+    /// Waits for the next part of an answer.
+    pub(super) async fn hear_more<T>(&self, sign: impl Future<Output = T>) -> T {
+        self.hear_or_tell(WaitReason::Stalled, sign).await
+    }
+
+    async fn hear_or_tell<T>(&self, reason: WaitReason, sign: impl Future<Output = T>) -> T {
         let Some(notify) = &self.options.notify else {
             return sign.await;
         };
@@ -18,7 +27,7 @@ impl Client {
             return came;
         }
         notify(WaitNote {
-            reason: WaitReason::Silent,
+            reason,
             wait: self.options.idle_timeout.saturating_sub(UNTOLD),
         });
         sign.await

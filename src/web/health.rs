@@ -23,7 +23,7 @@ pub fn illness(seen: &Seen, now: Instant) -> Option<String> {
     }
     let last = seen.last_poll.map_or(seen.started, |(_, at)| at);
     if age(last) > patience {
-        let age = humantime::format_duration(Duration::from_secs(age(last).as_secs()));
+        let age = crate::model::time::in_words(Duration::from_secs(age(last).as_secs()));
         let why = seen.in_the_way.as_deref().unwrap_or("polls fail");
         return Some(format!("no successful poll for {age}: {why}"));
     }

@@ -190,3 +190,28 @@ fn a_file_that_is_renamed_in_conflict_is_not_moved_by_the_service() {
         ]
     );
 }
+
+#[test]
+fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() {
+    let (service, kb, _) = synced();
+    kb.write("strat/two.html", "---\ntitle: Two\n---\n<p>Two.</p>\n");
+    let question = "a new category; if start/ was meant, move the files there";
+    let check = kb.run(&["check"]).exits(0).stdout;
+    assert!(
+        check.contains("strat: warning: ") && check.contains(question),
+        "{check}"
+    );
+    let diff = kb.run(&["diff"]).exits(0);
+    assert!(diff.stderr.contains(question), "{diff:#?}");
+    let plan = kb.run(&["sync", "--dry-run"]).exits(0).stdout;
+    assert!(plan.contains(question), "{plan}");
+    let ran = kb.run(&["sync"]).exits(0).stdout;
+    assert!(ran.contains(question), "{ran}");
+    assert_eq!(service.sandbox.articles().len(), 2);
+    // It is asked once; and of a name that is like none, never.
+    kb.write("billing/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");
+    for arguments in [&["check"][..], &["diff"], &["sync"]] {
+        let ran = kb.run(arguments).exits(0);
+        assert!(!format!("{ran:?}").contains("was meant"), "{ran:#?}");
+    }
+}

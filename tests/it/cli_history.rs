@@ -630,13 +630,55 @@ fn several_deleted_articles_of_one_path_are_told_apart_by_id() {
     assert!(ran.stderr.contains(&one.to_string()), "{ran:#?}");
     kb.remove("start/one.html");
     kb.run(&["sync"]).exits(0);
-    let ran = kb.run(&["restore", "start/one"]).exits(2);
+    // The path stands for the one that was deleted last, and the other ones are named.
+    let ran = kb.run(&["restore", "start/one", "--dry-run"]).exits(0);
+    assert!(ran.stdout.contains("+<p>Another.</p>"), "{ran:#?}");
     assert!(
-        ran.stderr.contains(&one.to_string()) && ran.stderr.contains(&other.to_string()),
+        ran.stderr.contains(&format!("`kbsync restore {one}`")),
         "{ran:#?}"
     );
     kb.run(&["restore", &one.to_string()]).exits(0);
     assert!(kb.read("start/one.html").contains("<p>Third, there.</p>"));
+}
+
+#[test]
+fn the_article_that_was_deleted_last_comes_back_however_old_its_words_are() {
+    let (service, kb, one) = with_a_past();
+    let gone = |path: &str| {
+        kb.remove(path);
+        kb.run(&["sync"]).exits(0);
+    };
+    // Another one has the path for a while, with later words, and goes first.
+    kb.run(&["sync"]).exits(0);
+    std::fs::rename(
+        kb.mirror().join("start/one.html"),
+        kb.mirror().join("start/away.html"),
+    )
+    .expect("renamed");
+    kb.run(&["sync"]).exits(0);
+    kb.write("start/one.html", "---\ntitle: Other\n---\n<p>Other.</p>\n");
+    kb.run(&["sync"]).exits(0);
+    // While one of them lives elsewhere, a path does not tell which is meant: what is printed can be pasted.
+    gone("start/one.html");
+    let ran = kb.run(&["restore", "start/one.html@1"]).exits(2);
+    assert!(
+        ran.stderr.contains(&format!(
+            "\n  kbsync restore {one}@1  # now start/away.html"
+        )),
+        "{ran:#?}"
+    );
+    std::fs::rename(
+        kb.mirror().join("start/away.html"),
+        kb.mirror().join("start/one.html"),
+    )
+    .expect("renamed");
+    kb.run(&["sync"]).exits(0);
+    gone("start/one.html");
+    let shown = kb.run(&["show", "start/one.html"]).exits(0);
+    assert!(shown.stdout.contains("Third, there."), "{shown:#?}");
+    kb.run(&["restore", "start/one.html"]).exits(0);
+    assert!(kb.read("start/one.html").contains("<p>Third, there.</p>"));
+    assert_eq!(service.sandbox.articles().len(), 2);
 }
 
 #[test]
@@ -834,6 +876,20 @@ fn a_file_without_its_id_line_moves_to_another_workspace() {
     assert_eq!(articles.len(), 2, "{articles:?}");
     assert!(service.sandbox.article(one).is_none());
     assert!(kb.read("de/start/one.html").contains("\nid: "));
+}
+
+#[test]
+fn above_several_workspaces_the_folders_are_named_that_a_command_can_be_about() {
+    let (_service, kb, _, _) = two_workspaces();
+    kb.remove("de/start/eins.html");
+    kb.run(&["restore", "."])
+        .exits(2)
+        .complains("holds the folders of several workspaces", "en/, de/");
+    kb.run(&["sync", "fr"])
+        .exits(2)
+        .complains("fr is in none of the workspaces' folders", "en/, de/");
+    kb.run(&["restore", "de"]).exits(0);
+    assert!(kb.exists("de/start/eins.html"));
 }
 
 #[test]

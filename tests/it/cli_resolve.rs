@@ -52,6 +52,36 @@ fn each_version_can_be_kept_and_nothing_else_is_synced() {
 }
 
 #[test]
+fn a_copy_that_was_edited_and_goes_is_named_with_the_command_that_shows_it() {
+    let (service, kb, one, _) = in_conflict();
+    let shown = |told: &str| {
+        let (_, rest) = told.split_once("`kbsync show ").expect(told);
+        let (what, _) = rest.split_once('`').expect(rest);
+        kb.run(&["show", what]).exits(0).stdout
+    };
+    kb.edit(COPY, "Theirs.", "Remarked upon.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs, later.</p>".into());
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(
+        ran.stdout.contains("one.conflict.html had been edited"),
+        "{ran:#?}"
+    );
+    assert!(shown(&ran.stdout).contains("<p>Remarked upon.</p>"));
+    assert!(kb.read(COPY).contains("<p>Theirs, later.</p>"));
+    // Nothing is told twice, nor of one that nobody edited.
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(!ran.stdout.contains("kbsync show"), "{ran:#?}");
+    kb.edit(COPY, "Theirs, later.", "Again.");
+    let ran = kb
+        .run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    assert!(shown(&ran.stdout).contains("<p>Again.</p>"));
+    assert!(!kb.exists(COPY));
+}
+
+#[test]
 fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_proposed() {
     let (service, kb, one, _) = in_conflict();
     let mirror = kb.mirror();
@@ -65,6 +95,60 @@ fn a_file_that_was_renamed_in_conflict_is_settled_by_the_command_that_is_propose
         .exits(0);
     assert_eq!(service.text(one), "<p>Mine.</p>");
     kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn a_file_that_was_renamed_or_moved_in_conflict_is_settled_at_once_by_its_old_or_new_path() {
+    for (keep, expected) in [
+        ("local", "<p>Mine.</p>"),
+        ("remote", "<p>Theirs.</p>"),
+        ("both", "<p>Mine.</p><p>Theirs.</p>"),
+    ] {
+        for to in ["start/uno.html", "other/one.html"] {
+            for path in ["start/one.html", to] {
+                let (service, kb, one, _) = in_conflict();
+                let mirror = kb.mirror();
+                let other = service.category("other");
+                service.article(other, "three", "<p>Three.</p>");
+                kb.run(&["sync"]).exits(3);
+                std::fs::rename(mirror.join("start/one.html"), mirror.join(to)).expect("renamed");
+                let case = format!("{keep} {to} by {path}");
+                let ran = kb.run(&["resolve", path, "--keep", keep]);
+                assert_eq!(ran.code, 0, "{case}: {ran:#?}");
+                assert_eq!(service.text(one), expected, "{case}");
+                assert!(!kb.exists(COPY), "{case}");
+                let file = if keep == "remote" {
+                    "start/one.html"
+                } else {
+                    to
+                };
+                assert!(
+                    kb.read(file).ends_with(&format!("---\n{expected}\n")),
+                    "{case}"
+                );
+                kb.run(&["sync"]).exits(0);
+                assert_eq!(service.text(one), expected, "{case}");
+            }
+        }
+    }
+}
+
+#[test]
+fn check_tells_a_copy_that_is_left_over_from_an_open_conflict() {
+    let (_service, kb, _, _) = in_conflict();
+    let copy = kb.read(COPY);
+    let told = |words: &str| {
+        let ran = kb.run(&["check", COPY]).exits(0);
+        assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
+    };
+    told("a conflict waits here");
+    kb.run(&["resolve", "start/one", "--keep", "local"])
+        .exits(0);
+    kb.write(COPY, &copy);
+    told("nothing waits for it");
+    // Without a state, as in CI, nobody knows.
+    std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
+    told("until that is settled");
 }
 
 #[test]
@@ -359,6 +443,19 @@ fn a_first_meeting_in_conflict_has_its_file_though_no_id_is_in_it() {
     kb.run(&["restore", "start/one.html"]).exits(3);
     assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
     assert_eq!(service.text(one), "<p>Theirs.</p>");
+
+    // It is among what a folder brings back, with what else is missing there.
+    let two = service.article(start, "two", "<p>Two.</p>");
+    kb.run(&["sync"]).exits(3);
+    kb.remove("start/one.html");
+    kb.remove("start/two.html");
+    kb.run(&["restore", "."]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
+    assert!(kb.exists("start/two.html"));
+    assert!(service.sandbox.article(two).is_some());
+    kb.remove("start/one.html");
+    kb.run(&["restore", "start"]).exits(3);
+    assert!(kb.read("start/one.html").ends_with("<p>Mine.</p>\n"));
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_told_with_how_long() {
     // Ten requests, of which the minute has room for a few, and the day for less than all.
     for (budget, time) in [
         ("budget: {per_minute: 4, per_day: 1000}\n", "about 2m"),
-        ("budget: {per_minute: 4, per_day: 5}\n", "about 2days"),
+        ("budget: {per_minute: 4, per_day: 5}\n", "about 2 days"),
     ] {
         kb.write("kbsync.yaml", &format!("{settings}{budget}"));
         let words = kb.run(&["status"]).exits(0).stdout;
@@ -269,4 +269,34 @@ fn without_the_service_what_changed_here_is_told_all_the_same() {
     assert_ne!(ran.code, 0, "{ran:#?}");
     assert!(ran.stdout.contains("start/two.html"), "{ran:#?}");
     assert!(ran.stderr.contains("error:"), "{ran:#?}");
+}
+
+#[test]
+fn a_conflict_that_nobody_recorded_yet_is_told_with_what_records_it() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Mine.");
+    service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Theirs.</p>".into());
+    for arguments in [&["status", "--remote"][..], &["sync", "--dry-run"]] {
+        let told = kb.run(arguments).exits(0).stdout;
+        assert!(told.contains("`kbsync sync` records that"), "{told}");
+        assert!(!told.contains("--keep"), "{told}");
+    }
+    kb.run(&["sync"]).exits(3);
+    for arguments in [
+        &["status"][..],
+        &["status", "--remote"],
+        &["sync", "--dry-run"],
+    ] {
+        let told = kb.run(arguments).exits(0).stdout;
+        assert!(
+            told.contains("`kbsync resolve start/one.html --keep local`"),
+            "{told}"
+        );
+    }
 }

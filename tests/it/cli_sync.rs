@@ -5,6 +5,9 @@ use crate::{
     schema,
 };
 use kbsync::mirror::Lock;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::{Mutex, mpsc};
 use uuid::Uuid;
 
 /// Two articles in one category, synced.
@@ -336,4 +339,49 @@ fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
     );
     kb.run(&["sync"]).exits(0);
     assert!(!kb.exists("start/.kbsync-tmp-1-1"));
+}
+
+#[test]
+fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
+    // The answer to the POST of the article never comes.
+    let (come, came) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    service.sandbox.inject(Fault::once(
+        Matcher::new("POST", "/api/article"),
+        FaultKind::HookAfter(Hook::new(move |_| {
+            come.send(()).expect("awaited");
+            gone.lock().expect("one").recv().ok();
+        })),
+    ));
+    let mut process = kb.process(&["sync", "--json"]);
+    process
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let child = process.spawn().expect("it runs");
+    came.recv().expect("the request comes");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    let output = child.wait_with_output().expect("it ends");
+    go.send(()).ok();
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("error: broken off while sending: 1 of 2 done"),
+        "{told}"
+    );
+    assert!(
+        told.contains("the next `kbsync sync` finishes or takes back"),
+        "{told}"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(json["outcome"], "retry");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 4, "not created twice");
+    assert!(kb.read("new/one.html").starts_with("---\nid: "));
+    kb.run(&["sync"]).exits(0);
 }

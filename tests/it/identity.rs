@@ -654,7 +654,8 @@ async fn a_folder_copied_from_another_workspace_never_changes_its_articles() {
     assert_eq!(
         problems(&report),
         [format!(
-            "billing: category {category} belongs to another workspace"
+            "billing: category {category} belongs to another workspace; move the folder there, or take out the \
+             `id:` lines in it for new articles here"
         )]
     );
     world.edit("billing/invoices.html", "EN", "DE");
@@ -675,7 +676,12 @@ async fn a_file_copied_from_another_workspace_is_not_adopted() {
     world.write("start/invoices.html", &files[1].1);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both start/invoices.html held"]);
-    assert!(reason(&report, "start/invoices.html").contains("another workspace"));
+    let told = reason(&report, "start/invoices.html");
+    assert!(
+        told.contains("another workspace; move it to that one's folder"),
+        "{told}"
+    );
+    assert!(!told.contains("publish"), "{told}");
     world.edit("start/invoices.html", "EN", "DE");
     world.sync().await;
     world.remove("start/invoices.html");

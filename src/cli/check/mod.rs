@@ -1,7 +1,7 @@
 //! `kbsync check`: looks through the files without asking anyone, for editors and CI.
 //!
-//! It needs no token, no network and no state, and changes nothing. `rules` says what is wrong; this
-//! file reads the mirror and prints.
+//! It needs no token, no network and no state, and changes nothing; a state that is there tells which conflicts are
+//! open. `rules` says what is wrong; this file reads the mirror and prints.
 
 mod read;
 mod rules;
@@ -11,11 +11,12 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    paths,
+    past, paths,
     print::{DIM, ERROR, HELP, WARNING, escape},
+    scope,
 };
-use crate::config::{self, Folders};
-use rules::{Finding, Level};
+use crate::config::{self, Folders, Need};
+use rules::{Files, Finding, Level, Open};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -54,7 +55,10 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let wanted = wanted(args, context, &folders)?;
     let (mut files, mut findings) = (0, Vec::new());
     for prefix in &folders.prefixes {
-        let read = read::read(&folders.mirror.join(prefix))?;
+        let read = Files {
+            open: open_conflicts(context, prefix),
+            ..read::read(&folders.mirror.join(prefix))?
+        };
         files += read
             .articles
             .keys()
@@ -90,6 +94,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         ExitCode::Partial
     } else {
         ExitCode::Done
+    })
+}
+
+/// The conflicts that are open in a workspace's folder, where settings and a state tell.
+fn open_conflicts(context: &Context, prefix: &str) -> Option<Open> {
+    let config = context.config(Need::Workspace).ok()?;
+    let mut parts = scope::all(&config).into_iter();
+    let part = parts.find(|part| part.prefix == prefix.trim_end_matches('/'))?;
+    let conflicts = past::state(&config, &part).ok()??.conflicts().ok()?;
+    Some(Open {
+        ids: conflicts.iter().map(|row| row.id).collect(),
+        copies: conflicts.into_iter().filter_map(|row| row.copy).collect(),
     })
 }
 

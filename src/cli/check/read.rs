@@ -5,10 +5,10 @@ use crate::{
     cli::failure::Failure,
     mirror::{
         disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
-        document::MAX_FILE,
+        document::{Document, MAX_FILE},
         layout::{IGNORE_FILE, Layout, RootVerdict, Verdict},
     },
-    model::Place,
+    model::{ArticleId, Place},
 };
 use std::path::Path;
 
@@ -59,7 +59,10 @@ fn folder(disk: &RealDisk, layout: &Layout, name: &str, files: &mut Files) -> Re
                     files.categories.insert(name.to_owned(), bytes);
                 }
             }
-            Verdict::ConflictCopy => files.conflicts.push(place),
+            Verdict::ConflictCopy => {
+                let id = id_in(disk, &place);
+                files.copies.push((place, id));
+            }
             // What is out of scope on purpose deserves no word.
             Verdict::NoArticle(_) if layout.ignores(&place) => {}
             Verdict::NoArticle(why) | Verdict::Stray(why) => {
@@ -69,6 +72,13 @@ fn folder(disk: &RealDisk, layout: &Layout, name: &str, files: &mut Files) -> Re
         }
     }
     Ok(())
+}
+
+fn id_in(disk: &RealDisk, place: &Place) -> Option<ArticleId> {
+    let content = disk
+        .read(At::Folder(&place.folder), &place.file, MAX_FILE)
+        .ok()?;
+    Document::parse_with_markers(&content.bytes).ok()?.id()
 }
 
 /// Reads a file; one that cannot be read is noted, and one that is gone by now is not.

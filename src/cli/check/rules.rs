@@ -6,9 +6,13 @@
 use crate::{
     mirror::document::{CategoryDocument, Document, NotReady},
     model::{
-        Place,
+        ArticleId, Place,
         lint::{self, Severity},
-        path::{CATEGORY_FILE, EXTENSION, slug_of_stem},
+        path::{
+            CATEGORY_FILE, EXTENSION,
+            near::{likely_meant, maybe_mistyped},
+            slug_of_stem,
+        },
     },
 };
 use serde::Serialize;
@@ -44,12 +48,23 @@ pub(super) struct Files {
     pub(super) categories: BTreeMap<String, Vec<u8>>,
     /// Everything that a link may lead to: paths with `/`, folders among them.
     pub(super) targets: BTreeSet<String>,
-    /// Copies that wait for a conflict to be settled.
-    pub(super) conflicts: Vec<Place>,
+    /// Copies of conflicts, with the ids in them.
+    pub(super) copies: Vec<(Place, Option<ArticleId>)>,
+    /// The conflicts that are open; `None`: there is no state that tells.
+    pub(super) open: Option<Open>,
     /// What lies where articles lie and is none, and why.
     pub(super) strays: Vec<(String, String)>,
     /// Files that could not be read, and why.
     pub(super) unreadable: Vec<(String, String)>,
+}
+
+/// The conflicts that are open.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    /// Their articles.
+    pub(super) ids: BTreeSet<ArticleId>,
+    /// The names of their copies, which may have lost their ids.
+    pub(super) copies: BTreeSet<String>,
 }
 
 /// Checks all files together.
@@ -79,7 +94,8 @@ pub(super) fn check(files: &Files) -> Vec<Finding> {
     for (place, document) in &articles {
         dead_links(place, document, &known, &mut findings);
     }
-    findings.extend(files.conflicts.iter().map(conflict));
+    let copies = files.copies.iter();
+    findings.extend(copies.map(|(place, id)| copy(place, *id, files.open.as_ref())));
     findings.extend(files.unreadable.iter().map(|(path, why)| {
         let help = "check the file's rights, or try again when it is at rest";
         whole_file(
@@ -212,6 +228,7 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
             },
         }
     }
+    mistyped(files, findings);
     let remedy = "choose another name for one of the folders, or set `slug:`";
     doubles(slugs, "double-slug", remedy, findings);
     let remedy = "remove the `id:` line of the copy: it becomes a new category";
@@ -299,6 +316,29 @@ fn dead_links(
     }
 }
 
+/// New folders whose names look like slips of the pen. What has an id is known to the service.
+fn mistyped(files: &Files, findings: &mut Vec<Finding>) {
+    let is_known = |folder: &&String| {
+        let bytes = files.categories.get(*folder);
+        bytes.is_some_and(|bytes| {
+            CategoryDocument::parse(bytes).is_ok_and(|words| words.id().is_some())
+        })
+    };
+    let known: Vec<&String> = files.categories.keys().filter(is_known).collect();
+    let folders: BTreeSet<&String> = files.articles.keys().map(|place| &place.folder).collect();
+    for folder in folders.into_iter().filter(|folder| !is_known(folder)) {
+        if let Some(meant) = likely_meant(folder, known.iter().map(|known| known.as_str())) {
+            findings.push(whole_file(
+                folder,
+                Level::Warning,
+                "new-category",
+                maybe_mistyped(meant),
+                "if a new category is meant, all is well: the next sync makes it",
+            ));
+        }
+    }
+}
+
 /// The path from the workspace's folder that a link in one of its folders leads to; `None`: out of it.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let mut parts = vec![folder];
@@ -314,12 +354,30 @@ fn resolve(folder: &str, target: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-fn conflict(place: &Place) -> Finding {
+fn copy(place: &Place, id: Option<ArticleId>, open: Option<&Open>) -> Finding {
+    let waits = open.map(|open| match id {
+        Some(id) => open.ids.contains(&id),
+        None => open.copies.contains(&place.file),
+    });
+    let (rule, message) = match waits {
+        Some(true) => (
+            "open-conflict",
+            "a conflict waits here: the article is held, both ways",
+        ),
+        Some(false) => (
+            "leftover-copy",
+            "the copy of a conflict that is settled, or of none: nothing waits for it, and it is not synced",
+        ),
+        None => (
+            "open-conflict",
+            "the copy of a conflict: until that is settled, the article is held, both ways",
+        ),
+    };
     whole_file(
         &place.to_string(),
         Level::Warning,
-        "open-conflict",
-        "a conflict waits here: the article is held, both ways".to_owned(),
+        rule,
+        message.to_owned(),
         "take what you need from this copy into the article, then delete the copy",
     )
 }
@@ -499,7 +557,7 @@ mod tests {
     #[test]
     fn missing_alt_texts_and_open_conflicts_are_warnings() {
         let mut some = files(&[("x", "a.html", &article("", "<img src=\"/i.png\">"))]);
-        some.conflicts.push(Place::new("x", "a.conflict.html"));
+        some.copies.push((Place::new("x", "a.conflict.html"), None));
         expect(
             &some,
             &[
@@ -508,5 +566,30 @@ mod tests {
             ],
         );
         assert!(check(&some).iter().all(|one| one.level == Level::Warning));
+    }
+
+    #[test]
+    fn a_copy_for_which_nothing_waits_is_told_from_an_open_conflict() {
+        let id: ArticleId = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c"
+            .parse()
+            .expect("an id");
+        let other = "6d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c"
+            .parse()
+            .expect("an id");
+        for (within, name, rule) in [
+            (Some(id), "a.conflict.html", "open-conflict"),
+            (Some(id), "renamed.conflict.html", "open-conflict"),
+            (None, "a.conflict.html", "open-conflict"),
+            (Some(other), "a.conflict.html", "leftover-copy"),
+            (None, "b.conflict.html", "leftover-copy"),
+        ] {
+            let mut some = files(&[]);
+            some.copies.push((Place::new("x", name), within));
+            some.open = Some(Open {
+                ids: [id].into(),
+                copies: ["a.conflict.html".to_owned()].into(),
+            });
+            expect(&some, &[(&format!("x/{name}"), None, rule)]);
+        }
     }
 }

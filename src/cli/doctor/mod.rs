@@ -232,7 +232,7 @@ fn unasked(refusal: &Refusal) -> Check {
                 .help("make that file writable, or name another folder in KBSYNC_USER_STATE_DIR");
         }
     };
-    let wait = humantime::format_duration(Duration::from_secs(free_in.as_secs().max(1)));
+    let wait = crate::model::time::in_words(Duration::from_secs(free_in.as_secs().max(1)));
     Check {
         code: ExitCode::Retry,
         ..Check::new("service", Verdict::Unknown, format!("not asked: {why}"))
@@ -246,7 +246,7 @@ fn clock(ahead: i64) -> Check {
     if ahead.unsigned_abs() <= CLOCK_SLACK {
         return Check::good("clock", "agrees with the service's");
     }
-    let by = humantime::format_duration(Duration::from_secs(ahead.unsigned_abs()));
+    let by = crate::model::time::in_words(Duration::from_secs(ahead.unsigned_abs()));
     let word = if ahead > 0 { "ahead of" } else { "behind" };
     Check::new(
         "clock",

@@ -87,7 +87,7 @@ impl fmt::Display for Mode {
         match self {
             Self::Events => f.write_str("events"),
             Self::Looking { every, why } => {
-                let every = humantime::format_duration(*every);
+                let every = crate::model::time::in_words(*every);
                 write!(f, "looking every {every}: {why}")
             }
         }

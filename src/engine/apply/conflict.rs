@@ -3,11 +3,12 @@
 use super::grain::GRAIN;
 use super::{Done, Run, not_written, told};
 use crate::engine::Engine;
+use crate::engine::report::{Line, Report, Status};
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ConflictRow;
 use crate::model::{ArticleId, CategoryId, Place, Revision, Side, TextDigest, Version};
-use crate::reconcile::plan::Conflict;
+use crate::reconcile::plan::{Conflict, Kind};
 use crate::service::Service;
 use crate::state::{Intent, Seen as SeenVersion, Subject};
 
@@ -106,7 +107,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let shown = standing.and_then(|row| row.remote.as_ref());
                 if !still_says(&earlier, conflict.id, shown) {
                     // An earlier copy that was edited: its bytes are kept before it is replaced.
-                    self.keep_copy(conflict.id, &conflict.place.folder, copy, &earlier.bytes)?;
+                    let place = Place::new(&conflict.place.folder, copy);
+                    self.keep_copy(conflict.id, place, &earlier.bytes, shown.is_some())?;
                 }
                 Expect::Stamp(earlier.stamp)
             }
@@ -140,19 +142,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
+    /// Keeps what a copy says before it goes. What was shown in it may be forgotten: then only words that nothing else
+    /// has were surely edited.
     fn keep_copy(
         &mut self,
         id: ArticleId,
-        folder: &str,
-        copy: &str,
+        place: Place,
         bytes: &[u8],
+        edited: bool,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let source = String::from_utf8_lossy(bytes).into_owned();
         let document = Document::parse_with_markers(bytes).ok();
         let text = document.as_ref().map_or(source.as_str(), Document::text);
         let category = self.store.article(id)?.map_or_else(
-            || CategoryId::provisional(folder),
+            || CategoryId::provisional(&place.folder),
             |row| row.remote.category,
         );
         let words = |read: fn(&Document) -> &str| document.as_ref().map(read).unwrap_or_default();
@@ -168,19 +172,51 @@ impl<S: Service, D: Disk> Engine<S, D> {
             keywords: words(Document::keywords).to_owned(),
             text: TextDigest::of(text),
         };
-        self.store.write(now, |tx| {
+        let edited = edited || !self.store.has_body(version.text)?;
+        let number = self.store.write(now, |tx| {
             tx.put_body(text)?;
             let file = tx.put_body(&source)?;
             tx.record(&SeenVersion {
                 subject: Subject::Article(id),
-                place: Place::new(folder, copy),
+                place: place.clone(),
                 side: Side::Local,
                 cause: "an earlier conflict copy".to_owned(),
                 version,
                 file: Some(file),
             })
         })?;
+        self.kept_copies
+            .extend(number.filter(|_| edited).map(|number| (id, place, number)));
         Ok(())
+    }
+
+    /// Says of copies that were edited and went in this cycle where their words are: in their articles' lines, or in
+    /// lines of their own.
+    pub(in crate::engine) fn tell_kept_copies(&mut self, report: &mut Report) {
+        for (id, place, number) in std::mem::take(&mut self.kept_copies) {
+            let told = format!(
+                "{} had been edited, and `kbsync show {id}@{number}` shows what it held",
+                place.file
+            );
+            let mut lines = report.actions.iter_mut();
+            if let Some(line) = lines.find(|line| line.id == Some(id)) {
+                line.reason = Some(match line.reason.take() {
+                    Some(reason) => format!("{reason}; {told}"),
+                    None => told,
+                });
+                continue;
+            }
+            report.actions.push(Line {
+                action: Kind::Adopt,
+                side: Side::Local,
+                path: place.to_string(),
+                id: Some(id),
+                fields: Vec::new(),
+                status: Status::Done,
+                reason: Some(told),
+                rule: None,
+            });
+        }
     }
 
     /// Forgets a conflict that was just settled in the state, and takes its copy away.
@@ -239,7 +275,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Ok(Some(found)) => {
                 if !still_says(&found, id, shown) {
-                    self.keep_copy(id, &copy.folder, &copy.file, &found.bytes)?;
+                    self.keep_copy(id, copy.clone(), &found.bytes, shown.is_some())?;
                 }
                 self.disk.remove(at, &copy.file, found.stamp)
             }

@@ -4,6 +4,7 @@ use super::Comparer;
 use super::other::category_text;
 use crate::mirror::disk::Disk;
 use crate::model::path::CATEGORY_FILE;
+use crate::model::path::near::{likely_meant, maybe_mistyped};
 use crate::model::{CategoryId, CategoryVersion, Place};
 use crate::service::{Purpose, Service, ServiceError};
 use std::collections::BTreeMap;
@@ -71,6 +72,25 @@ impl<D: Disk> Comparer<'_, D> {
             ));
         }
         Ok(Ok(()))
+    }
+
+    /// New folders whose names look like slips of the pen.
+    pub(super) fn note_mistyped(&mut self) {
+        let (new, known): (Vec<_>, Vec<_>) = self
+            .paired
+            .categories
+            .iter()
+            .partition(|(id, _)| id.is_provisional());
+        for (_, category) in new {
+            let folder = &category.folder;
+            let known = known.iter().map(|(_, known)| known.folder.as_str());
+            if self.covers(&Place::new(folder, CATEGORY_FILE))
+                && let Some(meant) = likely_meant(folder, known)
+            {
+                let note = format!("{folder}: {}", maybe_mistyped(meant));
+                self.out.notes.push(note);
+            }
+        }
     }
 
     /// The categories of the service that have a `_category.yaml`, as far as it is in scope.

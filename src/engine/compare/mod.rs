@@ -108,6 +108,7 @@ impl<'a, D: Disk> Comparer<'a, D> {
             }
         }
         self.new_files()?;
+        self.note_mistyped();
         self.categories()?;
         Ok(self.done(settings))
     }

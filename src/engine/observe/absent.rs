@@ -10,7 +10,7 @@ use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, Timestamp};
 use crate::reconcile::pairing::Paired;
-use crate::reconcile::snapshot::{Base, Remote};
+use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
 use std::collections::BTreeSet;
 
@@ -110,9 +110,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 listed: true,
                 removed: false,
             }));
+        let policy = self.policy(request);
         absent
             .ask
-            .retain(|question| self.in_scope(base, &sight.paired, request, question.id));
+            .retain(|question| in_scope(base, &sight.paired, &policy, question.id));
         Ok(absent.ask)
     }
 
@@ -123,17 +124,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .filter_map(|(_, intent)| recover::put_to(intent));
         Ok(sent.collect())
-    }
-
-    fn in_scope(&self, base: &Base, paired: &Paired, request: &Request, id: ArticleId) -> bool {
-        let policy = self.policy(request);
-        base.articles
-            .get(&id)
-            .is_some_and(|row| policy.covers(&row.place))
-            || paired
-                .files
-                .get(&id)
-                .is_some_and(|file| policy.covers(&file.place))
     }
 
     /// A confirmed 404 is remembered, and so is when an article was asked for: with what the answer tells anew only
@@ -182,4 +172,11 @@ fn shows_a_gap(answer: &Remote) -> bool {
         Remote::Present(seen) => !seen.flags.hides(),
         Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => false,
     }
+}
+
+fn in_scope(base: &Base, paired: &Paired, policy: &Policy, id: ArticleId) -> bool {
+    let row = base.articles.get(&id);
+    let file = paired.files.get(&id);
+    row.is_some_and(|row| policy.covers(&row.place))
+        || file.is_some_and(|file| policy.covers(&file.place))
 }

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, CategoryId};
+use crate::reconcile::ANOTHERS;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Remote, RemoteSnapshot};
 use crate::service::{RemoteCategory, Service};
@@ -107,7 +108,8 @@ pub(super) fn leave_alone(base: &Base, remote: &mut RemoteSnapshot) {
 
 /// What people are told of such a category.
 pub(super) fn of_another(id: CategoryId) -> String {
-    format!("category {id} belongs to another workspace")
+    format!(
+        "category {id} belongs to another workspace; move the folder there, or take out the `id:` lines in it for \
+         new articles here"
+    )
 }
-
-const ANOTHERS: &str = "it belongs to another workspace";

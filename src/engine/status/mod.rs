@@ -82,6 +82,9 @@ pub struct Open {
     pub reason: String,
     /// Since when, in RFC 3339.
     pub since: Option<String>,
+    /// Whether it is a conflict with a living article whose file was removed.
+    #[serde(skip)]
+    pub removed: bool,
 }
 
 /// The daemon that keeps a mirror.
@@ -198,6 +201,7 @@ impl Status {
             side: Some(line.side).filter(|side| *side != Side::Both),
             reason: line.reason.clone().unwrap_or_default(),
             since: None,
+            removed: false,
         };
         let known = |open: &[Open], line: &Line| open.iter().any(|one| one.path == line.path);
         for line in report

@@ -56,6 +56,7 @@ pub(super) fn open_conflicts(
                 side: None,
                 reason,
                 since: Some(row.at.to_rfc3339()),
+                removed: removed && row.remote.is_some(),
             };
             (row.id, open)
         })
@@ -99,6 +100,7 @@ pub(super) fn held(
             side: Some(held.side),
             reason: held.reason,
             since: Some(held.since.to_rfc3339()),
+            removed: false,
         })
         .collect();
     let paths: BTreeSet<&str> = changes.iter().map(|change| change.path.as_str()).collect();
@@ -120,6 +122,7 @@ pub(super) fn held(
                     format!("the service refused it ({reason})")
                 }),
                 since: Some(parked.at.to_rfc3339()),
+                removed: false,
             });
         }
     }
@@ -160,6 +163,7 @@ pub(super) fn invisible(base: &Base) -> Vec<Open> {
                 side: None,
                 reason: why(row)?.to_owned(),
                 since: row.asked.map(Timestamp::to_rfc3339),
+                removed: false,
             })
         })
         .collect()

@@ -5,6 +5,8 @@
 //! failures rows 59, 101 to 103 and 129). A safe slug is its own name, so that [`slug_of_stem`] finds it again.
 //! Nothing here looks at a disk: the caller says which names are taken.
 
+pub mod near;
+
 use serde::{Deserialize, Serialize};
 use std::{borrow::Cow, fmt};
 use unicode_normalization::UnicodeNormalization as _;

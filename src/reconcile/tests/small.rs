@@ -24,6 +24,7 @@ use crate::model::{
 use crate::reconcile::guard::{Facts, MaxDeletes};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{Conflict, Plan, Settle, Step};
+use crate::reconcile::scope::Scope;
 use crate::reconcile::snapshot::{
     Base, Bodies, Direction, LocalCategory, LocalFile, LocalSnapshot, OnConflict, Policy, Remote,
     RemoteSnapshot, Seen, Unknown,
@@ -142,7 +143,7 @@ impl Small {
             policy: Policy {
                 direction: Direction::Both,
                 on_conflict: OnConflict::Hold,
-                scope: Vec::new(),
+                scope: Scope::default(),
                 new_enabled: true,
                 new_draft: false,
                 resolve: BTreeMap::new(),
@@ -174,7 +175,7 @@ impl Small {
     }
 
     pub(super) fn scope(mut self, path: &str) -> Self {
-        self.policy.scope.push(path.to_owned());
+        self.policy.scope.add(path);
         self
     }
 

@@ -346,3 +346,33 @@ async fn a_silent_service_is_told_of_long_before_it_is_given_up() {
     );
     drop(listener);
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_begins_and_stops_is_told_apart_from_none() {
+    let setup = Setup::new("http://127.0.0.1:9", |_| {});
+    let never = std::future::pending::<()>;
+    for (reason, words) in [
+        (WaitReason::Silent, "the service has not answered yet"),
+        (
+            WaitReason::Stalled,
+            "the service has begun to answer, and stopped",
+        ),
+    ] {
+        setup.waits.lock().expect("no panic").clear();
+        let client = &setup.client;
+        let heard = async {
+            match reason {
+                WaitReason::Stalled => client.hear_more(never()).await,
+                WaitReason::Silent
+                | WaitReason::Minute
+                | WaitReason::Throttled
+                | WaitReason::Again => client.hear(never()).await,
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(20), heard).await;
+        assert!(waited.is_err());
+        assert_eq!(reasons(&setup), [reason]);
+        let told = setup.waits.lock().expect("no panic")[0].to_string();
+        assert_eq!(told, format!("{words}: waiting up to 55s"));
+    }
+}

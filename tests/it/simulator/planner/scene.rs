@@ -9,6 +9,7 @@ use kbsync::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Timestam
 use kbsync::reconcile::guard::{Facts, MaxDeletes};
 use kbsync::reconcile::pairing::{self, Paired};
 use kbsync::reconcile::plan::Plan;
+use kbsync::reconcile::scope::Scope;
 use kbsync::reconcile::snapshot::{
     Base, Bodies, LocalCategory, LocalFile, LocalSnapshot, Policy, Remote, RemoteSnapshot, Seen,
     Unknown,
@@ -101,11 +102,11 @@ impl Scene {
         self.remote.complete = rules.listed;
         self.policy.direction = rules.direction;
         self.policy.on_conflict = rules.on_conflict;
-        self.policy.scope.clear();
+        self.policy.scope = Scope::default();
         if let Some((category, name)) = layout.only {
             self.policy
                 .scope
-                .push(texts::place(category, name).to_string());
+                .add(&texts::place(category, name).to_string());
         }
         self.facts.articles = layout.pieces.len();
         self.facts.max_deletes.count = u32::try_from(rules.max_deletes).expect("a small number");
