@@ -64,6 +64,7 @@ mod merge;
 mod mounts;
 mod names;
 mod old_state;
+mod outdated;
 mod partial;
 mod probes;
 mod quiet;

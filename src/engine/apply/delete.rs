@@ -2,7 +2,7 @@
 //!
 //! A DELETE is for ever (API specification, section 4.8): the last version is in the history before it.
 
-use super::guard_read::changed_meanwhile;
+use super::guard_read::{changed_meanwhile, is_old_copy, shown_as_before};
 use super::put::{may_repeat, version_of, worth_another_look};
 use super::record::deed;
 use super::{Done, Run, failed, not_written};
@@ -15,7 +15,7 @@ use crate::mirror::scan;
 use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Version};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{ErrorKind, Purpose, Service, ServiceError};
+use crate::service::{ErrorKind, Purpose, RemoteArticle, Service, ServiceError};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -169,22 +169,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             tries += 1;
             if let Err(error) = self.before_another_look(&error, tries).await {
-                return Ok(if lost {
-                    Deleted::Unclear(failed(error))
-                } else {
-                    Deleted::No(failed(error))
-                });
+                return Ok(Deleted::perhaps(lost, failed(error)));
             }
             match self.read_one(id, seen.visibility).await {
+                // What was there before our own last write says nothing of what became of this one.
+                Ok(found) if is_old(run, &found, seen) => {
+                    return Ok(Deleted::perhaps(lost, shown_as_before()));
+                }
                 Ok(found) if version_of(&found, &seen.version) == seen.version => {
                     let again = (seen.version.clone(), found.revision);
                     run.latest.insert(id, again);
                     if let Some(done) = self.is_back(id, place, run) {
-                        return Ok(if lost {
-                            Deleted::Unclear(done)
-                        } else {
-                            Deleted::No(done)
-                        });
+                        return Ok(Deleted::perhaps(lost, done));
                     }
                     if !may_repeat(&error) {
                         return Ok(Deleted::Unclear(failed(error)));
@@ -340,6 +336,12 @@ fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
+/// Tells whether an answer is from before our own last write of an article.
+fn is_old(run: &Run<'_>, found: &RemoteArticle, seen: &Seen) -> bool {
+    let version = version_of(found, &seen.version);
+    is_old_copy(run, found.id, &version, &found.revision)
+}
+
 /// The article that goes: the one with that id, whatever address it has.
 fn victim(run: &Run<'_>, id: ArticleId, seen: &Seen) -> ArticleId {
     if !defect::is(Defect::DeletedBySlug) {
@@ -363,6 +365,17 @@ enum Deleted {
     Refused(ServiceError),
     /// Who knows; the intent stays.
     Unclear(Done),
+}
+
+impl Deleted {
+    /// Why it was given up: with an answer lost before, it may be gone all the same.
+    fn perhaps(lost: bool, why: Done) -> Self {
+        if lost {
+            Self::Unclear(why)
+        } else {
+            Self::No(why)
+        }
+    }
 }
 
 /// How often a lost answer is looked after before the article waits for the next cycle.
