@@ -65,6 +65,7 @@ mod mounts;
 mod names;
 mod old_state;
 mod outdated;
+mod overlaid;
 mod partial;
 mod probes;
 mod quiet;

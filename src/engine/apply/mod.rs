@@ -20,6 +20,7 @@ mod keep;
 mod publish;
 mod put;
 mod record;
+mod remove;
 mod render;
 mod run;
 mod send;
