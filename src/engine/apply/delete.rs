@@ -245,7 +245,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
-pub(super) fn hidden(row: &ArticleRow) -> String {
+pub(in crate::engine) fn hidden(row: &ArticleRow) -> String {
     let (there, here) = (row.remote_flags, row.file_flags);
     noted(Flags {
         enabled: there.enabled.or(here.enabled),
