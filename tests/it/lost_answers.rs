@@ -457,6 +457,36 @@ async fn f014_a_colleagues_article_that_says_as_little_is_not_ours() {
     assert_settled(&world).await;
 }
 
+/// A new article that nobody can see: with its intent, what its file is would be forgotten, and it would be there twice.
+#[tokio::test]
+async fn f014_a_file_that_was_posted_and_lies_in_motion_over_another_ones_is_not_forgotten() {
+    const MARKED: &str =
+        "---\ntitle: New\n---\n<<<<<<< a\n<p>new</p>\n=======\n<p>newer</p>\n>>>>>>> b\n";
+    for marked in [false, true] {
+        let (world, _) = posted_without_an_answer("enabled: false\n").await;
+        let one = world.sandbox().articles()[0].id;
+        assert_eq!(text_of(&world, one), "<p>1</p>");
+        world.rename("a/new.html", "a/one.html");
+        let file = world.read("a/one.html");
+        let mut request = Request::new(Direction::Both);
+        if marked {
+            world.write("a/one.html", MARKED);
+        } else {
+            request.unsettled.insert("a/one.html".to_owned());
+        }
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        engine.cycle(&request).await.expect("a cycle");
+        drop(engine);
+        assert_eq!(open_intents(&world).len(), 1, "{marked}");
+        world.write("a/one.html", &file);
+        let report = hostile::sync(&world).await;
+        let problem = &report.problems[0].message;
+        assert!(problem.contains("which got no answer"), "{problem}");
+        assert_eq!(text_of(&world, one), "<p>1</p>");
+        assert_eq!(slugs(&world), ["new", "one"]);
+    }
+}
+
 #[tokio::test]
 async fn f014_a_post_whose_file_is_gone_claims_no_later_file_though_another_is_not_ready() {
     let (world, ..) = one_article().await;
