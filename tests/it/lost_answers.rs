@@ -955,6 +955,29 @@ async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer(
 }
 
 #[tokio::test]
+async fn f016_a_deletion_that_may_have_arrived_stays_known_when_the_next_one_did_not() {
+    let (mut world, ..) = one_article().await;
+    world.settings.probe = false;
+    let past = world.sandbox().past();
+    deleted_without_an_answer(&world).await;
+    // An old listing still shows it.
+    world.sandbox().serve_past(&past, 1);
+    let refusal = r#"{"success":false,"message":"sign in"}"#.to_owned();
+    let fault = FaultKind::Status(401, refusal);
+    world.sandbox().inject(Fault::always(on(DELETE), fault));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
+    world.sandbox().clear_faults();
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["forget both a/one.html done"],
+        "{report:#?}"
+    );
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
 async fn f017_nothing_but_a_budget_refusal_makes_the_client_send_a_write_twice_unseen() {
     let (world, _, one) = one_article().await;
     world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");

@@ -67,6 +67,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match self.send_delete(id, place, seen, run).await? {
             Deleted::Yes => {}
             Deleted::Unclear(done) => return Ok(done),
+            // An earlier one may have arrived, and only its intent says so.
+            Deleted::No(done) if earlier.is_some() => return Ok(done),
             Deleted::No(done) => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
