@@ -425,6 +425,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         mut sight: observe::Sight,
         request: &Request,
     ) -> anyhow::Result<(Plan, observe::Sight)> {
+        sight.recall_old_copies();
         let bodies = self.bodies(&sight, request)?;
         let policy = self.policy(request);
         let world = World {

@@ -59,7 +59,12 @@ impl Planner<'_> {
         settle.settles = conflict.is_some();
         aside::give_back_alone(&mut settle, self.policy.direction.pushes());
         let mut action = Action::settle(Kind::Restore, arrives(&settle), settle);
-        action.note = Some("removed here and edited on the service: the edit wins".to_owned());
+        let note = if published || seen.version != row.remote {
+            "removed here and edited on the service: the edit wins"
+        } else {
+            "its file was not there, and nobody removed it"
+        };
+        action.note = Some(note.to_owned());
         self.push(action)
     }
 

@@ -202,6 +202,13 @@ fn is_old_copy(row: &ArticleRow, seen: &Seen) -> bool {
     is_replaced(row, &seen.revision, &seen.version)
 }
 
+/// Tells whether an answer is an old copy of what our own last write replaced: it says nothing of what a colleague
+/// wrote since. Where that write left the very same behind, words and revision, nothing tells the two apart.
+pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
+    let left = row.written.as_ref() == Some(revision) && row.remote == *version;
+    is_replaced(row, revision, version) && !left
+}
+
 fn is_replaced(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
     row.replaced
         .as_ref()

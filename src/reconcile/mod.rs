@@ -52,7 +52,7 @@ mod waiting;
 use crate::model::ArticleId;
 pub(crate) use absent::{place_in_conflict, removed_in_conflict};
 use articles::Planner;
-pub(crate) use articles::is_calm;
+pub(crate) use articles::{is_calm, is_outdated};
 pub(crate) use conflict::copy_of;
 pub(crate) use flags::listed_as_known;
 use pairing::Paired;

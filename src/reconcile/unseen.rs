@@ -2,6 +2,7 @@
 
 use super::articles::{Planner, untouched, wait};
 use super::conflict::OUTRUN;
+use super::pairing::overlaid;
 use super::plan::{Action, Conflict, HoldRule, Kind, Outcome, Step};
 use super::snapshot::{Keep, LocalFile};
 use crate::drill::defect::{self, Defect};
@@ -31,8 +32,11 @@ impl Planner<'_> {
         } else {
             wish
         };
+        // Sent as a new one it would be another article's file on the way, and that article without one.
+        let over = overlaid(self.base, self.paired, id);
+        let keep = keep.filter(|keep| over.is_none() || *keep == Keep::Remote);
         // Who asks for the file by name gets it, edited or not.
-        if matches!(wish, Some(Keep::Local | Keep::Both)) {
+        if over.is_none() && matches!(wish, Some(Keep::Local | Keep::Both)) {
             return self.create_remote(file, Some(id));
         }
         match (unedited, keep) {
@@ -56,15 +60,20 @@ impl Planner<'_> {
                         "no article has its id",
                     ),
                 };
-                action.hold(
-                    HoldRule::Person,
-                    format!(
-                        "{}{what}; \
-                         `kbsync resolve {} --keep local` creates it anew, `--keep remote` removes the file",
-                        if outrun { OUTRUN } else { "" },
-                        quoted(&file.place.to_string())
+                let path = file.place.to_string();
+                let path = quoted(&path);
+                let ways = match over {
+                    None => format!(
+                        "`kbsync resolve {path} --keep local` creates it anew, `--keep remote` removes the file"
                     ),
-                );
+                    Some(row) => format!(
+                        "it lies where article {} was, and `kbsync resolve {path} --keep remote` puts that one's file \
+                         in its place; {AS_A_NEW_ONE}",
+                        row.id
+                    ),
+                };
+                let outrun = if outrun { OUTRUN } else { "" };
+                action.hold(HoldRule::Person, format!("{outrun}{what}; {ways}"));
                 let standing = self.base.conflicts.get(&id);
                 action.step = Step::Conflict(Box::new(Conflict {
                     id,
@@ -74,7 +83,7 @@ impl Planner<'_> {
                     seen: None,
                     // A copy of before stays until this is settled.
                     copy: standing.and_then(|row| row.copy.clone()),
-                    fresh: outrun || standing.is_none_or(|row| row.remote.is_some()),
+                    fresh: !outrun.is_empty() || standing.is_none_or(|row| row.remote.is_some()),
                     reason: reason.to_owned(),
                 }));
                 self.push(action)
@@ -151,17 +160,24 @@ impl Planner<'_> {
     /// A file with an id of which neither the state nor the service knows anything certain.
     pub(super) fn unmet(&mut self, id: ArticleId, file: &LocalFile, why: &str) -> Outcome {
         let mut action = wait(Kind::Conflict, id, &file.place);
+        let way = match overlaid(self.base, self.paired, id) {
+            None => "remove the `id:` line to create a new",
+            Some(_) => "copy it to another name without the `id:` line to create a new",
+        };
         let reason = if why == ANOTHERS {
-            "it has the id of an article of another workspace; move it to that one's folder, or remove the \
-             `id:` line to create a new article here"
-                .to_owned()
+            format!(
+                "it has the id of an article of another workspace; move it to that one's folder, or {way} article here"
+            )
         } else {
             format!(
-                "it has the id of an article that cannot be read ({why}); publish that article, or remove \
-                 the `id:` line to create a new one"
+                "it has the id of an article that cannot be read ({why}); publish that article, or {way} one"
             )
         };
         action.hold(HoldRule::Person, reason);
         self.push(action)
     }
 }
+
+/// What to do with a file that lies where another article's was: without an `id:` line it would be that one's there.
+const AS_A_NEW_ONE: &str =
+    "to make a new article of it, copy it to another name without the `id:` line first";

@@ -7,7 +7,8 @@ use crate::world::lines;
 use kbsync::engine::report::{Ending, Report, Status};
 use kbsync::engine::settings::Request;
 use kbsync::mirror::disk::DiskErrorKind;
-use kbsync::reconcile::snapshot::Direction;
+use kbsync::model::{ArticleId, Side};
+use kbsync::reconcile::snapshot::{Direction, Keep};
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, NewSeed, Normalise, Options};
 use kbsync::state::Intent;
 use uuid::Uuid;
@@ -456,6 +457,36 @@ async fn f014_a_colleagues_article_that_says_as_little_is_not_ours() {
     assert_settled(&world).await;
 }
 
+/// A new article that nobody can see: with its intent, what its file is would be forgotten, and it would be there twice.
+#[tokio::test]
+async fn f014_a_file_that_was_posted_and_lies_in_motion_over_another_ones_is_not_forgotten() {
+    const MARKED: &str =
+        "---\ntitle: New\n---\n<<<<<<< a\n<p>new</p>\n=======\n<p>newer</p>\n>>>>>>> b\n";
+    for marked in [false, true] {
+        let (world, _) = posted_without_an_answer("enabled: false\n").await;
+        let one = world.sandbox().articles()[0].id;
+        assert_eq!(text_of(&world, one), "<p>1</p>");
+        world.rename("a/new.html", "a/one.html");
+        let file = world.read("a/one.html");
+        let mut request = Request::new(Direction::Both);
+        if marked {
+            world.write("a/one.html", MARKED);
+        } else {
+            request.unsettled.insert("a/one.html".to_owned());
+        }
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        engine.cycle(&request).await.expect("a cycle");
+        drop(engine);
+        assert_eq!(open_intents(&world).len(), 1, "{marked}");
+        world.write("a/one.html", &file);
+        let report = hostile::sync(&world).await;
+        let problem = &report.problems[0].message;
+        assert!(problem.contains("which got no answer"), "{problem}");
+        assert_eq!(text_of(&world, one), "<p>1</p>");
+        assert_eq!(slugs(&world), ["new", "one"]);
+    }
+}
+
 #[tokio::test]
 async fn f014_a_post_whose_file_is_gone_claims_no_later_file_though_another_is_not_ready() {
     let (world, ..) = one_article().await;
@@ -860,6 +891,89 @@ async fn f007_a_delete_that_is_never_answered_is_settled_by_the_next_cycle() {
     assert_eq!(lines(&report), Vec::<String>::new());
     assert!(!world.exists("a/one.html"));
     world.sandbox().remove(one);
+    assert_settled(&world).await;
+}
+
+/// A DELETE that arrives, and whose answer is lost until the run gives up.
+async fn deleted_without_an_answer(world: &Stage) {
+    world.remove("a/one.html");
+    let faults = [
+        (on(DELETE), FaultKind::ResetAfter),
+        (Matcher::new("GET", "/api/article/"), FaultKind::ResetBefore),
+    ];
+    for (on, fault) in faults {
+        world.sandbox().inject(Fault::always(on, fault));
+    }
+    let report = hostile::sync(world).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
+    world.sandbox().clear_faults();
+}
+
+#[tokio::test]
+async fn f007_a_file_that_was_put_back_after_a_lost_delete_waits_for_its_writer() {
+    // Saved once more under the same words since it was last read, the article has another revision than the base has.
+    for saved in [false, true] {
+        let (world, category, one) = one_article().await;
+        world.article(category, "two", "<p>2</p>");
+        hostile::sync(&world).await;
+        let file = world.read("a/one.html");
+        if saved {
+            world.sandbox().edit(one, |_| {});
+        }
+        deleted_without_an_answer(&world).await;
+        assert!(world.sandbox().article(one).is_none());
+        world.write("a/one.html", &file);
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let plan = engine.plan(&Request::new(Direction::Both)).await;
+        let plan = plan.expect("a plan").to_string();
+        assert!(plan.starts_with("<> conflict a/one.html, held"), "{plan}");
+        drop(engine);
+        for _ in 0..2 {
+            let report = hostile::sync(&world).await;
+            assert_eq!(lines(&report), ["conflict both a/one.html held"], "{saved}");
+            assert!(why(&report).contains("--keep local"), "{}", why(&report));
+            assert_eq!(world.read("a/one.html"), file);
+        }
+        // The log says whose deed it was.
+        let store = hostile::store(&world);
+        let events = store.events(100, None).expect("read").into_iter();
+        let deleted: Vec<Side> = events
+            .filter(|event| event.action == "delete")
+            .map(|event| event.side)
+            .collect();
+        assert_eq!(deleted, [Side::Remote]);
+        drop(store);
+        let mut request = Request::new(Direction::Both);
+        request.resolve.insert(ArticleId::new(one), Keep::Local);
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let report = engine.cycle(&request).await.expect("a cycle");
+        drop(engine);
+        assert_eq!(lines(&report), ["create remote a/one.html done"]);
+        assert_eq!(slugs(&world), ["one", "two"]);
+        assert_settled(&world).await;
+    }
+}
+
+#[tokio::test]
+async fn f016_a_deletion_that_may_have_arrived_stays_known_when_the_next_one_did_not() {
+    let (mut world, ..) = one_article().await;
+    world.settings.probe = false;
+    let past = world.sandbox().past();
+    deleted_without_an_answer(&world).await;
+    // An old listing still shows it.
+    world.sandbox().serve_past(&past, 1);
+    let refusal = r#"{"success":false,"message":"sign in"}"#.to_owned();
+    let fault = FaultKind::Status(401, refusal);
+    world.sandbox().inject(Fault::always(on(DELETE), fault));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
+    world.sandbox().clear_faults();
+    let report = hostile::sync(&world).await;
+    assert_eq!(
+        lines(&report),
+        ["forget both a/one.html done"],
+        "{report:#?}"
+    );
     assert_settled(&world).await;
 }
 

@@ -64,6 +64,8 @@ mod merge;
 mod mounts;
 mod names;
 mod old_state;
+mod outdated;
+mod overlaid;
 mod partial;
 mod probes;
 mod quiet;

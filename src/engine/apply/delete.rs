@@ -1,8 +1,8 @@
-//! What goes: articles on the service, files in the mirror, rows of what is gone from both.
+//! What goes: articles on the service, rows of what is gone from both.
 //!
 //! A DELETE is for ever (API specification, section 4.8): the last version is in the history before it.
 
-use super::guard_read::changed_meanwhile;
+use super::guard_read::{changed_meanwhile, is_old_copy, shown_as_before};
 use super::put::{may_repeat, version_of, worth_another_look};
 use super::record::deed;
 use super::{Done, Run, failed, not_written};
@@ -10,12 +10,12 @@ use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::past::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
-use crate::mirror::document::Document;
 use crate::mirror::scan;
-use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp, Version};
+use crate::model::base::ArticleRow;
+use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{ErrorKind, Purpose, Service, ServiceError};
+use crate::service::{ErrorKind, Purpose, RemoteArticle, Service, ServiceError};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -67,6 +67,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         match self.send_delete(id, place, seen, run).await? {
             Deleted::Yes => {}
             Deleted::Unclear(done) => return Ok(done),
+            // An earlier one may have arrived, and only its intent says so.
+            Deleted::No(done) if earlier.is_some() => return Ok(done),
             Deleted::No(done) => {
                 let now = self.clock.now();
                 self.store.write(now, |tx| tx.remove_intent(intent))?;
@@ -79,7 +81,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         let approved = run.request.allow_deletes || self.was_approved(action)?;
-        let hidden = hidden(run, id);
+        let hidden = run.row(id).map(hidden).unwrap_or_default();
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -169,22 +171,18 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             tries += 1;
             if let Err(error) = self.before_another_look(&error, tries).await {
-                return Ok(if lost {
-                    Deleted::Unclear(failed(error))
-                } else {
-                    Deleted::No(failed(error))
-                });
+                return Ok(Deleted::perhaps(lost, failed(error)));
             }
             match self.read_one(id, seen.visibility).await {
+                // What was there before our own last write says nothing of what became of this one.
+                Ok(found) if is_old(run, &found, seen) => {
+                    return Ok(Deleted::perhaps(lost, shown_as_before()));
+                }
                 Ok(found) if version_of(&found, &seen.version) == seen.version => {
                     let again = (seen.version.clone(), found.revision);
                     run.latest.insert(id, again);
                     if let Some(done) = self.is_back(id, place, run) {
-                        return Ok(if lost {
-                            Deleted::Unclear(done)
-                        } else {
-                            Deleted::No(done)
-                        });
+                        return Ok(Deleted::perhaps(lost, done));
                     }
                     if !may_repeat(&error) {
                         return Ok(Deleted::Unclear(failed(error)));
@@ -219,87 +217,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Removes a file whose article is gone; its bytes stay in the history.
-    pub(super) fn remove_file(
-        &mut self,
-        action: &Action,
-        id: ArticleId,
-        place: &Place,
-        version: &Version,
-        run: &mut Run<'_>,
-    ) -> anyhow::Result<Done> {
-        let at = At::Folder(&place.folder);
-        let content = match self.disk.read(at, &place.file, super::render::MAX_FILE) {
-            Ok(content) => content,
-            Err(error) => return Ok(not_written(&error)),
-        };
-        let unchanged = run.sight.stamps.get(place) == Some(&content.stamp)
-            || defect::is(Defect::EditedFileRemoved);
-        if !content.whole || !unchanged {
-            return Ok(Done::Later("the file changed during the cycle".to_owned()));
-        }
-        let document = Document::parse_with_markers(&content.bytes).ok();
-        // A stamp within the clock's grain does not vouch for what was scanned.
-        let racy = run.sight.racy.contains(&content.stamp);
-        let says = |document: &Document| super::render::says(document, version);
-        if racy && !document.as_ref().is_some_and(says) {
-            return Ok(Done::Later("the file changed during the cycle".to_owned()));
-        }
-        let now = self.clock.now();
-        let text = document.map_or_else(String::new, |document| document.text().to_owned());
-        let intent = self.store.write(now, |tx| {
-            tx.put_body(&text)?;
-            let file = super::render::keep_whole(tx, &content.bytes, version, place)?;
-            tx.record(&SeenVersion {
-                subject: Subject::Article(id),
-                place: place.clone(),
-                side: Side::Local,
-                cause: "deleted on the service".to_owned(),
-                version: version.clone(),
-                file,
-            })?;
-            tx.add_intent(&Intent::RemoveFile {
-                id,
-                place: place.clone(),
-            })
-        })?;
-        if let Err(error) = self.disk.remove(at, &place.file, content.stamp) {
-            let now = self.clock.now();
-            self.store.write(now, |tx| tx.remove_intent(intent))?;
-            return Ok(not_written(&error));
-        }
-        if let Err(error) = self.disk.sync_folder(at) {
-            // The intent stays: the next cycle sees what became of it.
-            return Ok(not_written(&error));
-        }
-        let approved = run.request.allow_deletes || self.was_approved(action)?;
-        let hidden = hidden(run, id);
-        let now = self.clock.now();
-        self.store.write(now, |tx| {
-            tx.remove_article(id)?;
-            tx.remove_conflict(id)?;
-            tx.count_deletion(Side::Local, approved, 1)?;
-            tx.remove_intent(intent)?;
-            tx.event(&deed(
-                "delete",
-                Side::Local,
-                &place.to_string(),
-                Some(id),
-                hidden,
-            ))
-        })?;
-        self.clear_copy(id, run)?;
-        run.sight.base.articles.remove(&id);
-        Ok(Done::Yes(None))
-    }
-
     /// Drops the row of an article that is gone from both sides.
     pub(super) fn forget(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<Done> {
         let place = run
             .row(id)
             .map(|row| row.place.to_string())
             .unwrap_or_default();
-        let hidden = hidden(run, id);
+        let hidden = run.row(id).map(hidden).unwrap_or_default();
         let now = self.clock.now();
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
@@ -312,7 +236,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Tells whether a person approved just this deletion: then it does not count against the day.
-    fn was_approved(&self, action: &Action) -> anyhow::Result<bool> {
+    pub(super) fn was_approved(&self, action: &Action) -> anyhow::Result<bool> {
         let mark = action.fingerprint();
         Ok(self
             .store
@@ -323,13 +247,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
 }
 
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.
-fn hidden(run: &Run<'_>, id: ArticleId) -> String {
-    run.row(id).map_or_else(String::new, |row| {
-        let (there, here) = (row.remote_flags, row.file_flags);
-        noted(Flags {
-            enabled: there.enabled.or(here.enabled),
-            draft: there.draft.or(here.draft),
-        })
+pub(in crate::engine) fn hidden(row: &ArticleRow) -> String {
+    let (there, here) = (row.remote_flags, row.file_flags);
+    noted(Flags {
+        enabled: there.enabled.or(here.enabled),
+        draft: there.draft.or(here.draft),
     })
 }
 
@@ -338,6 +260,12 @@ fn hidden(run: &Run<'_>, id: ArticleId) -> String {
 fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
     let latest = run.latest.get(&id);
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
+}
+
+/// Tells whether an answer is from before our own last write of an article.
+fn is_old(run: &Run<'_>, found: &RemoteArticle, seen: &Seen) -> bool {
+    let version = version_of(found, &seen.version);
+    is_old_copy(run, found.id, &version, &found.revision)
 }
 
 /// The article that goes: the one with that id, whatever address it has.
@@ -363,6 +291,17 @@ enum Deleted {
     Refused(ServiceError),
     /// Who knows; the intent stays.
     Unclear(Done),
+}
+
+impl Deleted {
+    /// Why it was given up: with an answer lost before, it may be gone all the same.
+    fn perhaps(lost: bool, why: Done) -> Self {
+        if lost {
+            Self::Unclear(why)
+        } else {
+            Self::No(why)
+        }
+    }
 }
 
 /// How often a lost answer is looked after before the article waits for the next cycle.

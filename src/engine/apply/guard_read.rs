@@ -13,6 +13,7 @@ use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId, Revision, Side, Version};
+use crate::reconcile::is_outdated;
 use crate::reconcile::snapshot::{Remote, Seen};
 use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::{Seen as SeenVersion, Subject};
@@ -62,9 +63,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Some(failed(error)));
             }
         };
-        run.reseen.insert(id, Instant::now());
         let version = version_of(&article, &seen.version);
         self.keep_found(id, &version, &article, run)?;
+        if is_old_copy(run, id, &version, &article.revision) {
+            return Ok(Some(shown_as_before()));
+        }
+        run.reseen.insert(id, Instant::now());
         run.latest.insert(id, (version, article.revision));
         let other = changed(id, seen, run);
         if recalled && other.is_some() {
@@ -191,6 +195,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
 pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
+            if is_old_copy(run, *id, &seen.version, &seen.revision) {
+                run.reseen.remove(id);
+                run.sight.recalled.insert(*id);
+                continue;
+            }
             let version = (seen.version.clone(), seen.revision.clone());
             run.latest.insert(*id, version);
             run.reseen.insert(*id, at);
@@ -223,6 +232,26 @@ fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
         .get(&id)
         .map_or(&seen.version, |(version, _)| version);
     (version != expected).then(changed_meanwhile)
+}
+
+/// Tells whether an answer is from before our own last write: nobody has seen what it hides.
+pub(super) fn is_old_copy(
+    run: &Run<'_>,
+    id: ArticleId,
+    version: &Version,
+    revision: &Revision,
+) -> bool {
+    let row = run.row(id);
+    row.is_some_and(|row| is_outdated(row, revision, version))
+}
+
+/// The service does not show what is there now.
+pub(super) fn shown_as_before() -> Done {
+    Done::Later(
+        "the service shows the article as it was before our own last write, and what is there now may be a \
+         colleague's; should it go on like that, save the article in the dashboard"
+            .to_owned(),
+    )
 }
 
 /// Somebody else was quicker.

@@ -20,6 +20,7 @@ mod keep;
 mod publish;
 mod put;
 mod record;
+mod remove;
 mod render;
 mod run;
 mod send;
@@ -30,8 +31,10 @@ pub(super) use along::{row_renamed, rows_along};
 pub(super) use books::LAST_POLL;
 pub(super) use category_past::category_file;
 pub(super) use create::same;
+pub(super) use delete::hidden;
 pub(super) use files::met;
 pub(super) use grain::GRAIN;
+pub(super) use record::deed;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 pub(super) use run::{Done, Run};
 

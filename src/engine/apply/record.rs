@@ -108,7 +108,7 @@ pub(super) fn agreed(
 }
 
 /// A line of the activity log.
-pub(super) fn deed(
+pub(in crate::engine) fn deed(
     action: &str,
     side: Side,
     path: &str,

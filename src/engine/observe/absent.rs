@@ -4,14 +4,16 @@ use super::remote::Marks;
 use super::{Sight, questions};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
+use crate::engine::apply::{deed, hidden};
 use crate::engine::recover;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
-use crate::model::{ArticleId, Timestamp};
+use crate::model::{ArticleId, Side, Timestamp};
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
+use crate::state::Intent;
 use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -71,6 +73,57 @@ impl<S: Service, D: Disk> Engine<S, D> {
             });
         }
         Ok(questions.iter().map(|question| question.id).collect())
+    }
+
+    /// Drops the rows of articles that an earlier run was deleting without an answer, and that are gone: what their
+    /// writer has put back since is no file that a colleague deleted. It waits for a person, as it would with the answer.
+    pub(super) fn forget_deleted(
+        &mut self,
+        base: &mut Base,
+        request: &Request,
+        sight: &Sight,
+    ) -> anyhow::Result<()> {
+        let deleted: BTreeSet<ArticleId> = self.sent_deletions()?;
+        let is_gone = |id: &ArticleId| {
+            sight.paired.files.contains_key(id)
+                && sight.remote.articles.get(id) == Some(&Remote::Gone)
+        };
+        for id in deleted.into_iter().filter(is_gone) {
+            let Some(row) = base.articles.remove(&id) else {
+                continue;
+            };
+            base.conflicts.remove(&id);
+            if request.dry_run {
+                continue;
+            }
+            let path = row.place.to_string();
+            let told = deed("delete", Side::Remote, &path, Some(id), hidden(&row));
+            let now = self.clock.now();
+            self.store.write(now, |tx| {
+                tx.remove_article(id)?;
+                tx.remove_conflict(id)?;
+                tx.event(&told)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Articles that we were deleting, whether the answer came or not.
+    fn sent_deletions(&self) -> anyhow::Result<BTreeSet<ArticleId>> {
+        let tombstones = self.store.tombstones()?.into_iter().map(|(id, _)| id);
+        let sent = self.store.intents()?.into_iter();
+        let sent = sent.filter_map(|(_, intent)| match intent {
+            Intent::DeleteArticle { id, .. } => Some(id),
+            Intent::CreateArticle { .. }
+            | Intent::UpdateArticle { .. }
+            | Intent::CreateCategory { .. }
+            | Intent::UpdateCategory { .. }
+            | Intent::WriteFile { .. }
+            | Intent::WriteCategory { .. }
+            | Intent::RemoveFile { .. }
+            | Intent::ClearCopy { .. } => None,
+        });
+        Ok(tombstones.chain(sent).collect())
     }
 
     /// What to ask for; what is known of other articles without asking is taken into account at once.

@@ -80,7 +80,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Finds the places from which something was posted without an answer, and whose file may be one that is not ready
-    /// and lies where no article was. One that is in motion or cannot be read may be any.
+    /// and names no article, wherever it lies: over another article's as well. One that is in motion or cannot be read
+    /// may be any.
     pub(super) fn unposted(
         &self,
         base: &Base,
@@ -99,9 +100,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let words = |digest| self.plain_words(digest, sight);
         let mut shared = BTreeMap::new();
-        let known: BTreeSet<&Place> = base.articles.values().map(|row| &row.place).collect();
-        let unknown = sight.local.unknown.iter();
-        for file in unknown.filter(|file| file.id.is_none() && !known.contains(&file.place)) {
+        for file in sight.local.unknown.iter().filter(|file| file.id.is_none()) {
             let Some(mut found) = self.found(&file.place) else {
                 continue;
             };

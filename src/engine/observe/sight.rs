@@ -7,10 +7,12 @@ use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
+use crate::reconcile::is_outdated;
 use crate::reconcile::pairing::Paired;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, RemoteSnapshot};
+use crate::reconcile::snapshot::{Base, Direction, LocalSnapshot, Remote, RemoteSnapshot};
 use crate::service::{ServiceError, Validator};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tokio::time::Instant;
@@ -84,8 +86,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) older: BTreeSet<ArticleId>,
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
-    /// Articles that were not asked for and go by what is known of them, or of which two answers differed:
-    /// whoever changes them on the service reads them first.
+    /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
+    /// copy was shown: whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// How far it looked.
     pub(in crate::engine) looked: Looked,
@@ -187,6 +189,18 @@ impl Sight {
                 .chain(unknown)
                 .chain(self.paired.unknown.keys().copied())
                 .all(|id| self.base.articles.contains_key(&id))
+    }
+
+    /// Marks the articles of which an old copy was shown: it counts as what our own last write left, and whoever acts
+    /// on that reads the article first.
+    pub(in crate::engine) fn recall_old_copies(&mut self) {
+        let articles = &self.remote.articles;
+        let old = |row: &&ArticleRow| match articles.get(&row.id) {
+            Some(Remote::Present(seen)) => is_outdated(row, &seen.revision, &seen.version),
+            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+        };
+        let rows = self.base.articles.values();
+        self.recalled.extend(rows.filter(old).map(|row| row.id));
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.

@@ -113,11 +113,31 @@ pub(super) fn hold_renamed(base: &Base, places: &StatePlaces<'_>, paired: &mut P
                  back, or remove the file to delete that article"
             ),
         });
-        paired
-            .unknown
-            .insert(other, "its file has another id".to_owned());
+        paired.unknown.insert(other, OVERLAID.to_owned());
     }
 }
+
+/// The article at whose place a file lies that names one of which nothing is known: nobody took its own file away.
+pub(crate) fn overlaid<'b>(
+    base: &'b Base,
+    paired: &Paired,
+    id: ArticleId,
+) -> Option<&'b ArticleRow> {
+    let file = paired
+        .files
+        .get(&id)
+        .filter(|_| !base.articles.contains_key(&id))?;
+    let mut others = paired.unknown.iter().filter(|(_, why)| *why == OVERLAID);
+    others.find_map(|(other, _)| {
+        let row = base.articles.get(other)?;
+        let along =
+            (row.local.category, &row.place.file) == (file.version.category, &file.place.file);
+        (row.place == file.place || along).then_some(row)
+    })
+}
+
+/// Why an article is left alone whose file names another one.
+const OVERLAID: &str = "its file has another id";
 
 /// Tells whether a copy became this article, and nobody has written its id into the file yet.
 fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {

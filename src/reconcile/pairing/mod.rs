@@ -19,6 +19,7 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
+pub(crate) use ids::overlaid;
 use ids::{claim_by_id, settle_copies};
 use places::{StatePlaces, Unready};
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,0 +1,111 @@
+//! Files whose articles are gone; their bytes stay in the history.
+
+use super::delete::hidden;
+use super::record::deed;
+use super::{Done, Run, not_written};
+use crate::drill::defect::{self, Defect};
+use crate::engine::Engine;
+use crate::mirror::disk::{At, Disk};
+use crate::mirror::document::Document;
+use crate::model::base::{ArticleRow, ConflictRow};
+use crate::model::path::CONFLICT_EXTENSION;
+use crate::model::{ArticleId, Place, Side, Timestamp, Version};
+use crate::reconcile::pairing::overlaid;
+use crate::reconcile::plan::Action;
+use crate::service::Service;
+use crate::state::{Intent, Seen as SeenVersion, Subject};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Removes a file whose article is gone; its bytes stay in the history.
+    pub(super) fn remove_file(
+        &mut self,
+        action: &Action,
+        id: ArticleId,
+        place: &Place,
+        version: &Version,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Done> {
+        let at = At::Folder(&place.folder);
+        let content = match self.disk.read(at, &place.file, super::render::MAX_FILE) {
+            Ok(content) => content,
+            Err(error) => return Ok(not_written(&error)),
+        };
+        let unchanged = run.sight.stamps.get(place) == Some(&content.stamp)
+            || defect::is(Defect::EditedFileRemoved);
+        if !content.whole || !unchanged {
+            return Ok(Done::Later("the file changed during the cycle".to_owned()));
+        }
+        let document = Document::parse_with_markers(&content.bytes).ok();
+        // A stamp within the clock's grain does not vouch for what was scanned.
+        let racy = run.sight.racy.contains(&content.stamp);
+        let says = |document: &Document| super::render::says(document, version);
+        if racy && !document.as_ref().is_some_and(says) {
+            return Ok(Done::Later("the file changed during the cycle".to_owned()));
+        }
+        let now = self.clock.now();
+        let text = document.map_or_else(String::new, |document| document.text().to_owned());
+        // Before the file is gone: from then on its place says that the other article was removed.
+        let other =
+            overlaid(&run.sight.base, &run.sight.paired, id).map(|row| comes_back(row, now));
+        let intent = self.store.write(now, |tx| {
+            other.iter().try_for_each(|other| tx.put_conflict(other))?;
+            tx.put_body(&text)?;
+            let file = super::render::keep_whole(tx, &content.bytes, version, place)?;
+            tx.record(&SeenVersion {
+                subject: Subject::Article(id),
+                place: place.clone(),
+                side: Side::Local,
+                cause: "deleted on the service".to_owned(),
+                version: version.clone(),
+                file,
+            })?;
+            tx.add_intent(&Intent::RemoveFile {
+                id,
+                place: place.clone(),
+            })
+        })?;
+        if let Err(error) = self.disk.remove(at, &place.file, content.stamp) {
+            let now = self.clock.now();
+            self.store.write(now, |tx| tx.remove_intent(intent))?;
+            return Ok(not_written(&error));
+        }
+        if let Err(error) = self.disk.sync_folder(at) {
+            // The intent stays: the next cycle sees what became of it.
+            return Ok(not_written(&error));
+        }
+        let approved = run.request.allow_deletes || self.was_approved(action)?;
+        let hidden = run.row(id).map(hidden).unwrap_or_default();
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            tx.remove_article(id)?;
+            tx.remove_conflict(id)?;
+            tx.count_deletion(Side::Local, approved, 1)?;
+            tx.remove_intent(intent)?;
+            tx.event(&deed(
+                "delete",
+                Side::Local,
+                &place.to_string(),
+                Some(id),
+                hidden,
+            ))
+        })?;
+        self.clear_copy(id, run)?;
+        run.sight.base.articles.remove(&id);
+        Ok(Done::Yes(None))
+    }
+}
+
+/// What makes an article's file come back that nobody took away: a conflict that has been settled, as one is whose copy
+/// is gone.
+fn comes_back(row: &ArticleRow, now: Timestamp) -> ConflictRow {
+    ConflictRow {
+        id: row.id,
+        place: row.place.clone(),
+        local: row.local.clone(),
+        remote: Some(row.remote.clone()),
+        revision: row.revision.clone(),
+        copy: Some(format!("{}{CONFLICT_EXTENSION}", row.place.stem())),
+        reason: "another article's file lay at its place".to_owned(),
+        at: now,
+    }
+}

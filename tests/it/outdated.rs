@@ -1,0 +1,176 @@
+//! Reads from before our own last write (failures row 22): what they hide is neither replaced nor deleted unseen.
+
+use crate::look::{assert_quiet, kept, row};
+use crate::world::{World, lines};
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::{Look, Request};
+use kbsync::model::Place;
+use kbsync::reconcile::snapshot::Direction;
+use kbsync::sandbox::Past;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use uuid::Uuid;
+
+const OURS: &str = "<p>1, ours</p>";
+const THEIRS: &str = "<p>1, theirs</p>";
+const PATHS: [&str; 2] = ["a/one.html", "a/two.html"];
+
+/// Two articles that were pushed, and edited by a colleague since. Gives what was there before.
+async fn pushed() -> (World, [Uuid; 2], Past) {
+    let world = World::new().await;
+    let a = world.category("a");
+    let ids = [
+        world.article(a, "one", "<p>1</p>"),
+        world.article(a, "two", "<p>1</p>"),
+    ];
+    world.sync().await;
+    let past = world.sandbox().past();
+    for path in PATHS {
+        world.edit(path, "<p>1</p>", OURS);
+    }
+    world.sync().await;
+    assert_eq!(text_of(&world, ids[0]), OURS);
+    for id in ids {
+        world
+            .sandbox()
+            .edit(id, |article| THEIRS.clone_into(&mut article.text));
+    }
+    (world, ids, past)
+}
+
+fn text_of(world: &World, id: Uuid) -> String {
+    let article = world.sandbox().article(id);
+    article.expect("there").text
+}
+
+/// Nothing was written, and what was met is in the history.
+fn assert_unharmed(world: &World, ids: &[Uuid], report: &Report) {
+    let requests = report.requests;
+    assert_eq!(
+        requests.put + requests.delete + requests.post,
+        0,
+        "{report:#?}"
+    );
+    for id in ids {
+        assert_eq!(text_of(world, *id), THEIRS, "{report:#?}");
+    }
+}
+
+#[tokio::test]
+async fn f022_what_an_old_listing_hides_is_not_deleted() {
+    // The listing alone is old, or the article's own answer too, for a while.
+    for reads in [1, 2, 4] {
+        let (world, ids, past) = pushed().await;
+        world.remove("a/one.html");
+        world.sandbox().serve_past(&past, reads);
+        let report = world.sync().await;
+        assert_eq!(
+            lines(&report),
+            ["delete remote a/one.html skipped"],
+            "{reads}"
+        );
+        assert_unharmed(&world, &ids, &report);
+        assert_eq!(report.outcome, Ending::Retry);
+        let told = report.actions[0].reason.clone().expect("a reason");
+        assert_eq!(
+            told.contains("before our own last write"),
+            reads > 1,
+            "{told}"
+        );
+        assert_eq!(kept(&world, ids[0], THEIRS), reads == 1);
+        if reads == 4 {
+            let report = world.sync().await;
+            assert_eq!(
+                lines(&report),
+                ["delete remote a/one.html skipped"],
+                "{reads}"
+            );
+        }
+        world.sync().await;
+        assert!(world.read("a/one.html").contains(THEIRS));
+        assert!(kept(&world, ids[0], OURS));
+        assert_quiet(&world, 1).await;
+    }
+}
+
+#[tokio::test]
+async fn f022_what_an_old_listing_hides_is_not_overwritten() {
+    for reads in [1, 2] {
+        let (world, ids, past) = pushed().await;
+        world.edit("a/one.html", OURS, "<p>1, ours again</p>");
+        world.sandbox().serve_past(&past, reads);
+        let report = world.sync().await;
+        assert_eq!(
+            lines(&report),
+            ["update remote a/one.html skipped"],
+            "{reads}"
+        );
+        assert_unharmed(&world, &ids, &report);
+        let report = world.sync().await;
+        let told = lines(&report);
+        assert!(
+            told.contains(&"conflict both a/one.html held".to_owned()),
+            "{told:?}"
+        );
+        assert_unharmed(&world, &ids, &report);
+        assert!(world.read("a/one.conflict.html").contains(THEIRS));
+    }
+}
+
+/// Of several a second listing is asked for, where the first took too long: it may be as old.
+#[tokio::test]
+async fn f022_what_a_second_old_listing_hides_is_not_overwritten() {
+    let (mut world, ids, past) = pushed().await;
+    world.settings.guard_window = Duration::from_nanos(1);
+    for path in PATHS {
+        world.edit(path, OURS, "<p>1, ours again</p>");
+    }
+    world.sandbox().serve_past(&past, 2);
+    let report = world.sync().await;
+    let expected = PATHS.map(|path| format!("update remote {path} skipped"));
+    assert_eq!(lines(&report), expected);
+    assert_unharmed(&world, &ids, &report);
+    for id in ids {
+        assert!(kept(&world, id, THEIRS));
+    }
+}
+
+/// A cycle over a file that was saved lists nothing: its one read may be as old.
+#[tokio::test]
+async fn f022_what_an_old_answer_hides_is_not_overwritten_by_a_cycle_over_paths() {
+    for reads in [1, 2] {
+        let (world, ids, past) = pushed().await;
+        world.edit("a/one.html", OURS, "<p>1, ours again</p>");
+        let request = Request {
+            look: Look::Paths(BTreeSet::from([Place::new("a", "one.html")])),
+            ..Request::new(Direction::Both)
+        };
+        world.sandbox().serve_past(&past, reads);
+        let report = world.run(&request).await;
+        assert_eq!(
+            lines(&report),
+            ["update remote a/one.html skipped"],
+            "{reads}"
+        );
+        assert_unharmed(&world, &ids, &report);
+    }
+}
+
+/// What nobody edited meanwhile goes, in the same cycle.
+#[tokio::test]
+async fn f022_an_old_listing_alone_keeps_nothing_from_being_deleted() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>1</p>");
+    world.article(a, "two", "<p>2</p>");
+    world.sync().await;
+    let past = world.sandbox().past();
+    world.edit("a/one.html", "<p>1</p>", OURS);
+    world.sync().await;
+    world.remove("a/one.html");
+    world.sandbox().serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
+    assert_eq!(row(&world, one), None);
+    assert_quiet(&world, 1).await;
+}

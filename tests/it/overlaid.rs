@@ -1,0 +1,121 @@
+//! A file that names an article of which nothing is known, over another article's: nobody took that one's away.
+
+use crate::hostile::{self, Meddler, Stage};
+use crate::look::held;
+use crate::world::lines;
+use kbsync::engine::report::{Ending, Report};
+use kbsync::engine::settings::Request;
+use kbsync::mirror::disk::DiskErrorKind;
+use kbsync::model::ArticleId;
+use kbsync::reconcile::snapshot::{Direction, Keep};
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// The id in another mirror.
+const ELSEWHERE: Uuid = Uuid::from_u128(0x0e15_e3ee);
+
+/// A writer copied a file over from another mirror.
+async fn copied_over(hidden: bool) -> (Stage, Uuid) {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>1</p>");
+    world.article(a, "two", "<p>2</p>");
+    hostile::sync(&world).await;
+    if hidden {
+        world.sandbox().edit(one, |article| article.enabled = false);
+        hostile::sync(&world).await;
+    }
+    let file = format!("---\nid: {ELSEWHERE}\ntitle: Other\n---\n<p>other</p>\n");
+    world.write("a/one.html", &file);
+    (world, one)
+}
+
+async fn resolve(world: &Stage, keep: Keep, meddle: &Meddler) -> Report {
+    let mut request = Request::new(Direction::Both);
+    request.resolve.insert(ArticleId::new(ELSEWHERE), keep);
+    let mut engine = hostile::engine(world, meddle);
+    engine.cycle(&request).await.expect("a cycle")
+}
+
+async fn assert_settled(world: &Stage, hidden: bool) {
+    let report = hostile::sync(world).await;
+    assert_eq!(lines(&report), Vec::<String>::new());
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert_eq!(world.sandbox().articles().len(), 2);
+    let file = world.read("a/one.html");
+    assert!(file.contains("<p>1</p>"), "{file}");
+    assert_eq!(file.contains("enabled: false"), hidden, "{file}");
+}
+
+#[tokio::test]
+async fn f047_an_article_whose_place_another_ones_file_took_comes_back_when_that_one_goes() {
+    for hidden in [false, true] {
+        let (world, one) = copied_over(hidden).await;
+        let report = hostile::sync(&world).await;
+        let told = held(&report);
+        assert_eq!(told[0].0, "a/one.html");
+        let told = &told[0].1;
+        assert!(
+            told.contains("--keep remote` puts that one's file in its place"),
+            "{told}"
+        );
+        assert!(told.contains(&one.to_string()), "{told}");
+        let report = resolve(&world, Keep::Remote, &hostile::calm()).await;
+        assert_eq!(lines(&report), ["delete local a/one.html done"]);
+        let report = hostile::sync(&world).await;
+        assert_eq!(lines(&report), ["restore local a/one.html done"]);
+        assert_eq!(report.requests.delete, 0);
+        let told = report.actions[0].reason.clone().unwrap_or_default();
+        assert!(told.contains("nobody removed it"), "{told}");
+        assert_settled(&world, hidden).await;
+    }
+}
+
+/// The run dies between the file's end and the record of it.
+#[tokio::test]
+async fn f047_a_run_that_dies_over_such_a_file_does_not_make_a_removal_of_it() {
+    let (world, _) = copied_over(false).await;
+    hostile::sync(&world).await;
+    let dies: Meddler = Arc::new(|moment| {
+        if moment.doing == "remove" && moment.after {
+            return Err(DiskErrorKind::Other);
+        }
+        Ok(())
+    });
+    resolve(&world, Keep::Remote, &dies).await;
+    assert!(!world.exists("a/one.html"));
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.requests.delete, 0, "{report:#?}");
+    let restored = "restore local a/one.html done".to_owned();
+    assert!(lines(&report).contains(&restored), "{:?}", lines(&report));
+    assert_settled(&world, false).await;
+}
+
+/// Sent as a new one, it would lie at the other one's place without an id on the way.
+#[tokio::test]
+async fn such_a_file_is_made_an_article_of_its_own_under_another_name() {
+    let (world, one) = copied_over(false).await;
+    hostile::sync(&world).await;
+    let report = resolve(&world, Keep::Local, &hostile::calm()).await;
+    assert_eq!(report.requests.post + report.requests.delete, 0);
+    let told = held(&report);
+    assert!(
+        told[0]
+            .1
+            .contains("copy it to another name without the `id:` line"),
+        "{told:?}"
+    );
+    let file = world.read("a/one.html");
+    let id = format!("id: {ELSEWHERE}\n");
+    assert!(file.contains(&id));
+    world.write("a/other.html", &file.replace(&id, ""));
+    let report = hostile::sync(&world).await;
+    let created = "create remote a/other.html done".to_owned();
+    assert!(lines(&report).contains(&created), "{:?}", lines(&report));
+    resolve(&world, Keep::Remote, &hostile::calm()).await;
+    hostile::sync(&world).await;
+    let report = hostile::sync(&world).await;
+    assert!(report.is_quiet(), "{:?}", lines(&report));
+    assert!(world.read("a/one.html").contains(&one.to_string()));
+    assert_eq!(world.sandbox().articles().len(), 3);
+}
