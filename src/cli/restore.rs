@@ -310,7 +310,7 @@ async fn here(
     let mut report = Report::new(false);
     report.partial = true;
     let so_far = session.so_far();
-    let writing = async { Ok(engine.restore(wishes).await) };
+    let writing = Box::pin(async { Ok(engine.restore(wishes).await) });
     let restored = unless_interrupted(writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;

@@ -103,7 +103,7 @@ impl<'c> Session<'c> {
         request: &Request,
     ) -> Result<Worked, Failure> {
         let so_far = self.so_far();
-        unless_interrupted(self.run_cycles(parts, request), so_far).await
+        unless_interrupted(Box::pin(self.run_cycles(parts, request)), so_far).await
     }
 
     /// Tells how far the work has come, and takes the bar away.

@@ -54,7 +54,12 @@ impl Past {
     /// The fields in which a version differs from the one before it; none for the first.
     pub fn changed(&self, kept: &Kept) -> Vec<Field> {
         self.before(kept.number).map_or_else(Vec::new, |before| {
-            differing(&self.subject, &kept.seen.version, &before.seen.version)
+            let (now, was) = (&kept.seen.version, &before.seen.version);
+            let mut fields = differing(&self.subject, now, was);
+            // Before both met, its category had no id yet.
+            let is_named = was.category.is_provisional() || now.category.is_provisional();
+            fields.retain(|field| *field != Field::Category || !is_named);
+            fields
         })
     }
 
@@ -243,7 +248,8 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<Past>> {
     Ok(Some(past))
 }
 
-/// The file that a version was, or would have been; `None`: its body is not kept any more.
+/// The file that a version was, or would have been; `None`: its body is not kept any more. Whoever puts that in the
+/// file's place must not publish what is hidden: `enabled` and `draft` are those of today, or of its end.
 pub fn as_file(store: &Store, kept: &Kept) -> Outcome<Option<String>> {
     if let Some(whole) = kept.seen.file
         && let Some(file) = store.body(whole)?
@@ -257,14 +263,15 @@ pub fn as_file(store: &Store, kept: &Kept) -> Outcome<Option<String>> {
         Subject::Article(id) => Some(id),
         Subject::File(_) => None,
     };
+    let flags = match id {
+        Some(id) => match store.article(id)? {
+            Some(row) => row.file_flags,
+            None => flags_noted(store, id)?,
+        },
+        None => Flags::default(),
+    };
     let address = (&kept.seen.place, kept.seen.version.slug.as_str());
-    Ok(Some(composed(
-        id,
-        address,
-        &kept.seen.version,
-        Flags::default(),
-        text,
-    )))
+    Ok(Some(composed(id, address, &kept.seen.version, flags, text)))
 }
 
 /// How the log notes of a deleted article that readers did not see it; empty when they did.

@@ -370,6 +370,24 @@ fn a_deleted_article_comes_back_as_a_new_one_that_names_the_old() {
 }
 
 #[test]
+fn a_version_of_what_is_hidden_is_shown_hidden() {
+    let (_service, kb, _) = with_a_past();
+    let written = "---\ntitle: New\nenabled: false\n---\n<p>New.</p>\n";
+    kb.write("start/new.html", written);
+    kb.run(&["sync"]).exits(0);
+    // What is printed can be put in the file's place.
+    let shown = kb.run(&["show", "start/new.html"]).exits(0).stdout;
+    assert_eq!(shown, kb.read("start/new.html"));
+    // Nor is the category something that changed when it was created.
+    let listed = log(&kb, &["start/new.html"]);
+    assert_eq!(listed["versions"][0]["changed"], serde_json::json!([]));
+    kb.remove("start/new.html");
+    kb.run(&["sync", "--allow-deletes"]).exits(0);
+    let shown = kb.run(&["show", "start/new.html"]).exits(0).stdout;
+    assert!(shown.contains("\nenabled: false\n"), "{shown}");
+}
+
+#[test]
 fn what_was_hidden_comes_back_hidden() {
     let service = Service::empty();
     let start = service.category("start");

@@ -348,7 +348,7 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     kb.run(&["sync"]).exits(0);
     kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
     // The answer to the POST of the article never comes.
-    let (come, came) = mpsc::channel();
+    let (come, arrived) = mpsc::channel();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
     service.sandbox.inject(Fault::once(
@@ -363,7 +363,7 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());
     let child = process.spawn().expect("it runs");
-    came.recv().expect("the request comes");
+    arrived.recv().expect("the request comes");
     let pid = i32::try_from(child.id()).expect("a pid");
     kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
     let output = child.wait_with_output().expect("it ends");
