@@ -83,12 +83,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         request: &Request,
         sight: &Sight,
     ) -> anyhow::Result<()> {
-        let deleted: BTreeSet<ArticleId> = self.sent_deletions()?;
-        let is_gone = |id: &ArticleId| {
-            sight.paired.files.contains_key(id)
-                && sight.remote.articles.get(id) == Some(&Remote::Gone)
-        };
-        for id in deleted.into_iter().filter(is_gone) {
+        let gone = sight.paired.files.keys().copied();
+        let gone = gone.filter(|id| sight.remote.articles.get(id) == Some(&Remote::Gone));
+        let gone: BTreeSet<ArticleId> = gone.collect();
+        if gone.is_empty() {
+            return Ok(());
+        }
+        for id in self.sent_deletions()?.intersection(&gone).copied() {
             let Some(row) = base.articles.remove(&id) else {
                 continue;
             };

@@ -200,6 +200,7 @@ impl Sight {
             Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
         };
         let rows = self.base.articles.values();
+        let rows = rows.filter(|row| row.replaced.is_some());
         self.recalled.extend(rows.filter(old).map(|row| row.id));
     }
 
