@@ -48,17 +48,22 @@ impl<'a> Lying<'a> {
         self.of.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// The file of an intent: where it was to be, or where the writer has moved it since.
+    /// The file of an intent: where it was to be, or where the writer has moved it since. One without an id is it only
+    /// where no other one names the article.
     pub(super) fn file_of(
         &self,
         id: ArticleId,
         to: &Place,
         names: &BTreeSet<Place>,
     ) -> Option<&'a LocalFile> {
-        let there = self.at.get(to).copied();
-        let there = there.filter(|file| file.id.is_none_or(|found| found == id));
+        let there = |whose: Option<ArticleId>| {
+            let file = self.at.get(to).copied();
+            file.filter(|file| file.id == whose)
+        };
         let mut own = self.named(id).iter().copied();
-        there.or_else(|| own.find(|file| !names.contains(&file.place)))
+        there(Some(id))
+            .or_else(|| own.find(|file| !names.contains(&file.place)))
+            .or_else(|| there(None))
     }
 
     /// Tells whether an article's file says something else, wherever its writer has put it.

@@ -95,7 +95,7 @@ impl World {
     /// The words in the files of articles, ready or not. One without an id is its article's by its address.
     fn words_of_files(&self) -> BTreeMap<ArticleId, Tokens> {
         let at_address = |folder: &str, name: &str| {
-            let category = self.kb.category_at(folder)?;
+            let category = self.category_of(folder)?;
             let stem = name.strip_suffix(".html")?;
             let mut all = self.kb.articles.values();
             all.find(|article| article.category == category && article.slug == stem)

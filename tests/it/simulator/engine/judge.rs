@@ -172,8 +172,8 @@ impl World {
     }
 
     /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
-    /// file that it was copied from stood, since this one's article was created (design, section 9). Tells whether it is
-    /// about to do more, unless somebody saves the file meanwhile.
+    /// file that it was copied from stood, since this one's article was created, or is the one whose place it took
+    /// (design, section 9). Tells whether it is about to do more, unless somebody saves the file meanwhile.
     pub(crate) fn pushes_more(&self, folder: &str, name: &str, temporary: &str) -> bool {
         if self.ledger.spared != Some(Side::Mirror) || !is_article(folder, name) {
             return false;
@@ -185,11 +185,19 @@ impl World {
             let lines = text.split('\n').filter(|line| !line.starts_with("id: "));
             lines.map(str::to_owned).collect::<Vec<_>>()
         };
+        let is_elsewhere = |id: Option<ArticleId>| {
+            let mut found = false;
+            self.mirror.each(&mut |other, file, bytes, _| {
+                let elsewhere = (other, file) != (folder, name) && is_article(other, file);
+                found |= elsewhere && id.is_some() && id_of(bytes) == id;
+            });
+            found
+        };
         let same = |was: &Vec<u8>| {
             let (old, new) = (id_of(was), id_of(&is));
             let article = new.and_then(|id| self.kb.articles.get(&id));
             let own = article.is_some_and(|article| !article.sent.is_empty());
-            rest(was) == rest(&is) && (old.is_none() || old == new || own)
+            rest(was) == rest(&is) && (old.is_none() || old == new || own || is_elsewhere(old))
         };
         !was.as_ref().is_some_and(same)
     }

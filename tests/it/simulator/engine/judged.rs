@@ -613,6 +613,12 @@ fn a_file_goes_though_its_article_is_there_only_as_a_copy_of_its_file() {
 /// not ready, or without an id.
 fn said_by_two(left: bool, ready: bool, named: bool) -> Option<&'static str> {
     let mut world = world();
+    world.colleague(Colleague::Found { folder: 0 });
+    let category = world.kb.category_at("alpha").expect("it is there");
+    let yaml = format!("id: {category}\nname: A\n").into_bytes();
+    world
+        .mirror
+        .save("alpha", "_category.yaml", yaml, Save::RenameOver);
     let id = born(&mut world, "a", "zq001z", true);
     pulled(&mut world, id, if left { "zq002z" } else { "zq001z" });
     if !named {
@@ -627,6 +633,8 @@ fn said_by_two(left: bool, ready: bool, named: bool) -> Option<&'static str> {
         world.writer(Writer::Break { at: A });
     }
     born(&mut world, "b", "zq001z", true);
+    // The folder's name says nothing of the category.
+    world.colleague(Colleague::Reslug { from: 0, to: 2 });
     world.judge_births();
     found(world)
 }

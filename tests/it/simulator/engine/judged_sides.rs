@@ -1,17 +1,22 @@
 //! What the judges of a direction, and of two runs, let pass; and beside each the sharper case that they still find.
 
+use super::database::binding;
 use super::isolation::{self, Piece, Struck};
 use super::kb::By;
 use super::mirror::Mirror;
+use super::oracle;
 use super::regressions::PLAIN;
 use super::relations::{Relation, differ};
 use super::run::{Bench, Ground, Outcome, Source};
 use super::step::{At, Call, Colleague, Command, Probing, Save, Setup, Step, Writer};
 use super::tree::Tree;
 use super::world::{Side, World};
+use kbsync::engine::report::Report;
 use kbsync::mirror::disk::At as Level;
 use kbsync::model::ArticleId;
+use kbsync::reconcile::plan::Problem;
 use kbsync::service::NewArticle;
+use kbsync::state::Store;
 
 const A: At = At(0, 0);
 const SYNC: Step = Step::Run {
@@ -58,6 +63,62 @@ fn is_more(was: Option<&str>, is: &str) -> bool {
     let staged = tree.stage(Level::Folder(A.folder()), &text(is), true);
     let temporary = staged.expect("staged").temporary;
     world.pushes_more(A.folder(), &A.file(), &temporary)
+}
+
+/// The same of a colleague's article, over a copy: its original's file is there, or is gone.
+fn is_more_over_a_copy(original: bool) -> bool {
+    let (mut world, id) = pushing();
+    world.colleague(Colleague::Post {
+        at: At(0, 2),
+        token: 2,
+        shown: true,
+    });
+    let own = world.kb.article_at("alpha", "c").expect("it is there");
+    let text = |id: ArticleId| format!("---\nid: {id}\ntitle: A\n---\n").into_bytes();
+    let mut save = |name: &str| {
+        world
+            .mirror
+            .save(A.folder(), name, text(id), Save::RenameOver);
+    };
+    save("c.html");
+    if original {
+        save("a.html");
+    }
+    let Mirror::Memory(tree) = &mut world.mirror else {
+        return false;
+    };
+    let staged = tree.stage(Level::Folder(A.folder()), &text(own), true);
+    let temporary = staged.expect("staged").temporary;
+    world.pushes_more(A.folder(), "c.html", &temporary)
+}
+
+#[test]
+fn a_push_writes_the_id_of_the_article_whose_place_a_copy_took() {
+    assert!(!is_more_over_a_copy(true));
+    assert!(is_more_over_a_copy(false));
+}
+
+/// An article has no file, and the report has a problem with a file of that name.
+fn told_at(name: &str) -> Option<&'static str> {
+    let (mut world, _) = pushing();
+    let store = Store::in_memory(&binding()).expect("a state");
+    let mut report = Report::new(false);
+    report.problems.push(Problem {
+        path: format!("alpha/{name}"),
+        id: None,
+        message: "which article's it is cannot be told".to_owned(),
+    });
+    // Where it was last is another place.
+    let article = world.kb.articles.values_mut().next().expect("it is there");
+    article.slug = "b".to_owned();
+    oracle::i12_told(&mut world, &store, &report);
+    world.ledger.violation.map(|violation| violation.invariant)
+}
+
+#[test]
+fn what_has_no_file_is_told_of_by_what_is_wrong_with_the_one_at_its_address() {
+    assert_eq!(told_at("b.html"), None);
+    assert_eq!(told_at("c.html"), Some("I12"));
 }
 
 #[test]

@@ -300,8 +300,18 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
             let at = problem.path.rsplit('/').next();
             at == Some(name) || (at.is_some() && at == known)
         };
+        // What lies at its address and cannot be told may be its file.
+        let article = id.and_then(|id| world.kb.articles.get(&id));
+        let at_its_address = |problem: &Problem| {
+            let (folder, name) = problem.path.split_once('/').unwrap_or_default();
+            article.is_some_and(|article| {
+                name.strip_suffix(".html") == Some(&article.slug)
+                    && world.category_of(folder) == Some(article.category)
+            })
+        };
         let told = id.is_some_and(|id| ids.contains(&id))
             || report.problems.iter().any(problem)
+            || report.problems.iter().any(at_its_address)
             || home.is_some_and(|path| paths.contains(path))
             || path.split(' ').any(|path| {
                 let folder = path.split('/').next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Files in motion, and a HEAD that moved: what must not happen meanwhile.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Colleague, Command, Part, Step, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Setup, Step, What, Writer};
 
 #[test]
 fn a_folder_was_renamed_with_a_file_in_it_that_was_being_written() {
@@ -100,6 +100,50 @@ fn what_was_released_before_head_moved_is_deleted() {
             },
             Step::Run {
                 command: Command::Moved {},
+            },
+        ],
+    );
+}
+
+/// A file that was pulled and not made durable changed places with one that has no id: it was taken for a file that was
+/// never written, since another one lay where it was to be.
+#[test]
+fn seed_23689962233224() {
+    let (pulled, nameless) = (At(0, 1), At(1, 0));
+    let posted = |at, token| Step::Service {
+        deed: Colleague::Post {
+            at,
+            token,
+            shown: true,
+        },
+    };
+    let write = |at, token, enabled| Step::Mirror {
+        deed: Writer::Write { at, token, enabled },
+    };
+    let setup = Setup {
+        max_deletes: 3,
+        ..PLAIN
+    };
+    holds(
+        setup,
+        &[
+            write(nameless, 1, true),
+            write(At(0, 0), 2, false),
+            posted(nameless, 3),
+            posted(pulled, 4),
+            Step::Fault {
+                call: Call::SyncFolder,
+                nth: 2,
+                what: What::Broken {},
+            },
+            Step::Run {
+                command: Command::Sync {},
+            },
+            Step::Mirror {
+                deed: Writer::Swap {
+                    one: pulled,
+                    other: nameless,
+                },
             },
         ],
     );

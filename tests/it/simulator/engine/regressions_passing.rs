@@ -78,3 +78,120 @@ fn seed_655601374691() {
         ],
     );
 }
+
+/// Two new files, of which one comes to the other's place while they are created. The article of the one at its own
+/// place waits for what lies there by now, in a folder whose category has another address than its name.
+#[test]
+fn seed_23689962230030() {
+    let (one, other) = (At(0, 0), At(0, 1));
+    let service = |deed| Step::Service { deed };
+    let write = |at, token| Step::Mirror {
+        deed: Writer::Write {
+            at,
+            token,
+            enabled: true,
+        },
+    };
+    let fault = |call, what| Step::Fault { call, nth: 0, what };
+    let reslug = Colleague::Reslug { from: 0, to: 2 };
+    let taken = Writer::Move {
+        from: one,
+        to: other,
+    };
+    holds(
+        PLAIN,
+        &[
+            service(Colleague::Post {
+                at: other,
+                token: 2,
+                shown: true,
+            }),
+            write(other, 3),
+            SYNC,
+            fault(Call::List, What::ByColleague { deed: reslug }),
+            SYNC,
+            write(one, 8),
+            service(Colleague::Delete { at: At(2, 1) }),
+            fault(Call::Publish, What::ByWriter { deed: taken }),
+            SYNC,
+            write(one, 18),
+            Step::Mirror {
+                deed: Writer::Mark { at: one },
+            },
+        ],
+    );
+}
+
+/// A copy takes the place of a colleague's article, and the conflict is settled for it by a push, which writes that
+/// article's id over its original's.
+#[test]
+fn seed_23689962219575() {
+    let (original, copy) = (At(0, 1), At(1, 3));
+    let mirror = |deed| Step::Mirror { deed };
+    holds(
+        PLAIN,
+        &[
+            mirror(Writer::Write {
+                at: original,
+                token: 1,
+                enabled: true,
+            }),
+            SYNC,
+            Step::Service {
+                deed: Colleague::Post {
+                    at: copy,
+                    token: 3,
+                    shown: true,
+                },
+            },
+            mirror(Writer::Copy {
+                from: original,
+                to: copy,
+            }),
+            SYNC,
+            mirror(Writer::DropCopy { at: copy }),
+            Step::Run {
+                command: Command::Push {},
+            },
+        ],
+    );
+}
+
+/// A new file may be that of the article whose title it has, or of the one whose address: both wait, and what is wrong
+/// with the file tells it.
+#[test]
+fn seed_23689962259129() {
+    let (one, other) = (At(0, 3), At(0, 4));
+    let mirror = |deed| Step::Mirror { deed };
+    let write = |at, token| {
+        mirror(Writer::Write {
+            at,
+            token,
+            enabled: true,
+        })
+    };
+    holds(
+        PLAIN,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at: one,
+                    token: 2,
+                    shown: true,
+                },
+            },
+            SYNC,
+            mirror(Writer::Slug { at: one, name: 1 }),
+            write(other, 4),
+            SYNC,
+            mirror(Writer::Swap { one, other }),
+            SYNC,
+            mirror(Writer::RemoveFolder { folder: 0 }),
+            write(other, 12),
+            mirror(Writer::Move {
+                from: other,
+                to: At(0, 1),
+            }),
+        ],
+    );
+}

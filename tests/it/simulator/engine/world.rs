@@ -409,6 +409,15 @@ impl World {
         self.ledger.looked.insert(place, at);
     }
 
+    /// The category of a folder: by the id in its `_category.yaml`, or by its name.
+    pub(crate) fn category_of(&self, folder: &str) -> Option<CategoryId> {
+        let bytes = self.mirror.bytes(folder, "_category.yaml");
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+        let mut lines = text.iter().flat_map(|text| text.lines());
+        let id = lines.find_map(|line| line.strip_prefix("id: ")?.trim().parse().ok());
+        id.or_else(|| self.kb.category_at(folder))
+    }
+
     /// The words of files without an id, by their folders and names.
     fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
         let mut files = BTreeMap::new();
