@@ -55,6 +55,8 @@ defects! {
     ProxyPageIsGone = 19,
     /// The version that our own write replaced is not known any more.
     StaleReadReverts = 22,
+    /// An old copy in a listing vouches for what the service holds.
+    OldCopyIsSeen = 22,
     /// What a listing does not show is taken for deleted.
     AbsenceIsDeletion = 26,
     /// A 404 to a GET counts as gone, without a probe.

@@ -41,7 +41,7 @@ pub(crate) struct Article {
     pub(crate) before: Option<(String, String)>,
     /// Whether kbsync was shown it as it is.
     shown: bool,
-    /// What kbsync's last write replaced, where the last write was kbsync's.
+    /// What kbsync's last write replaced.
     stale: Stale,
 }
 
@@ -52,8 +52,9 @@ enum Stale {
     Not,
     /// Nothing: kbsync has just created it.
     Absent,
-    /// The version that kbsync has just replaced.
-    Older(Box<Article>),
+    /// The version that kbsync replaced last: a replica may be behind that, and behind what colleagues wrote since. With
+    /// it the words that kbsync put there, and the revision that it made.
+    Older(Box<Article>, Tokens, i64),
 }
 
 /// A category.
@@ -448,16 +449,21 @@ impl Kb {
         article.revision = self.next_revision();
         article.before = Some((old.title.clone(), old.text.clone()));
         let had = old.tokens;
-        article.stale = match by {
-            // A replica does not show what nobody has seen before.
-            By::Us if !old.shown => Stale::Not,
-            By::Us => Stale::Older(Box::new(Article {
-                stale: Stale::Not,
-                ..old
-            })),
-            By::Colleague => Stale::Not,
-        };
         article.count();
+        article.stale = match (by, old.stale) {
+            // A replica does not show what nobody has seen before.
+            (By::Us, _) if !old.shown => Stale::Not,
+            (By::Us, _) => {
+                let words = article.tokens.without(&had);
+                let before = Article {
+                    stale: Stale::Not,
+                    ..old
+                };
+                Stale::Older(Box::new(before), words, article.revision)
+            }
+            (By::Colleague, older @ Stale::Older(..)) => older,
+            (By::Colleague, Stale::Not | Stale::Absent) => Stale::Not,
+        };
         if by == By::Us {
             article.sent.add(&article.tokens.without(&had));
         }
@@ -493,10 +499,7 @@ impl Kb {
         self.articles
             .values()
             .filter_map(|article| match &article.stale {
-                Stale::Older(before) => {
-                    let words = article.tokens.without(&before.tokens);
-                    Some((article.id, (words, article.revision)))
-                }
+                Stale::Older(_, words, revision) => Some((article.id, (*words, *revision))),
                 Stale::Not | Stale::Absent => None,
             })
     }
@@ -520,9 +523,9 @@ impl Kb {
         let mut articles: Vec<&Article> = Vec::with_capacity(self.articles.len());
         for article in self.articles.values() {
             match (&article.stale, stale) {
-                (Stale::Older(before), true) => articles.push(before),
+                (Stale::Older(before, ..), true) => articles.push(before),
                 (Stale::Absent, true) => {}
-                (Stale::Older(_) | Stale::Absent, false) | (Stale::Not, _) => {
+                (Stale::Older(..) | Stale::Absent, false) | (Stale::Not, _) => {
                     articles.push(article);
                 }
             }
