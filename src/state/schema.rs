@@ -12,7 +12,7 @@ use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The steps from an empty database to the present schema.
-pub(super) const STEPS: &[&str] = &[FIRST];
+pub(super) const STEPS: &[&str] = &[FIRST, SECOND];
 
 const FIRST: &str = "
 CREATE TABLE binding (
@@ -187,6 +187,19 @@ CREATE TABLE figures (
   sad INTEGER NOT NULL,
   full_url TEXT
 ) STRICT, WITHOUT ROWID;
+";
+
+/// An article may be shown as it was at several moments before it was deleted: a tombstone for each.
+const SECOND: &str = "
+CREATE TABLE tombstones_by_revision (
+  article BLOB NOT NULL,
+  revision TEXT NOT NULL,
+  at INTEGER NOT NULL,
+  PRIMARY KEY (article, revision)
+) STRICT, WITHOUT ROWID;
+INSERT INTO tombstones_by_revision SELECT article, revision, at FROM tombstones;
+DROP TABLE tombstones;
+ALTER TABLE tombstones_by_revision RENAME TO tombstones;
 ";
 
 /// Reads how many steps a database has taken.

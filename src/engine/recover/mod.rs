@@ -235,6 +235,10 @@ fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state:
         }
         Verdict::Deleted(article, revision) => {
             tx.tombstone(*article, revision)?;
+            // What was seen may have been an old copy itself, and the next one that is newer.
+            if let Some(row) = tx.article(*article)? {
+                tx.tombstone(*article, &row.revision)?;
+            }
             tx.remove_intent(id)
         }
         Verdict::Category(row) => {

@@ -39,7 +39,7 @@ impl Store {
         })
     }
 
-    /// Lists the articles that we deleted, with the revision that we deleted.
+    /// Lists the articles that we deleted, with the revisions that they were last shown with.
     pub fn tombstones(&self) -> Outcome<Vec<(ArticleId, Revision)>> {
         self.read(|conn| {
             collect(

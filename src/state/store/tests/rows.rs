@@ -436,7 +436,7 @@ fn f042_deletions_of_a_day_that_nobody_approved_are_counted() {
 }
 
 #[test]
-fn tombstones_keep_the_revision_that_was_deleted() {
+fn tombstones_keep_every_revision_that_a_deleted_article_was_shown_with() {
     let mut store = memory();
     let revision = |text: &str| Revision(text.to_owned());
     store
@@ -447,7 +447,10 @@ fn tombstones_keep_the_revision_that_was_deleted() {
             tx.remove_tombstone(id(2))
         })
         .expect("written");
-    assert_eq!(store.tombstones().expect("rows"), [(id(1), revision("b"))]);
+    assert_eq!(
+        store.tombstones().expect("rows"),
+        [(id(1), revision("a")), (id(1), revision("b"))]
+    );
 }
 
 #[test]

@@ -661,3 +661,37 @@ fn an_old_copy_is_shown_of_an_article_over_whose_deletion_a_run_was_killed() {
         }
     }
 }
+
+/// A listing that was an old copy showed the article as it was between two PUTs of the same; another one, after it was
+/// deleted, as it was after the second: known for a copy, too.
+#[test]
+fn seed_21799179577313() {
+    let at = At(0, 1);
+    let mirror = |deed| Step::Mirror { deed };
+    let fault = |call, what| Step::Fault { call, nth: 0, what };
+    holds(
+        PLAIN,
+        &[
+            mirror(Writer::Write {
+                at,
+                token: 1,
+                enabled: true,
+            }),
+            SYNC,
+            mirror(Writer::Edit {
+                at,
+                part: Part::First,
+                token: 2,
+                save: Save::RenameOver,
+            }),
+            fault(Call::Update, What::LostAfter {}),
+            fault(Call::Read, What::Stale {}),
+            SYNC,
+            mirror(Writer::RemoveFolder { folder: 0 }),
+            fault(Call::List, What::Stale {}),
+            SYNC,
+            fault(Call::List, What::Stale {}),
+            SYNC,
+        ],
+    );
+}
