@@ -12,7 +12,10 @@ use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The steps from an empty database to the present schema.
-pub(super) const STEPS: &[&str] = &[FIRST];
+pub(super) const STEPS: &[&str] = &[FIRST, REPLACED_BEFORE];
+
+/// What our own writes replaced before the last one.
+const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before TEXT;";
 
 const FIRST: &str = "
 CREATE TABLE binding (
