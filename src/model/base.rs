@@ -45,13 +45,36 @@ pub struct ArticleRow {
     pub stamp: Option<Stamp>,
     /// The version that our own last write replaced: seen again, it is an old copy.
     pub replaced: Option<(Digest, Revision)>,
+    /// What our own writes before that replaced, newest first: a replica may be behind by several.
+    pub earlier: Vec<(Digest, Revision)>,
     /// The digest and revision after our own last write: the newest that only we made.
     pub written: Option<Revision>,
     /// When an absent article was last asked for.
     pub asked: Option<Timestamp>,
 }
 
+/// So many of the versions that our own writes replaced are known, beside the last one.
+const EARLIER: usize = 3;
+
 impl ArticleRow {
+    /// Tells whether our own writes replaced this version: seen again, it is an old copy.
+    pub fn has_replaced(&self, version: &Version, revision: &Revision) -> bool {
+        let mut replaced = self.replaced.iter().chain(&self.earlier);
+        replaced.any(|(digest, of)| of == revision && *digest == version.digest())
+    }
+
+    /// What is known of earlier writes once another one has replaced `over`. What has the revision that this one made
+    /// cannot be told from what a colleague writes back.
+    pub fn earlier_than(
+        &self,
+        over: &(Digest, Revision),
+        written: &Revision,
+    ) -> Vec<(Digest, Revision)> {
+        let known = self.replaced.iter().chain(&self.earlier);
+        let known = known.filter(|known| *known != over && known.1 != *written);
+        known.take(EARLIER).cloned().collect()
+    }
+
     /// A digest of what both sides agreed on, and under which revision: another one means that a cycle has dealt with
     /// the article since.
     pub fn agreement(&self) -> Digest {

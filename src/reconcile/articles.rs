@@ -210,16 +210,16 @@ pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Versi
 }
 
 fn is_replaced(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
-    row.replaced
-        .as_ref()
-        .is_some_and(|(digest, of)| of == revision && *digest == version.digest())
+    row.has_replaced(version, revision)
 }
 
-/// An old copy of what our own last write replaced counts as the version we wrote (design, "Stale reads"). Where that
+/// An old copy of what our own writes replaced counts as the version we wrote (design, "Stale reads"). Where that
 /// only freed the article's address for a moment, a colleague's words are still in the copy, and not in the base.
 fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
     let parked = aside::original(&row.remote.slug, row.id.uuid()).is_some();
-    if is_old_copy(row, seen) && parked && row.written.as_ref() != Some(&row.revision) {
+    let last = (seen.version.digest(), seen.revision.clone());
+    if row.replaced.as_ref() == Some(&last) && parked && row.written.as_ref() != Some(&row.revision)
+    {
         return Seen {
             version: Version {
                 slug: row.remote.slug.clone(),

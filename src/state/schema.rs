@@ -12,7 +12,7 @@ use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, TransactionBehavior};
 
 /// The steps from an empty database to the present schema.
-pub(super) const STEPS: &[&str] = &[FIRST, SECOND];
+pub(super) const STEPS: &[&str] = &[FIRST, TOMBSTONES_BY_REVISION, REPLACED_BEFORE];
 
 const FIRST: &str = "
 CREATE TABLE binding (
@@ -190,7 +190,7 @@ CREATE TABLE figures (
 ";
 
 /// An article may be shown as it was at several moments before it was deleted: a tombstone for each.
-const SECOND: &str = "
+const TOMBSTONES_BY_REVISION: &str = "
 CREATE TABLE tombstones_by_revision (
   article BLOB NOT NULL,
   revision TEXT NOT NULL,
@@ -201,6 +201,9 @@ INSERT INTO tombstones_by_revision SELECT article, revision, at FROM tombstones;
 DROP TABLE tombstones;
 ALTER TABLE tombstones_by_revision RENAME TO tombstones;
 ";
+
+/// What our own writes replaced before the last one.
+const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before TEXT;";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

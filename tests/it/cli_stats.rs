@@ -70,6 +70,7 @@ fn row(number: u8, title: &str, text: TextDigest) -> ArticleRow {
         visibility: Visibility::Published,
         stamp: None,
         replaced: None,
+        earlier: Vec::new(),
         written: None,
         asked: None,
     }

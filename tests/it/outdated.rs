@@ -17,6 +17,11 @@ const PATHS: [&str; 2] = ["a/one.html", "a/two.html"];
 
 /// Two articles that were pushed, and edited by a colleague since. Gives what was there before.
 async fn pushed() -> (World, [Uuid; 2], Past) {
+    pushed_by_way_of(&[]).await
+}
+
+/// The same, with other words before.
+async fn pushed_by_way_of(before: &[&str]) -> (World, [Uuid; 2], Past) {
     let world = World::new().await;
     let a = world.category("a");
     let ids = [
@@ -25,10 +30,14 @@ async fn pushed() -> (World, [Uuid; 2], Past) {
     ];
     world.sync().await;
     let past = world.sandbox().past();
-    for path in PATHS {
-        world.edit(path, "<p>1</p>", OURS);
+    let mut now = "<p>1</p>";
+    for text in before.iter().chain(&[OURS]) {
+        for path in PATHS {
+            world.edit(path, now, text);
+        }
+        world.sync().await;
+        now = text;
     }
-    world.sync().await;
     assert_eq!(text_of(&world, ids[0]), OURS);
     for id in ids {
         world
@@ -172,5 +181,51 @@ async fn f022_an_old_listing_alone_keeps_nothing_from_being_deleted() {
     let report = world.sync().await;
     assert_eq!(lines(&report), ["delete remote a/one.html done"]);
     assert_eq!(row(&world, one), None);
+    assert_quiet(&world, 1).await;
+}
+
+/// Of an article that was saved several times in a row a cache may show what was there before all that.
+#[tokio::test]
+async fn f022_an_old_copy_from_before_several_writes_is_known_for_one() {
+    let ways: [&[&str]; 3] = [
+        &["<p>a</p>"],
+        &["<p>a</p>", "<p>b</p>"],
+        &["<p>a</p>", "<p>b</p>", "<p>c</p>"],
+    ];
+    for way in ways {
+        let (world, ids, past) = pushed_by_way_of(way).await;
+        let files = world.files();
+        world.sandbox().serve_past(&past, 1);
+        assert_quiet(&world, 1).await;
+        assert_eq!(world.files(), files);
+        for reads in [1, 2] {
+            world.edit("a/one.html", "ours", "ours again");
+            world.sandbox().serve_past(&past, reads);
+            let report = world.sync().await;
+            assert_eq!(
+                lines(&report),
+                ["update remote a/one.html skipped"],
+                "{way:?}"
+            );
+            assert_unharmed(&world, &ids, &report);
+        }
+    }
+}
+
+/// A colleague who takes several of our writes back at once is obeyed.
+#[tokio::test]
+async fn a_colleagues_return_to_what_was_there_before_several_writes_counts() {
+    let (world, ids, _) = pushed_by_way_of(&["<p>a</p>"]).await;
+    for id in ids {
+        world
+            .sandbox()
+            .edit(id, |article| "<p>1</p>".clone_into(&mut article.text));
+    }
+    let report = world.sync().await;
+    assert_eq!(
+        lines(&report),
+        PATHS.map(|path| format!("update local {path} done"))
+    );
+    assert!(world.read("a/one.html").contains("<p>1</p>"));
     assert_quiet(&world, 1).await;
 }

@@ -308,6 +308,7 @@ impl Birth<'_> {
             visibility: visibility_of(flags),
             stamp: None,
             replaced: None,
+            earlier: Vec::new(),
             written: Some(newborn.revision.clone()).filter(|known| *known != Revision::default()),
             asked: Some(now),
         }

@@ -58,8 +58,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             let version = version_of(&found, before);
             // What was there before our own last write may happen to be what is sent now, and says nothing of it.
-            let old = (version.digest(), found.revision.clone());
-            if run.row(id).and_then(|row| row.replaced.as_ref()) == Some(&old) {
+            let row = run.row(id);
+            if row.is_some_and(|row| row.has_replaced(&version, &found.revision)) {
                 return Ok(Put::Failed { error, lost });
             }
             // A GET does not tell `enabled`: then it is sent again, over what was just seen.
@@ -162,8 +162,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let (told, flags) = (article.flags, row.remote_flags);
                 let shown = differ(told.enabled, flags.enabled) || differ(told.draft, flags.draft);
                 let known = row.remote == seen.version && said && !shown;
+                let over = (seen.version.digest(), seen.revision.clone());
                 let row = ArticleRow {
-                    replaced: Some((seen.version.digest(), seen.revision.clone())),
+                    earlier: row.earlier_than(&over, &article.revision),
+                    replaced: Some(over),
                     written: (!shown).then(|| article.revision.clone()),
                     asked: row.asked.filter(|_| !shown),
                     revision: if known {

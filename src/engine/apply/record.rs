@@ -71,6 +71,12 @@ pub(super) fn row_after(
             Some(sent) => Some(sent.over.clone()).filter(|_| !defect::is(Defect::StaleReadReverts)),
             None => old.and_then(|row| row.replaced.clone()),
         },
+        earlier: match (sent, old) {
+            (Some(_), _) if defect::is(Defect::StaleReadReverts) => Vec::new(),
+            (Some(sent), Some(old)) => old.earlier_than(&sent.over, &sent.written),
+            (None, Some(old)) => old.earlier.clone(),
+            (_, None) => Vec::new(),
+        },
         written: match sent {
             Some(sent) => Some(sent.written.clone()),
             None => old.and_then(|row| row.written.clone()),

@@ -256,17 +256,17 @@ impl<S: Service, D: Disk> Engine<S, D> {
 fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
     let own = run.own.get(&settle.id);
     let latest = run.latest.get(&settle.id);
-    let seen = own.or(latest).map_or_else(
-        || (settle.seen.version.digest(), settle.seen.revision.clone()),
-        |(version, revision)| (version.digest(), revision.clone()),
+    let (version, revision) = own.or(latest).map_or_else(
+        || (&settle.seen.version, &settle.seen.revision),
+        |(version, revision)| (version, revision),
     );
     match run.row(settle.id) {
         // An old copy, from before our own last write: what is replaced is what that left.
-        Some(row) if row.replaced.as_ref() == Some(&seen) => {
+        Some(row) if row.has_replaced(version, revision) => {
             let left = row.written.as_ref().unwrap_or(&row.revision);
             (row.remote.digest(), left.clone())
         }
-        Some(_) | None => seen,
+        Some(_) | None => (version.digest(), revision.clone()),
     }
 }
 

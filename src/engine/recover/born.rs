@@ -241,6 +241,7 @@ fn newborn(
         visibility: seen.visibility,
         stamp: None,
         replaced: None,
+        earlier: Vec::new(),
         written: as_sent.then(|| seen.revision.clone()),
         asked: None,
     }

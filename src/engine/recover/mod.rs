@@ -352,13 +352,14 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => return Verdict::Open,
     };
     // An old copy from before an earlier write of ours may happen to say the same, and says nothing of this one.
-    let old = (seen.version.digest(), seen.revision.clone());
-    if row.replaced.as_ref() == Some(&old) {
+    if row.has_replaced(&seen.version, &seen.revision) {
         return Verdict::Open;
     }
     // Nor may what it replaced be as it is now, while the file still wants it: the same PUT is about to be made
     // again, and finding the article changed by then it leaves to this intent what the first one replaced.
-    if old == (*over, over_revision.clone()) && is_wanted(sight, *id, version, fields) {
+    let over = (*over, over_revision.clone());
+    let old = (seen.version.digest(), seen.revision.clone());
+    if old == over && is_wanted(sight, *id, version, fields) {
         return Verdict::Open;
     }
     // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
@@ -384,7 +385,8 @@ fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
         row.remote_flags.enabled = Some(true);
     }
     // Seen again, the version that it replaced is an old copy.
-    row.replaced = Some((*over, over_revision.clone()));
+    row.earlier = row.earlier_than(&over, &seen.revision);
+    row.replaced = Some(over);
     row.stamp = None;
     Verdict::Article(Box::new(row))
 }

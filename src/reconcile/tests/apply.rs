@@ -403,6 +403,7 @@ impl Small {
                 visibility,
                 stamp: None,
                 replaced: None,
+                earlier: Vec::new(),
                 written: Some(revision.clone()),
                 asked: None,
             },
@@ -511,6 +512,14 @@ impl Small {
             replaced: match sent {
                 Some(_) => Some((settle.seen.version.digest(), settle.seen.revision.clone())),
                 None => old.and_then(|row| row.replaced.clone()),
+            },
+            earlier: match (sent, old) {
+                (Some(sent), Some(old)) => {
+                    let over = (settle.seen.version.digest(), settle.seen.revision.clone());
+                    old.earlier_than(&over, &sent.revision)
+                }
+                (None, Some(old)) => old.earlier.clone(),
+                (_, None) => Vec::new(),
             },
             written: match sent {
                 Some(sent) => Some(sent.revision.clone()),

@@ -339,6 +339,7 @@ impl Small {
                     },
                     stamp: None,
                     replaced: None,
+                    earlier: Vec::new(),
                     written: None,
                     asked: None,
                 },

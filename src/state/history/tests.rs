@@ -82,6 +82,7 @@ fn base(article: u8, local: u8, remote: u8) -> ArticleRow {
         visibility: Visibility::Published,
         stamp: None,
         replaced: None,
+        earlier: Vec::new(),
         written: None,
         asked: None,
     }

@@ -2,7 +2,9 @@
 
 use super::{
     Store, Writing,
-    columns::{collect, flags, place, stamp, stamp_columns, unless_equal, version, version_like},
+    columns::{
+        Json, collect, flags, place, stamp, stamp_columns, unless_equal, version, version_like,
+    },
 };
 use crate::{
     model::{ArticleId, Place, Stamp},
@@ -18,7 +20,7 @@ macro_rules! columns {
          remote_title, remote_slug, remote_category, remote_introtext, remote_keywords, remote_text, \
          revision, file_enabled, file_draft, remote_enabled, remote_draft, visibility, \
          stamp_size, stamp_mtime, stamp_ctime, stamp_inode, \
-         replaced_digest, replaced_revision, written, asked"
+         replaced_digest, replaced_revision, written, asked, replaced_before"
     };
 }
 
@@ -33,7 +35,7 @@ const PUT: &str = concat!(
     "INSERT OR REPLACE INTO articles (",
     columns!(),
     ", local_digest, remote_digest) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, \
-     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32)"
+     ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33)"
 );
 
 impl Store {
@@ -113,6 +115,7 @@ impl Writing<'_> {
             replaced_revision,
             article.written,
             article.asked,
+            (!article.earlier.is_empty()).then_some(Json(&article.earlier)),
             local.digest(),
             remote.digest(),
         ])?;
@@ -159,5 +162,8 @@ fn row(row: &Row<'_>) -> rusqlite::Result<ArticleRow> {
         replaced,
         written: row.get(28)?,
         asked: row.get(29)?,
+        earlier: row
+            .get::<_, Option<Json<_>>>(30)?
+            .map_or_else(Vec::new, |json| json.0),
     })
 }

@@ -265,6 +265,28 @@ fn a_state_in_which_nothing_was_recorded_binds_nobody() {
 }
 
 #[test]
+fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
+    let dir = folder();
+    let mut known = article(1);
+    known.earlier.clear();
+    open(dir.path())
+        .write(NOW, |tx| tx.put_article(&known))
+        .expect("written");
+    let conn = Connection::open(dir.path().join("state.db")).expect("opens");
+    conn.execute_batch(
+        "ALTER TABLE articles DROP COLUMN replaced_before; PRAGMA user_version = 1;",
+    )
+    .expect("as it was");
+    drop(conn);
+    let error = Store::open_read_only(dir.path(), None).expect_err("older");
+    assert!(matches!(error.kind, ErrorKind::Older { found: 1, .. }));
+    let mut store = open(dir.path());
+    assert_eq!(store.articles().expect("rows"), [known]);
+    put(&mut store, 1..2);
+    assert_eq!(store.articles().expect("rows"), [article(1)]);
+}
+
+#[test]
 fn f013_a_newer_state_is_refused_and_left_alone() {
     let dir = folder();
     drop(open(dir.path()));

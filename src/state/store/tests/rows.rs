@@ -596,7 +596,8 @@ prop_compose! {
             remote_flags: Flags { enabled: flags[2], draft: flags[3] },
             visibility,
             stamp: stamp.map(|(size, mtime, ctime, inode)| Stamp { size, mtime, ctime, inode }),
-            replaced: digests.1.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced))),
+            replaced: digests.1.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced.clone()))),
+            earlier: digests.0.map(|bytes| (Digest::from_bytes(bytes), Revision(replaced))).into_iter().collect(),
             written: written.map(Revision),
             asked: asked.map(Timestamp),
         }

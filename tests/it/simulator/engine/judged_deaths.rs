@@ -52,6 +52,7 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         visibility: Visibility::Published,
         stamp: None,
         replaced: None,
+        earlier: Vec::new(),
         written: None,
         asked: None,
     };

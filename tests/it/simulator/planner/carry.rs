@@ -271,6 +271,7 @@ impl Scene {
             visibility: shown,
             stamp: None,
             replaced: None,
+            earlier: Vec::new(),
             written: Some(seen.revision.clone()),
             asked: None,
         };
@@ -345,6 +346,7 @@ impl Scene {
             visibility: now.visibility,
             stamp: None,
             replaced: None,
+            earlier: Vec::new(),
             written: sent.map(|sent| sent.revision.clone()).or(written),
             asked: None,
         };

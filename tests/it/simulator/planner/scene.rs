@@ -157,6 +157,7 @@ impl Scene {
                 visibility: visibility(hidden),
                 stamp: None,
                 replaced: None,
+                earlier: Vec::new(),
                 written: None,
                 asked: None,
             };
