@@ -160,13 +160,17 @@ impl Planner<'_> {
     /// A file with an id of which neither the state nor the service knows anything certain.
     pub(super) fn unmet(&mut self, id: ArticleId, file: &LocalFile, why: &str) -> Outcome {
         let mut action = wait(Kind::Conflict, id, &file.place);
-        let way = match overlaid(self.base, self.paired, id) {
-            None => "remove the `id:` line to create a new",
-            Some(_) => "copy it to another name without the `id:` line to create a new",
+        // Moved away from another article's place, it would take that one's file along.
+        let (moving, way) = match overlaid(self.base, self.paired, id) {
+            None => ("move", "remove the `id:` line to create a new"),
+            Some(_) => (
+                "copy",
+                "copy it to another name without the `id:` line to create a new",
+            ),
         };
         let reason = if why == ANOTHERS {
             format!(
-                "it has the id of an article of another workspace; move it to that one's folder, or {way} article here"
+                "it has the id of an article of another workspace; {moving} it to that one's folder, or {way} article here"
             )
         } else {
             format!(

@@ -346,8 +346,14 @@ impl World {
         if !named || ledger.forgetful || ledger.died || self.setup.rewriting != Rewriting::Nothing {
             return;
         }
+        // A folder that lies under another category's name takes what was pulled there with it, once it is known whose
+        // it is.
+        let whose = self.category_of(folder);
+        let moved = whose
+            .and_then(|id| self.kb.categories.get(&id))
+            .is_some_and(|category| category.version.slug != folder);
         let (here, there) = (
-            ledger.touched.contains(&id),
+            ledger.touched.contains(&id) || moved,
             ledger.edited.contains_key(&id) || !self.kb.articles.contains_key(&id),
         );
         if !here || !there {

@@ -195,3 +195,36 @@ fn seed_23689962259129() {
         ],
     );
 }
+
+/// A folder was renamed to another category's name, and its `_category.yaml` could not be read in one cycle: an article
+/// that was pulled into it moves with it to its category, while a colleague deletes that article.
+#[test]
+fn seed_21799179595320() {
+    let there = |deed| Step::Service { deed };
+    let (token, shown) = (2, true);
+    let at = At(0, 4);
+    let pulled = At(1, 2);
+    holds(
+        PLAIN,
+        &[
+            there(Colleague::Post { at, token, shown }),
+            SYNC,
+            SYNC,
+            there(Colleague::Post {
+                at: pulled,
+                token: 9,
+                shown,
+            }),
+            Step::Mirror {
+                deed: Writer::RenameFolder { from: 0, to: 1 },
+            },
+            Step::Fault {
+                call: Call::ReadFile,
+                nth: 2,
+                what: What::Broken {},
+            },
+            SYNC,
+            there(Colleague::Delete { at: pulled }),
+        ],
+    );
+}
