@@ -214,6 +214,7 @@ impl Report {
                         HoldRule::MassDeletion
                         | HoldRule::MovedHead
                         | HoldRule::MassRollback
+                        | HoldRule::Unrestored
                         | HoldRule::ForeignWriter
                         | HoldRule::Waits
                         | HoldRule::Person,
