@@ -6,10 +6,12 @@ use crate::world::lines;
 use kbsync::engine::Clock as _;
 use kbsync::engine::report::Report;
 use kbsync::engine::restore::{self, Refusal, Refused, Restored, Wish};
+use kbsync::engine::settings::Request;
 use kbsync::mirror::RealDisk;
 use kbsync::mirror::disk::DiskErrorKind;
-use kbsync::model::ArticleId;
+use kbsync::model::{ArticleId, Place};
 use kbsync::reconcile::plan::Kind;
+use kbsync::reconcile::snapshot::Direction;
 use std::sync::Arc;
 use std::time::Duration;
 use uuid::Uuid;
@@ -266,4 +268,83 @@ async fn a_file_that_was_not_brought_back_holds_no_other_deletion() {
         );
     }
     assert!(stage.sandbox().article(articles[9]).is_some());
+}
+
+/// A folder `help` that is the category `help-center`, removed and seen as such.
+async fn without_its_folder() -> (Stage, Vec<Uuid>) {
+    let stage = world().await;
+    let category = stage.category("help-center");
+    let articles: Vec<Uuid> = (0..5)
+        .map(|number| stage.article(category, &format!("n{number}"), "<p>Words.</p>"))
+        .collect();
+    sync(&stage).await;
+    let named = stage.read("help-center/_category.yaml");
+    stage.write(
+        "help-center/_category.yaml",
+        &format!("{named}slug: help-center\n"),
+    );
+    let renamed = std::fs::rename(stage.path("help-center"), stage.path("help"));
+    renamed.expect("renamed");
+    sync(&stage).await;
+    std::fs::remove_dir_all(stage.path("help")).expect("removed");
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
+    (stage, articles)
+}
+
+async fn is_one_category(stage: &Stage, articles: &[Uuid]) {
+    let restored = restored(stage, &calm(), articles).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    let report = sync(stage).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    let categories = stage.sandbox().categories();
+    assert_eq!(categories.len(), 1, "{categories:?}");
+    assert_eq!(stage.sandbox().articles().len(), 5);
+}
+
+#[tokio::test]
+async fn a_folder_that_was_made_before_its_files_come_back_is_the_category_that_it_was() {
+    let (stage, articles) = without_its_folder().await;
+    std::fs::create_dir(stage.path("help")).expect("made");
+    is_one_category(&stage, &articles).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_was_left_without_its_name_is_the_category_that_it_was() {
+    let (stage, articles) = without_its_folder().await;
+    let full: Meddler = Arc::new(|moment| match moment.what.as_str() {
+        "help/_category.yaml" => Err(DiskErrorKind::Full),
+        _ => Ok(()),
+    });
+    let broken_off = restored(&stage, &full, &articles).await;
+    assert!(broken_off.failed.is_some() && stage.path("help").is_dir());
+    is_one_category(&stage, &articles).await;
+}
+
+#[tokio::test]
+async fn a_folder_that_is_named_for_a_new_article_does_not_become_the_category_of_the_old_one() {
+    let (stage, articles) = without_its_folder().await;
+    let allowed = Request {
+        allow_deletes: true,
+        ..Request::new(Direction::Both)
+    };
+    stage.run(&allowed).await;
+    assert_eq!(stage.sandbox().articles().len(), 0);
+    std::fs::create_dir(stage.path("fresh")).expect("made");
+    let wish = Wish {
+        missing: false,
+        to: Some(Place::new("fresh", "again.html")),
+        ..Wish::missing(ArticleId::new(articles[0]))
+    };
+    let restored = engine(&stage, &calm()).restore(&[wish]).await;
+    assert!(restored.failed.is_none(), "{restored:?}");
+    let report = sync(&stage).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:?}", lines(&report));
+    let slugs: Vec<String> = stage
+        .sandbox()
+        .categories()
+        .into_iter()
+        .map(|category| category.slug)
+        .collect();
+    assert_eq!(slugs, ["help-center", "fresh"]);
 }
