@@ -181,11 +181,12 @@ async fn an_article_that_is_gone_by_its_turn_does_not_come_back_as_a_new_one() {
         .iter()
         .map(|one| one.why.to_string())
         .collect();
-    for (number, told) in told.iter().enumerate() {
-        let command = format!("`kbsync restore {}`", articles[number]);
+    for id in &articles[..2] {
+        let command = format!("`kbsync restore {id}`");
+        let mut told = told.iter();
         assert!(
-            told.contains("deleted meanwhile") && told.contains(&command),
-            "{told}"
+            told.any(|told| told.contains("deleted meanwhile") && told.contains(&command)),
+            "{restored:?}"
         );
     }
     assert_eq!(told.len(), 2);
