@@ -30,6 +30,7 @@ use crate::state::store::Store;
 use crate::state::{Kept, Subject};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use tokio::task::yield_now;
 
 /// What a person wants back.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -240,6 +241,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             restored.places.push(place);
             restored.lines.push(line);
             self.told(done as u64 + 1);
+            // Files that are not there are written without a wait: who breaks it off is heard here.
+            yield_now().await;
         }
         self.end_restoring(wishes)
     }
