@@ -40,3 +40,24 @@ fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
     assert!(!kb.read("start/name.html").contains("Earlier."));
     assert_eq!(service.sandbox.articles().len(), 2);
 }
+
+/// What took its place is moved away by a person; all the rest is not kept waiting for that.
+#[test]
+fn a_first_meeting_in_conflict_whose_place_was_taken_is_not_among_what_a_folder_brings_back() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>Theirs.</p>");
+    for slug in ["two", "three"] {
+        service.article(start, slug, "<p>Words.</p>");
+    }
+    let kb = service.mirror();
+    kb.write("start/one.html", "---\ntitle: one\n---\n<p>Mine.</p>\n");
+    kb.run(&["sync"]).exits(3);
+    let path = |name: &str| kb.mirror().join("start").join(name);
+    std::fs::rename(path("two.html"), path("one.html")).expect("renamed");
+    kb.remove("start/three.html");
+    kb.run(&["restore", "start"]);
+    assert!(kb.exists("start/three.html"));
+    assert!(kb.read("start/one.html").contains("<p>Words.</p>"));
+    assert_eq!(service.sandbox.articles().len(), 3);
+}
