@@ -4,31 +4,68 @@
 //! next run finishes or takes back what was under way.
 
 use super::{exit::ExitCode, failure::Failure};
-use rustix::process::{Signal, getpid, kill_process};
-use std::future::Future;
+use std::{fs, future::Future, sync::LazyLock};
 use tokio::{signal::ctrl_c, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
+
+/// What is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Work {
+    /// Nothing is changed.
+    Look,
+    /// A step that the next one follows: who breaks it off wants that one not to begin, either.
+    Step,
+    /// The last step: once it is done, there is nothing left to break off.
+    Last,
+}
 
 /// Works until it is done or a person breaks it off. `so_far` tells how far it has come then. Work that takes no notice
 /// for a while is ended by a second Ctrl-C.
 pub(super) async fn unless_interrupted<T>(
+    kind: Work,
     work: impl Future<Output = Result<T, Failure>>,
     so_far: impl FnOnce() -> String,
 ) -> Result<T, Failure> {
+    if *IGNORED {
+        return work.await;
+    }
     let (tell, told) = oneshot::channel();
     let watch = AbortOnDropHandle::new(tokio::spawn(listen(tell)));
-    let interrupted = async {
-        if told.await.is_err() {
-            // Nobody listens: then the system ends the process, as ever.
-            std::future::pending::<()>().await;
-        }
-    };
-    let done = tokio::select! {
-        done = work => done,
-        () = interrupted => Err(broken_off(&so_far())),
-    };
+    let done = unless_told(kind, work, so_far, told).await;
     drop(watch);
     done
+}
+
+async fn unless_told<T>(
+    kind: Work,
+    work: impl Future<Output = Result<T, Failure>>,
+    so_far: impl FnOnce() -> String,
+    mut told: oneshot::Receiver<()>,
+) -> Result<T, Failure> {
+    let done = tokio::select! {
+        done = work => done,
+        // If nobody listens, the system ends the process, as ever.
+        Ok(()) = &mut told => return Err(broken_off(kind, &so_far())),
+    };
+    // Both may be ready at once.
+    if kind == Work::Step && told.try_recv().is_ok() {
+        return Err(broken_off(kind, &so_far()));
+    }
+    done
+}
+
+/// Whether it was started with Ctrl-C ignored, as a script's `kbsync sync &` is: that key is for others then. Looked at
+/// before the first one is listened for.
+static IGNORED: LazyLock<bool> = LazyLock::new(|| {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ignores_ctrl_c(&status)
+});
+
+fn ignores_ctrl_c(status: &str) -> bool {
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // SIGINT is the second signal.
+    ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
 async fn listen(tell: oneshot::Sender<()>) {
@@ -36,19 +73,85 @@ async fn listen(tell: oneshot::Sender<()>) {
         return;
     }
     if ctrl_c().await.is_ok() {
-        // As if it had been killed: whoever cannot be told is ended by the system.
-        kill_process(getpid(), Signal::TERM).ok();
+        // As if it had been killed. A signal to oneself would not do: the first process of a container ignores it.
+        std::process::exit(ExitCode::Interrupted.number().into());
     }
 }
 
-fn broken_off(so_far: &str) -> Failure {
+fn broken_off(kind: Work, so_far: &str) -> Failure {
     let message = format!("broken off{so_far}");
-    Failure {
+    let failure = Failure {
         code: ExitCode::Interrupted,
         ..Failure::failed(anyhow::Error::msg(message))
+    };
+    match kind {
+        Work::Look => failure.help("nothing was changed on either side"),
+        Work::Step | Work::Last => failure.help(
+            "what was done is recorded, and nothing stays half done: the next `kbsync sync` finishes or takes \
+             back what was under way, and goes on",
+        ),
     }
-    .help(
-        "what was done is recorded, and nothing stays half done: the next `kbsync sync` finishes or takes back \
-         what was under way, and goes on",
-    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Work that is never waited for, and in which Ctrl-C comes.
+    async fn ended(kind: Work) -> Result<(), Failure> {
+        let (tell, told) = oneshot::channel();
+        let work = async {
+            tell.send(()).expect("somebody listens");
+            Ok(())
+        };
+        unless_told(kind, work, String::new, told).await
+    }
+
+    #[tokio::test]
+    async fn what_is_told_while_a_step_ends_keeps_the_next_one_from_beginning() {
+        // Which of two that are ready is looked at first is left to chance.
+        for _ in 0..32 {
+            let failure = ended(Work::Step).await.expect_err("broken off");
+            assert_eq!(failure.code, ExitCode::Interrupted);
+            ended(Work::Last).await.expect("it is done");
+        }
+    }
+
+    #[tokio::test]
+    async fn work_that_nobody_can_break_off_is_done() {
+        let (tell, told) = oneshot::channel();
+        drop(tell);
+        let work = async {
+            tokio::task::yield_now().await;
+            Ok(())
+        };
+        let done = unless_told(Work::Step, work, String::new, told).await;
+        done.expect("it is done");
+    }
+
+    #[test]
+    fn ctrl_c_is_ignored_where_the_system_says_so() {
+        for (status, expected) in [
+            (
+                "SigBlk:\t0000000000000002\nSigIgn:\t0000000000001000\n",
+                false,
+            ),
+            (
+                "SigIgn:\t0000000000001006\nSigCgt:\t0000000000000000\n",
+                true,
+            ),
+            ("SigIgn:\t0000000000000001\n", false),
+            ("SigIgn:\tnonsense\n", false),
+            ("", false),
+        ] {
+            assert_eq!(ignores_ctrl_c(status), expected, "{status}");
+        }
+    }
+
+    #[test]
+    fn whoever_only_looked_is_not_told_of_what_was_done() {
+        let help = |kind| broken_off(kind, "").help.unwrap_or_default();
+        assert!(!help(Work::Look).contains("recorded"));
+        assert!(help(Work::Last).contains("recorded"));
+    }
 }

@@ -88,7 +88,7 @@ impl Named {
     /// Tells whether it is what was deleted last at the path that was named, and nothing else that had this path lives.
     pub(super) fn ended_last(&self) -> bool {
         let ended = |past: &Past| {
-            let place = past.newest().map(|kept| kept.seen.place.clone())?;
+            let place = past.last_address().map(|kept| kept.seen.place.clone())?;
             let here = self
                 .below
                 .as_deref()

@@ -12,7 +12,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     handed,
-    interrupt::unless_interrupted,
+    interrupt::{Work, unless_interrupted},
     missing::{Missing, missing},
     past::{Named, became, below_mirror, described, is_folder, named},
     paths::in_mirror,
@@ -347,7 +347,7 @@ async fn here(
     report.partial = true;
     let so_far = session.so_far();
     let writing = Box::pin(async { Ok(engine.restore(wishes).await) });
-    let restored = unless_interrupted(writing, so_far).await?;
+    let restored = unless_interrupted(Work::Step, writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;
     report.add_restored(restored.lines, restored.refusals);

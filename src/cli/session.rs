@@ -6,7 +6,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     heads::Heads,
-    interrupt::unless_interrupted,
+    interrupt::{Work, unless_interrupted},
     locks,
     progress::{Pace, Progress, Step},
     scope::Part,
@@ -103,7 +103,12 @@ impl<'c> Session<'c> {
         request: &Request,
     ) -> Result<Worked, Failure> {
         let so_far = self.so_far();
-        unless_interrupted(Box::pin(self.run_cycles(parts, request)), so_far).await
+        let kind = if request.dry_run {
+            Work::Look
+        } else {
+            Work::Last
+        };
+        unless_interrupted(kind, Box::pin(self.run_cycles(parts, request)), so_far).await
     }
 
     /// Tells how far the work has come, and takes the bar away.

@@ -5,7 +5,7 @@
 
 use super::apply::slug_key;
 use crate::mirror::document::{Changes, Document};
-use crate::model::path::{CATEGORY_FILE, EXTENSION};
+use crate::model::path::{CATEGORY_FILE, EXTENSION, ignored_name};
 use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
 use crate::state::{Event, Kept, Outcome, Subject};
@@ -28,6 +28,12 @@ impl Past {
     /// Its newest version.
     pub fn newest(&self) -> Option<&Kept> {
         self.versions.first()
+    }
+
+    /// The last version with an address of its own: the copy of a conflict has none.
+    pub fn last_address(&self) -> Option<&Kept> {
+        let mut versions = self.versions.iter();
+        versions.find(|kept| ignored_name(&kept.seen.place.file).is_none())
     }
 
     /// The version with a number.
@@ -123,8 +129,9 @@ impl Past {
 
     /// When it was deleted, if its file was at this place then.
     pub fn ended_at(&self, place: &Place) -> Option<Timestamp> {
+        let last = self.last_address();
         self.ended
-            .filter(|_| self.newest().is_some_and(|kept| kept.seen.place == *place))
+            .filter(|_| last.is_some_and(|kept| kept.seen.place == *place))
     }
 
     /// The article, if it is one.

@@ -341,13 +341,8 @@ fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
     assert!(!kb.exists("start/.kbsync-tmp-1-1"));
 }
 
-#[test]
-fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
-    let service = Service::start();
-    let kb = service.mirror();
-    kb.run(&["sync"]).exits(0);
-    kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
-    // The answer to the POST of the article never comes.
+/// Tells when the POST of an article comes, and answers when told.
+fn held_up(service: &Service) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (come, arrived) = mpsc::channel();
     let (go, gone) = mpsc::channel::<()>();
     let gone = Mutex::new(gone);
@@ -358,6 +353,17 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
             gone.lock().expect("one").recv().ok();
         })),
     ));
+    (arrived, go)
+}
+
+#[test]
+fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
+    // The answer to the POST of the article never comes.
+    let (arrived, go) = held_up(&service);
     let mut process = kb.process(&["sync", "--json"]);
     process
         .stdout(std::process::Stdio::piped())
@@ -384,4 +390,24 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     assert_eq!(service.sandbox.articles().len(), 4, "not created twice");
     assert!(kb.read("new/one.html").starts_with("---\nid: "));
     kb.run(&["sync"]).exits(0);
+}
+
+/// A shell starts what a script puts into the background with Ctrl-C ignored.
+#[test]
+fn a_sync_in_the_background_of_a_script_takes_no_notice_of_ctrl_c() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.write("new/one.html", "---\ntitle: One\n---\n<p>One.</p>\n");
+    let (arrived, go) = held_up(&service);
+    let mut child = kb
+        .process_by("trap '' INT; exec \"$0\" \"$@\"", &["sync"])
+        .spawn()
+        .expect("it runs");
+    arrived.recv().expect("the request comes");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    go.send(()).expect("awaited");
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert!(kb.read("new/one.html").starts_with("---\nid: "));
 }

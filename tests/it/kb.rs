@@ -126,6 +126,24 @@ impl Kb {
         command
     }
 
+    /// The same, started by a shell: `"$0" "$@"` is the command.
+    pub(crate) fn process_by(&self, script: &str, arguments: &[&str]) -> std::process::Command {
+        let plain = self.process(arguments);
+        let mut command = std::process::Command::new("/bin/sh");
+        command
+            .args(["-c", script])
+            .arg(plain.get_program())
+            .args(plain.get_args())
+            .current_dir(self.mirror())
+            .env_clear()
+            .envs(
+                plain
+                    .get_envs()
+                    .filter_map(|(name, value)| Some((name, value?))),
+            );
+        command
+    }
+
     pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
         let output = self.command(arguments).output().expect("it runs");
         canary::silent(&String::from_utf8_lossy(&output.stdout));

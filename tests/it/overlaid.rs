@@ -119,3 +119,70 @@ async fn such_a_file_is_made_an_article_of_its_own_under_another_name() {
     assert!(world.read("a/one.html").contains(&one.to_string()));
     assert_eq!(world.sandbox().articles().len(), 3);
 }
+
+/// Somebody saves it in that instant, or the folder is read-only.
+fn cannot_remove() -> Meddler {
+    Arc::new(|moment| {
+        if moment.doing == "remove" && !moment.after {
+            return Err(DiskErrorKind::Changed);
+        }
+        Ok(())
+    })
+}
+
+/// A removal that was announced for the other article's sake, and did not come about.
+async fn not_removed() -> (Stage, Uuid, String) {
+    let (world, one) = copied_over(false).await;
+    hostile::sync(&world).await;
+    resolve(&world, Keep::Remote, &cannot_remove()).await;
+    let file = world.read("a/one.html");
+    assert!(file.contains(&ELSEWHERE.to_string()), "{file}");
+    let own = format!("---\nid: {one}\ntitle: one\n---\n<p>1</p>\n");
+    (world, one, own)
+}
+
+#[tokio::test]
+async fn a_file_that_could_not_be_removed_deletes_the_other_article_when_a_person_removes_it() {
+    let (world, one, _) = not_removed().await;
+    world.remove("a/one.html");
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html done"]);
+    assert!(world.sandbox().article(one).is_none());
+}
+
+#[tokio::test]
+async fn a_file_that_could_not_be_removed_is_no_conflict_once_the_id_is_put_back() {
+    let (world, one, own) = not_removed().await;
+    world.write("a/one.html", &own);
+    let theirs = |article: &mut kbsync::sandbox::Article| article.text = "<p>theirs</p>".into();
+    world.sandbox().edit(one, theirs);
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.outcome, Ending::Done, "{report:#?}");
+    assert!(world.read("a/one.html").contains("<p>theirs</p>"));
+}
+
+#[tokio::test]
+async fn a_conflict_of_the_other_article_that_stands_open_stays_as_it_is() {
+    for meddle in [hostile::calm(), cannot_remove()] {
+        let world = hostile::world().await;
+        let a = world.category("a");
+        let one = world.article(a, "one", "<p>1</p>");
+        hostile::sync(&world).await;
+        world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
+        let theirs = |article: &mut kbsync::sandbox::Article| article.text = "<p>theirs</p>".into();
+        world.sandbox().edit(one, theirs);
+        hostile::sync(&world).await;
+        let file = format!("---\nid: {ELSEWHERE}\ntitle: Other\n---\n<p>other</p>\n");
+        world.write("a/one.html", &file);
+        hostile::sync(&world).await;
+        let conflict = |world: &Stage| {
+            let mut all = hostile::store(world).conflicts().expect("a state");
+            all.retain(|row| row.id == ArticleId::new(one));
+            all
+        };
+        let before = conflict(&world);
+        assert_eq!(before.len(), 1);
+        resolve(&world, Keep::Remote, &meddle).await;
+        assert_eq!(conflict(&world), before);
+    }
+}

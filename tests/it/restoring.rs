@@ -122,3 +122,17 @@ async fn a_restore_of_many_files_tells_how_far_it_is() {
     let expected: Vec<Progress> = std::iter::once(begun).chain(done).collect();
     assert_eq!(told, expected);
 }
+
+/// Files that are not there are written without a wait, and Ctrl-C is heard only where something waits.
+#[tokio::test]
+async fn a_restore_can_be_broken_off_after_each_file() {
+    let (stage, articles) = emptied().await;
+    let mut engine = engine(&stage, &calm());
+    let all = wishes(&articles);
+    tokio::select! {
+        biased;
+        restored = engine.restore(&all) => panic!("nothing broke it off: {restored:?}"),
+        () = std::future::ready(()) => {}
+    }
+    assert!(stage.exists("start/n00.html") && !stage.exists("start/n01.html"));
+}

@@ -64,6 +64,7 @@ const RESERVED: [(&str, &[&str]); 11] = [
             "sandbox/file",
             // Reads /proc, writes nothing.
             "cli/doctor",
+            "cli/interrupt",
             // A trace, in a build for the tests.
             "drill/failpoint",
         ],
@@ -78,7 +79,8 @@ const RESERVED: [(&str, &[&str]); 11] = [
     // JSON names of the service.
     ("rating_happy", &["service/wire", "sandbox", "state"]),
     ("\"base_id\"", &["service/wire", "sandbox"]),
-    ("process::exit", &[]),
+    // Ctrl-C for the second time: nobody is left who could give a code back.
+    ("process::exit", &["cli/interrupt"]),
 ];
 
 /// What pure modules must not know.

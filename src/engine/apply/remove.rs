@@ -45,8 +45,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let now = self.clock.now();
         let text = document.map_or_else(String::new, |document| document.text().to_owned());
         // Before the file is gone: from then on its place says that the other article was removed.
-        let other =
-            overlaid(&run.sight.base, &run.sight.paired, id).map(|row| comes_back(row, now));
+        let standing = self.store.conflicts()?;
+        let other = overlaid(&run.sight.base, &run.sight.paired, id)
+            .filter(|row| standing.iter().all(|conflict| conflict.id != row.id))
+            .map(|row| comes_back(row, now));
         let intent = self.store.write(now, |tx| {
             other.iter().try_for_each(|other| tx.put_conflict(other))?;
             tx.put_body(&text)?;
@@ -66,7 +68,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })?;
         if let Err(error) = self.disk.remove(at, &place.file, content.stamp) {
             let now = self.clock.now();
-            self.store.write(now, |tx| tx.remove_intent(intent))?;
+            // As long as a file lies there, nothing says so of the other article: a conflict that is remembered would
+            // count as settled. What fails may have been carried out, and then it says so all the same.
+            let still_there = matches!(self.disk.look(at, &place.file), Ok(Some(_)));
+            let other = other.filter(|_| still_there);
+            self.store.write(now, |tx| {
+                other
+                    .iter()
+                    .try_for_each(|other| tx.remove_conflict(other.id))?;
+                tx.remove_intent(intent)
+            })?;
             return Ok(not_written(&error));
         }
         if let Err(error) = self.disk.sync_folder(at) {

@@ -248,7 +248,7 @@ impl<D: Disk> Ground<'_, D> {
         past: &Past,
         wish: &Wish,
     ) -> Result<Result<Aim, Refused>, DiskError> {
-        let place = match (&wish.to, last_address(past)) {
+        let place = match (&wish.to, past.last_address()) {
             (Some(to), _) => to.clone(),
             (None, Some(last)) => {
                 let folder = self.paired.folder(last.seen.version.category);
@@ -269,7 +269,7 @@ impl<D: Disk> Ground<'_, D> {
             last.seen.place.folder == place.folder && self.base.categories.contains_key(&category)
         };
         // The name of a folder that a category has need not be its slug.
-        let has_category = has_folder || last_address(past).is_some_and(came_from);
+        let has_category = has_folder || past.last_address().is_some_and(came_from);
         if let Some(refused) = bad_place(&place, has_category) {
             return Ok(Err(refused));
         }
@@ -296,12 +296,6 @@ impl<D: Disk> Ground<'_, D> {
         let files = self.paired.files.values().chain(&self.paired.fresh);
         files.into_iter().find(|file| file.place == *place)
     }
-}
-
-/// The last version with an address of its own: the copy of a conflict has none.
-pub(super) fn last_address(past: &Past) -> Option<&Kept> {
-    let mut versions = past.versions.iter();
-    versions.find(|kept| ignored_name(&kept.seen.place.file).is_none())
 }
 
 fn bad_place(place: &Place, has_category: bool) -> Option<Refused> {

@@ -35,6 +35,7 @@ use crate::state::store::Store;
 use crate::state::{Kept, Subject};
 use begun::articles;
 use std::collections::BTreeSet;
+use tokio::task::yield_now;
 
 /// What a wish comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -268,6 +269,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(why) => restored.refusals.push(look.refusal(wish, why)),
             }
             self.told(done as u64 + 1);
+            // Files that are not there are written without a wait: who breaks it off is heard here.
+            yield_now().await;
         }
         let refused: BTreeSet<_> = restored
             .refusals

@@ -1,6 +1,6 @@
 //! What a file holds once a version came back: the version's words in the file's own form.
 
-use super::aim::{Aim, last_address};
+use super::aim::Aim;
 use super::{Ground, Prepared, Refused, RefusedKind, Wish};
 use crate::engine::apply::{MAX_FILE, slug_key};
 use crate::engine::past::{self, Past, composed, flags_noted};
@@ -207,7 +207,7 @@ impl<D: Disk> Ground<'_, D> {
         place: &Place,
         old: Option<ArticleId>,
     ) -> anyhow::Result<String> {
-        let last = last_address(past).filter(|_| wish.to.is_none());
+        let last = past.last_address().filter(|_| wish.to.is_none());
         let slug = match last {
             Some(last) => last.seen.version.slug.clone(),
             None => slug_of_stem(place.stem()).unwrap_or_default(),

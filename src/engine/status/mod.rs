@@ -82,7 +82,7 @@ pub struct Open {
     pub reason: String,
     /// Since when, in RFC 3339.
     pub since: Option<String>,
-    /// Whether it is a conflict with a living article whose file was removed.
+    /// Whether it is a conflict with a living article whose file was removed, and nothing else lies at its place.
     #[serde(skip)]
     pub removed: bool,
 }

@@ -36,8 +36,8 @@ pub(super) fn open_conflicts(
             let path = place.to_string();
             // Before both met, only the place tells whose file it is.
             let names = local.names.get(&place.folder);
-            let lies = names.is_some_and(|names| names.contains(&fold(&place.file)))
-                && paired.files.values().all(|other| other.place != *place);
+            let is_taken = names.is_some_and(|names| names.contains(&fold(&place.file)));
+            let lies = is_taken && paired.files.values().all(|other| other.place != *place);
             let removed = !paired.files.contains_key(&row.id)
                 && !paired.unknown.contains_key(&row.id)
                 && !lies;
@@ -56,7 +56,7 @@ pub(super) fn open_conflicts(
                 side: None,
                 reason,
                 since: Some(row.at.to_rfc3339()),
-                removed: removed && row.remote.is_some(),
+                removed: removed && row.remote.is_some() && !is_taken,
             };
             (row.id, open)
         })

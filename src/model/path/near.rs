@@ -9,9 +9,16 @@ pub fn likely_meant<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
         .into_iter()
         .filter(|other| *other != name)
         .filter_map(|other| {
-            let distance = strsim::damerau_levenshtein(&folded, &fold(other));
-            (distance <= slips(&folded) && !is_numbered_alike(name, other))
-                .then_some((distance, other))
+            let (slips, other_folded) = (slips(&folded), fold(other));
+            let longer = length(&folded).abs_diff(length(&other_folded));
+            if longer > slips
+                || is_numbered_alike(name, other)
+                || is_sibling(&folded, &other_folded)
+            {
+                return None;
+            }
+            let distance = strsim::damerau_levenshtein(&folded, &other_folded);
+            (distance <= slips).then_some((distance, other))
         })
         .collect();
     near.sort_unstable();
@@ -20,11 +27,32 @@ pub fn likely_meant<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
 
 /// How many slips a name of this length may have: short names are alike by chance.
 fn slips(name: &str) -> usize {
-    match name.chars().count() {
+    match length(name) {
         0..4 => 0,
         4..12 => 1,
         _ => 2,
     }
+}
+
+fn length(name: &str) -> usize {
+    name.chars().count()
+}
+
+/// `help-de` and `help-en` are the same in two languages, and `user` and `users` are both words.
+fn is_sibling(one: &str, other: &str) -> bool {
+    let plural = |one: &str, other: &str| one.strip_suffix('s') == Some(other);
+    plural(one, other)
+        || plural(other, one)
+        || (one != other
+            && without_language(one).is_some()
+            && without_language(one) == without_language(other))
+}
+
+/// A name without the two letters behind its last hyphen.
+fn without_language(name: &str) -> Option<&str> {
+    let (rest, last) = name.rsplit_once('-')?;
+    let is_language = last.len() == 2 && last.bytes().all(|byte| byte.is_ascii_lowercase());
+    is_language.then_some(rest)
 }
 
 /// `part-1` is not meant for `part-2`.
@@ -46,7 +74,16 @@ mod tests {
 
     #[test]
     fn only_what_a_slip_of_the_pen_makes_is_near() {
-        let known = ["billing", "getting-started", "part-1", "faq", "help-en"];
+        let known = [
+            "billing",
+            "getting-started",
+            "part-1",
+            "faq",
+            "help-en",
+            "help-center-en",
+            "users",
+            "user-roles",
+        ];
         for (name, meant) in [
             ("biling", Some("billing")),
             ("bililng", Some("billing")),
@@ -59,6 +96,13 @@ mod tests {
             ("part-12", None),
             ("fag", None),
             ("help-de", None),
+            ("help-center-de", None),
+            ("help-centre-en", Some("help-center-en")),
+            ("help-center-enn", Some("help-center-en")),
+            ("user", None),
+            ("userss", None),
+            ("user-role", None),
+            ("usres", Some("users")),
         ] {
             assert_eq!(likely_meant(name, known), meant, "{name}");
         }
