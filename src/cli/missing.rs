@@ -70,14 +70,8 @@ pub(super) fn missing(
         .filter(|open| open.removed && is_in(&open.path))
         .filter_map(|open| open.id);
     let ids: BTreeSet<ArticleId> = removed.chain(in_conflict).collect();
-    let wishes: Vec<Wish> = ids
-        .into_iter()
-        .map(|id| Wish {
-            subject: Subject::Article(id),
-            number: None,
-            to: None,
-        })
-        .collect();
+    // Until it is their turn some of them may be there again, as after a checkout.
+    let wishes: Vec<Wish> = ids.into_iter().map(Wish::missing).collect();
     if wishes.is_empty() {
         return Err(none_missing(path, &part, &deleted(&store, &folder)?));
     }

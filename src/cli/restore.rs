@@ -28,7 +28,7 @@ use crate::{
         compare::Pair,
         open,
         report::Report,
-        restore::{self, Prepared, Refused, RefusedKind, Wish, begun},
+        restore::{self, Prepared, Prospect, Refusal, Refused, RefusedKind, Wish, begun},
         settings::Request,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
@@ -85,7 +85,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let Missing {
         part,
-        wishes,
+        mut wishes,
         whole,
     } = match missing(context, &config, &args.path)? {
         None => {
@@ -104,15 +104,18 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
             ));
         }
     };
-    let prepared = look(&config, &part, &wishes)?;
+    let (found, refusals) = look(&config, &part, &wishes)?;
     if args.dry_run {
-        return show(context, &part, &prepared);
+        return show(context, &part, &found, refusals);
+    }
+    if let ([shown], [wish]) = (found.as_slice(), wishes.as_mut_slice()) {
+        *wish = wish.clone().as_shown(shown);
     }
     if let Some(failure) = cycle::wrong_branch(&config) {
         return Err(failure);
     }
     let part = Part {
-        scope: places(&prepared),
+        scope: places(&found),
         ..part
     };
     let worked = match to_daemon(context, &config, &part, &wishes).await? {
@@ -144,12 +147,13 @@ fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Part, Wish),
         subject: named.past.subject.clone(),
         number: named.number,
         to,
+        missing: false,
     };
     Ok((named.part, wish))
 }
 
-fn places(prepared: &[Prepared]) -> Vec<String> {
-    let places = prepared.iter().map(|prepared| prepared.place.to_string());
+fn places(found: &[Prospect]) -> Vec<String> {
+    let places = found.iter().map(|prospect| prospect.place().to_string());
     places.collect()
 }
 
@@ -218,12 +222,30 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
     }
 }
 
-/// Finds out what would be written. What is in the way is told before anything is handed over.
-fn look(config: &Config, part: &Part, wishes: &[Wish]) -> Result<Vec<Prepared>, Failure> {
+/// Finds out what would be written. Where all of it is refused, that is told before anything is handed over.
+fn look(
+    config: &Config,
+    part: &Part,
+    wishes: &[Wish],
+) -> Result<(Vec<Prospect>, Vec<Refusal>), Failure> {
     let mut store = open::read_state(config, &part.root)?;
     let disk = RealDisk::open(&part.root.path)?;
     let prepared = restore::prepare(&disk, &mut store, wishes, SystemClock.now());
-    prepared.map_err(Failure::of)?.map_err(refused)
+    let (mut found, mut refusals) = (Vec::new(), Vec::new());
+    for one in prepared.map_err(Failure::of)? {
+        match one {
+            Ok(prospect) => found.push(prospect),
+            Err(refusal) => refusals.push(Refusal {
+                path: below_mirror(part, &refusal.path),
+                ..refusal
+            }),
+        }
+    }
+    refusals.sort_by(|a, b| a.path.cmp(&b.path));
+    match Refusal::all(refusals.clone()) {
+        Some(all) if found.is_empty() => Err(refused(all)),
+        Some(_) | None => Ok((found, refusals)),
+    }
 }
 
 fn refused(refused: Refused) -> Failure {
@@ -237,32 +259,46 @@ fn refused(refused: Refused) -> Failure {
     }
 }
 
-fn show(context: &Context, part: &Part, all: &[Prepared]) -> Outcome {
+fn show(context: &Context, part: &Part, found: &[Prospect], refusals: Vec<Refusal>) -> Outcome {
+    let problems = refusals.into_iter().map(Refusal::problem);
+    let problems = problems.map(|problem| format!("{}: {}", problem.path, problem.message));
     if context.out.json {
-        let changed = all.iter().filter(|prepared| !prepared.is_there());
-        let changed = changed.map(|prepared| pair(part, prepared));
+        let pairs = found.iter().filter_map(|prospect| changed(part, prospect));
         context.out.json(&Shown {
             version: 1,
-            files: changed
+            files: pairs
                 .map(|pair| ShownFile {
                     diff: as_patch(&pair),
                     path: pair.new_path,
                     old_path: pair.old_path,
                 })
                 .collect(),
-            notes: all.iter().map(Prepared::described).collect(),
+            notes: found
+                .iter()
+                .map(Prospect::described)
+                .chain(problems)
+                .collect(),
         })?;
         return Ok(ExitCode::Done);
     }
-    for prepared in all {
-        context.out.note(prepared.described());
-        if prepared.is_there() {
-            context.out.note("the file holds it already");
-        } else {
-            print_pair(context.out, &pair(part, prepared))?;
+    for prospect in found {
+        context.out.note(prospect.described());
+        if let Some(pair) = changed(part, prospect) {
+            print_pair(context.out, &pair)?;
         }
     }
+    for problem in problems {
+        context.out.note(problem);
+    }
     Ok(ExitCode::Done)
+}
+
+/// A file as it is and as it would be, where that is not the same.
+fn changed(part: &Part, prospect: &Prospect) -> Option<Pair> {
+    match prospect {
+        Prospect::Write(prepared) if !prepared.is_there() => Some(pair(part, prepared)),
+        Prospect::Write(_) | Prospect::IsBack { .. } => None,
+    }
 }
 
 /// A file as it is and as it would be.
@@ -314,7 +350,7 @@ async fn here(
     let restored = unless_interrupted(Work::Step, writing, so_far).await?;
     session.give_back(engine);
     let scope = restored.places;
-    report.actions = restored.lines;
+    report.add_restored(restored.lines, restored.refusals);
     let failed = restored.failed.map(|error| match error.downcast() {
         Ok(reason) => refused(reason),
         Err(error) => Failure::of(error),

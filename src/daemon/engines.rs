@@ -11,7 +11,7 @@ use super::{
 use crate::{
     engine::{
         self, Engine,
-        report::{Ending, Line, Report},
+        report::{Ending, Report},
         settings::Request,
     },
     mirror::{disk::Disk, lock::Lock},
@@ -107,7 +107,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
             }
-            if let Err(error) = seat.restore(job, &mut request, &mut report.actions).await {
+            if let Err(error) = seat.restore(job, &mut request, &mut report).await {
                 note_failure(&mut report, &seat.prefix, &error);
                 continue;
             }
@@ -268,12 +268,12 @@ impl<S: Service, D: Disk> Seat<S, D> {
         Ok(())
     }
 
-    /// Brings versions back, and has the cycle look at their files. Adds a line for each.
+    /// Brings versions back, and has the cycle look at their files. Adds a line or a problem for each.
     async fn restore(
         &mut self,
         job: &Job,
         request: &mut Request,
-        lines: &mut Vec<Line>,
+        report: &mut Report,
     ) -> anyhow::Result<()> {
         let wishes = match &job.look {
             Look::Wish(wish) if !wish.dry_run => wish.restore.as_slice(),
@@ -283,7 +283,7 @@ impl<S: Service, D: Disk> Seat<S, D> {
             return Ok(());
         }
         let restored = self.engine.restore(wishes).await;
-        lines.extend(restored.lines);
+        report.add_restored(restored.lines, restored.refusals);
         if let Some(error) = restored.failed {
             return Err(error);
         }

@@ -7,22 +7,43 @@ use std::collections::HashSet;
 
 /// What was told.
 #[derive(Debug, Default)]
-pub(super) struct Told(HashSet<String>);
+pub(super) struct Told {
+    lines: HashSet<String>,
+    /// What the last cycle left to the next one.
+    later: HashSet<String>,
+}
 
 impl Told {
     /// Tells what is new in the report of a cycle. One that looked at `everything` and ended well says what
     /// still waits; what it does not name is told again when it comes back.
     pub(super) fn tell(&mut self, done: &Done, everything: bool) {
-        let found = open(done);
+        let mut found = open(done);
+        found.extend(self.again(&done.report.actions));
         for line in &found {
-            if !self.0.contains(line) {
+            if !self.lines.contains(line) {
                 tracing::warn!("{line}");
             }
         }
         if everything {
-            self.0.clear();
+            self.lines.clear();
         }
-        self.0.extend(found);
+        self.lines.extend(found);
+    }
+
+    /// What one cycle leaves to the next one is done there, nearly always; what that one leaves for the same reason may
+    /// wait for long.
+    fn again(&mut self, actions: &[Line]) -> Vec<String> {
+        let later = actions.iter().filter(|line| line.status == Status::Skipped);
+        let later = later.filter_map(|line| {
+            let (word, path) = (line.action.word(), &line.path);
+            let reason = line.reason.as_deref()?;
+            Some(format!("waits: {word} {path}: {reason}"))
+        });
+        let later: HashSet<String> = later.collect();
+        let before = std::mem::replace(&mut self.later, later);
+        let mut again: Vec<String> = self.later.intersection(&before).cloned().collect();
+        again.sort();
+        again
     }
 }
 
@@ -51,4 +72,41 @@ fn open(done: &Done) -> Vec<String> {
         lines.push(format!("held: {word} {path}{more}: {reason}"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Side;
+    use crate::reconcile::plan::Kind;
+
+    fn line(path: &str, status: Status, reason: &str) -> Line {
+        Line {
+            action: Kind::Update,
+            side: Side::Remote,
+            path: path.to_owned(),
+            id: None,
+            fields: Vec::new(),
+            status,
+            reason: Some(reason.to_owned()),
+            rule: None,
+        }
+    }
+
+    #[test]
+    fn what_two_cycles_leave_for_the_same_reason_is_told() {
+        let mut told = Told::default();
+        let skipped = |path, reason| line(path, Status::Skipped, reason);
+        let nothing = Vec::<String>::new();
+        let first = [skipped("a/one.html", "old"), skipped("a/two.html", "old")];
+        assert_eq!(told.again(&first), nothing);
+        let second = [
+            skipped("a/one.html", "old"),
+            skipped("a/two.html", "changed"),
+            line("a/three.html", Status::Done, "old"),
+        ];
+        assert_eq!(told.again(&second), ["waits: update a/one.html: old"]);
+        assert_eq!(told.again(&[]), nothing);
+        assert_eq!(told.again(&second), nothing);
+    }
 }

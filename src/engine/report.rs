@@ -2,6 +2,7 @@
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
+use super::restore::Refusal;
 use crate::model::path::{CATEGORY_FILE, quoted};
 use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
@@ -214,6 +215,7 @@ impl Report {
                         HoldRule::MassDeletion
                         | HoldRule::MovedHead
                         | HoldRule::MassRollback
+                        | HoldRule::Unrestored
                         | HoldRule::ForeignWriter
                         | HoldRule::Waits
                         | HoldRule::Person,
@@ -243,6 +245,16 @@ impl Report {
         self.stopped = self.stopped.take().or(other.stopped);
         self.doubt |= other.doubt;
         self.partial |= other.partial;
+    }
+
+    /// Adds what came of bringing versions back before the cycle.
+    pub fn add_restored(&mut self, lines: Vec<Line>, refusals: Vec<Refusal>) {
+        if !refusals.is_empty() {
+            self.outcome = self.outcome.min(Ending::Partial);
+        }
+        self.actions.extend(lines);
+        let problems = refusals.into_iter().map(Refusal::problem);
+        self.problems.extend(problems);
     }
 
     /// Tells whether anything was or would be done, or waits.

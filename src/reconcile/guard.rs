@@ -63,7 +63,7 @@ pub struct Facts {
     pub refused: BTreeMap<String, (Digest, String)>,
     /// Why nothing may be deleted because of git, if so.
     pub git: Option<String>,
-    /// Articles whose files were to be brought back when that was broken off.
+    /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
     /// What was held for its number and waits for a person since: taking some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
@@ -213,18 +213,19 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// That a file is not there says nothing, where it was about to come back.
+/// That a file is not there says nothing, where it was about to come back. It waits by itself: what is removed besides
+/// it has nothing to do with it.
 fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
     for action in &mut plan.actions {
         let unrestored = action.deletes() == Some(Side::Remote)
             && action.id.is_some_and(|id| facts.restoring.contains(&id));
         if unrestored && !facts.approved.contains(&action.fingerprint()) {
             let reason = format!(
-                "a restore that was to bring its file back was broken off: run that again, or `kbsync restore {}`; \
-                 `kbsync approve` deletes the article",
+                "a restore that was to bring its file back was broken off or could not: run that again, or \
+                 `kbsync restore {}`; `kbsync approve` deletes the article",
                 quoted(&action.path)
             );
-            action.hold(HoldRule::MassDeletion, reason);
+            action.hold(HoldRule::Unrestored, reason);
         }
     }
 }

@@ -99,6 +99,8 @@ pub enum HoldRule {
     MovedHead,
     /// Too many articles went back to older versions; released by `approve`.
     MassRollback,
+    /// A restore was to bring the file back, and did not; released by `approve`.
+    Unrestored,
     /// Part of the observation failed in this cycle; tried again in the next.
     Doubt,
     /// Someone else writes the same article back and forth.
@@ -120,7 +122,7 @@ impl HoldRule {
     /// Tells whether `kbsync approve` releases it.
     pub const fn approvable(self) -> bool {
         match self {
-            Self::MassDeletion | Self::MovedHead | Self::MassRollback => true,
+            Self::MassDeletion | Self::MovedHead | Self::MassRollback | Self::Unrestored => true,
             Self::Doubt | Self::ForeignWriter | Self::Refused | Self::Waits | Self::Person => false,
         }
     }

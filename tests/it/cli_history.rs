@@ -551,6 +551,50 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
     assert!(kb.exists("start/n2.html"));
 }
 
+#[test]
+fn of_a_folder_what_cannot_come_back_is_told_and_the_rest_comes_back() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 0..6 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let rename = |from: &str, to: &str| {
+        let path = |name: &str| kb.mirror().join("start").join(name);
+        std::fs::rename(path(from), path(to)).expect("renamed");
+    };
+    rename("n1.html", "n0.html");
+    rename("n3.html", "n2.html");
+    let ran = kb.run(&["restore", "start"]).exits(2).complains(
+        "none of the 2 files can be brought back",
+        "what is in the way of each:",
+    );
+    for name in ["n0", "n2"] {
+        let each = format!("\n  start/{name}.html: something else is at start/{name}.html; move");
+        assert!(ran.stderr.contains(&each), "{}", ran.stderr);
+    }
+    kb.remove("start/n4.html");
+    let dry = kb
+        .run(&["restore", "start", "--dry-run", "--json"])
+        .exits(0)
+        .json();
+    assert_eq!(dry["files"].as_array().expect("a list").len(), 1);
+    assert!(dry["notes"].to_string().contains("move it away"), "{dry}");
+    let json = kb.run(&["restore", ".", "--json"]).exits(4).json();
+    schema::check("report", &json);
+    assert_eq!(json["outcome"], "partial");
+    let told: Vec<&str> = json["problems"]
+        .as_array()
+        .expect("problems")
+        .iter()
+        .filter_map(|problem| problem["path"].as_str())
+        .collect();
+    assert_eq!(told, ["start/n0.html", "start/n2.html"]);
+    assert!(kb.exists("start/n4.html"));
+    assert_eq!(service.sandbox.articles().len(), 6);
+}
+
 /// The listing of the cycle that deleted them has shown them still: that says nothing new of where they were.
 #[test]
 fn what_was_deleted_with_its_whole_folder_comes_back_where_it_was() {

@@ -379,6 +379,35 @@ fn a_version_is_brought_back_by_the_daemon() {
 }
 
 #[test]
+fn what_a_daemon_cannot_bring_back_is_told_and_the_rest_comes_back() {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 0..5 {
+        service.article(start, &format!("n{number}"), "<p>Words.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    // So many that they are held.
+    let path = |name: &str| kb.mirror().join("start").join(name);
+    std::fs::rename(path("n1.html"), path("n0.html")).expect("renamed");
+    for number in 2..5 {
+        kb.remove(&format!("start/n{number}.html"));
+    }
+    kb.run(&["sync"]).exits(3);
+    let daemon = Daemon::spawn(&kb, &[]);
+    until("it has begun", || daemon.log().contains("trigger=startup"));
+    let report = kb.run(&["restore", "start", "--json"]).exits(4).json();
+    schema::check("report", &report);
+    let restored = report["actions"].as_array().expect("a list").iter();
+    let restored = restored.filter(|line| line["action"] == "restore");
+    assert_eq!(restored.count(), 3, "{report}");
+    assert_eq!(report["problems"][0]["path"], "start/n0.html");
+    assert!((2..5).all(|number| kb.exists(&format!("start/n{number}.html"))));
+    daemon.stop();
+    assert_eq!(service.sandbox.articles().len(), 5);
+}
+
+#[test]
 fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
     let service = Service::start();
     let kb = mirror(&service);

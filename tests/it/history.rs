@@ -529,6 +529,7 @@ async fn what_a_restore_replaces_is_kept_and_the_next_scan_adds_nothing() {
         subject: subject.clone(),
         number: Some(1),
         to: None,
+        missing: false,
     };
     let restored = restoring.restore(&[wish]).await;
     assert!(restored.failed.is_none(), "{restored:?}");
@@ -563,6 +564,7 @@ async fn a_save_in_the_very_moment_of_a_restore_is_not_replaced() {
         subject: Subject::Article(ArticleId::new(one)),
         number: Some(1),
         to: None,
+        missing: false,
     };
     let error = engine(&stage, &meddle).restore(&[wish]).await;
     let error = error.failed.expect("refused");
@@ -601,6 +603,7 @@ async fn f083_a_file_saved_just_before_a_restore_is_read_a_little_later() {
         subject: subject.clone(),
         number: Some(1),
         to: None,
+        missing: false,
     };
     let hand = stage.clock.clone();
     let mut restoring = engine(&stage, &calm()).with_clock(Arc::new(Saving { hand, path }));

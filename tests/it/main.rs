@@ -73,6 +73,7 @@ mod quiet;
 mod races;
 mod remote;
 mod restoring;
+mod restoring_some;
 mod rows;
 mod schema;
 mod seen;

@@ -229,3 +229,30 @@ async fn a_colleagues_return_to_what_was_there_before_several_writes_counts() {
     assert!(world.read("a/one.html").contains("<p>1</p>"));
     assert_quiet(&world, 1).await;
 }
+
+/// The listing is as old as what we wrote ourselves before a colleague's edit that was pulled since.
+#[tokio::test]
+async fn f022_what_an_old_listing_of_our_own_words_hides_is_not_merged_over() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let id = world.article(a, "one", "<p>1</p>\n<p>2</p>\n<p>3</p>");
+    world.sync().await;
+    world.edit("a/one.html", "<p>1</p>", "<p>1, ours</p>");
+    world.sync().await;
+    let past = world.sandbox().past();
+    let theirs = "<p>1, ours</p>\n<p>2</p>\n<p>3, theirs</p>";
+    let sandbox = world.sandbox();
+    sandbox.edit(id, |article| theirs.clone_into(&mut article.text));
+    world.sync().await;
+    assert!(world.read("a/one.html").contains("3, theirs"));
+    world.edit("a/one.html", "<p>1, ours</p>", "<p>1, ours again</p>");
+    sandbox.serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(report.requests.put, 0, "{report:#?}");
+    assert_eq!(text_of(&world, id), theirs);
+    world.sync().await;
+    let both = "<p>1, ours again</p>\n<p>2</p>\n<p>3, theirs</p>";
+    assert_eq!(text_of(&world, id), both);
+    assert!(world.read("a/one.html").contains(both));
+    assert_quiet(&world, 1).await;
+}

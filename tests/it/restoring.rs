@@ -8,7 +8,6 @@ use kbsync::engine::settings::Request;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::state::Subject;
 use std::sync::{Arc, Mutex};
 use uuid::Uuid;
 
@@ -28,11 +27,7 @@ async fn emptied() -> (Stage, Vec<Uuid>) {
 }
 
 fn wishes(articles: &[Uuid]) -> Vec<Wish> {
-    let wish = |id: &Uuid| Wish {
-        subject: Subject::Article(ArticleId::new(*id)),
-        number: None,
-        to: None,
-    };
+    let wish = |id: &Uuid| Wish::missing(ArticleId::new(*id));
     articles.iter().map(wish).collect()
 }
 

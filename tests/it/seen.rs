@@ -93,6 +93,7 @@ async fn what_a_push_saw_of_an_article_that_it_may_not_fetch_is_kept() {
         subject: Subject::Article(ArticleId::new(new)),
         number: Some(1),
         to: None,
+        missing: false,
     };
     let mut engine = hostile::engine(&world, &hostile::calm());
     let restored = engine.restore(std::slice::from_ref(&wish)).await;

@@ -91,6 +91,9 @@ impl<D: Disk> Ground<'_, D> {
             }));
         }
         let Some(row) = row else {
+            if wish.missing {
+                return Ok(Err(gone_meanwhile(id)));
+            }
             return match self.paired.unknown.get(&id) {
                 Some(why) => Ok(Err(not_readable(id, why))),
                 // It may live: as a new one it would be there twice. Who names a place for it says that it does not.
@@ -113,6 +116,28 @@ impl<D: Disk> Ground<'_, D> {
                 None => Ok(Aim::Back { place, id }),
             },
         })
+    }
+
+    /// Where the file of an article lies that was missing a moment ago, or at least no other article's file.
+    pub(super) fn back_at(&self, id: ArticleId) -> Result<Option<Place>, DiskError> {
+        if self.paired.unknown.contains_key(&id) {
+            return Ok(None);
+        }
+        if let Some(file) = self.paired.files.get(&id) {
+            return Ok(Some(file.place.clone()));
+        }
+        let row = self.base.articles.get(&id);
+        let place = match (self.base.conflicts.get(&id), row) {
+            (Some(conflict), _) => self.along(
+                place_in_conflict(self.base, conflict),
+                conflict.local.category,
+            ),
+            (None, Some(row)) => self.along(&row.place, row.local.category),
+            (None, None) => return Ok(None),
+        };
+        let is_file = self.lies_at(&place)? == Some(Kind::File);
+        let is_another = self.paired.files.values().any(|file| file.place == place);
+        Ok((is_file && !is_another).then_some(place))
     }
 
     /// A file in conflict waits for a person's word. One that was removed meanwhile can come back, to wait for it.
@@ -293,6 +318,13 @@ fn bad_place(place: &Place, has_category: bool) -> Option<Refused> {
             "name a file like FOLDER/NAME.html",
         )),
     }
+}
+
+fn gone_meanwhile(id: ArticleId) -> Refused {
+    impossible(
+        format!("the article {id} was deleted meanwhile"),
+        &format!("`kbsync restore {id}` brings it back as a new one"),
+    )
 }
 
 fn not_deleted(place: &Place) -> Refused {

@@ -1,6 +1,6 @@
 //! Which files are being brought back: remembered before the first of them is written, until the last one is.
 //!
-//! A run that is broken off leaves some of them out. What their absence says is nothing that a person did: as long as
+//! A run that is broken off leaves some of them out, and some it may have to refuse. What their absence says is nothing that a person did: as long as
 //! it is remembered, no article is deleted on the service for it (failures row 40).
 
 use super::{Look, Wish};
@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 /// The key in the state.
 const RESTORING: &str = "restoring";
 
-/// The articles whose files were to be brought back when that was broken off.
+/// The articles whose files were to be brought back, and were not.
 pub(in crate::engine) fn begun(store: &Store) -> anyhow::Result<BTreeSet<ArticleId>> {
     let stored = store.meta(RESTORING)?;
     Ok(stored
@@ -76,11 +76,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         begin(&mut self.store, missing, now)
     }
 
-    /// All of them are back.
-    pub(super) fn end_restoring(&mut self, wishes: &[Wish]) -> anyhow::Result<()> {
+    /// These are back. What was refused is not: who wanted it back is asked before its article is deleted.
+    pub(super) fn end_restoring(
+        &mut self,
+        back: impl Iterator<Item = ArticleId>,
+    ) -> anyhow::Result<()> {
         let before = begun(&self.store)?;
         let mut left = before.clone();
-        for id in articles(wishes) {
+        for id in back {
             left.remove(&id);
         }
         let now = self.clock.now();

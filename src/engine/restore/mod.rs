@@ -11,8 +11,13 @@
 
 mod aim;
 pub mod begun;
+mod refused;
+mod wish;
 mod words;
 mod write;
+
+pub use refused::{Refusal, Refused, RefusedKind};
+pub use wish::Wish;
 
 use super::apply::GRAIN;
 use super::observe::{load_base, local, unsettled::Unsettled};
@@ -28,51 +33,55 @@ use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Kept, Subject};
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use begun::articles;
+use std::collections::BTreeSet;
 use tokio::task::yield_now;
 
-/// What a person wants back.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Wish {
-    /// Whose version.
-    pub subject: Subject,
-    /// Its number; `None`: the last one of what was deleted, the one before the present one of what lives.
-    #[serde(default)]
-    pub number: Option<u64>,
-    /// Where a deleted article's file is to be; `None`: where it was.
-    #[serde(default)]
-    pub to: Option<Place>,
-}
-
-/// Why a version cannot be brought back.
+/// What a wish comes to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
-    /// What kind of reason it is.
-    pub kind: RefusedKind,
-    /// What is in the way.
-    pub message: String,
-    /// What to do about it.
-    pub help: String,
+pub enum Prospect {
+    /// A file is written.
+    Write(Box<Prepared>),
+    /// Of a file that was missing: there is one again, which is left as it is.
+    IsBack {
+        /// Where it is.
+        place: Place,
+        /// The article.
+        id: ArticleId,
+    },
 }
 
-/// What kind of reason it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RefusedKind {
-    /// A person has to decide something else first.
-    Undecided,
-    /// What was asked for cannot be.
-    Impossible,
-}
+impl Prospect {
+    /// Where the file is or will be.
+    pub const fn place(&self) -> &Place {
+        match self {
+            Self::Write(prepared) => &prepared.place,
+            Self::IsBack { place, .. } => place,
+        }
+    }
 
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.message, self.help)
+    /// The article that the file is.
+    pub const fn id(&self) -> Option<ArticleId> {
+        match self {
+            Self::Write(prepared) => prepared.id,
+            Self::IsBack { id, .. } => Some(*id),
+        }
+    }
+
+    /// What it is, for people.
+    pub fn described(&self) -> String {
+        match self {
+            Self::Write(prepared) if prepared.is_there() => {
+                format!("the file holds {} already", prepared.described())
+            }
+            Self::Write(prepared) => prepared.described(),
+            Self::IsBack { .. } => {
+                "the file is there again, and was left as it is; name it to get an older version of it"
+                    .to_owned()
+            }
+        }
     }
 }
-
-impl std::error::Error for Refused {}
 
 /// What bringing a version back would do.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -156,16 +165,13 @@ pub fn prepare<D: Disk>(
     store: &mut Store,
     wishes: &[Wish],
     now: Timestamp,
-) -> anyhow::Result<Result<Vec<Prepared>, Refused>> {
+) -> anyhow::Result<Vec<Result<Prospect, Refusal>>> {
     let look = Look::at(disk, store, Spool::new(true, now))?;
-    let mut all = Vec::with_capacity(wishes.len());
-    for wish in wishes {
-        match prepared(disk, store, &look, wish)? {
-            Ok(prepared) => all.push(prepared),
-            Err(refused) => return Ok(Err(refused)),
-        }
-    }
-    Ok(Ok(all))
+    let each = wishes.iter().map(|wish| {
+        let found = prepared(disk, store, &look, wish)?;
+        Ok(found.map_err(|why| look.refusal(wish, why)))
+    });
+    each.collect()
 }
 
 /// What bringing a version back would do. What lies at its place is looked at anew.
@@ -174,19 +180,25 @@ fn prepared<D: Disk>(
     store: &Store,
     look: &Look,
     wish: &Wish,
-) -> anyhow::Result<Result<Prepared, Refused>> {
+) -> anyhow::Result<Result<Prospect, Refused>> {
+    let ground = Ground {
+        disk,
+        store,
+        base: &look.base,
+        paired: &look.paired,
+    };
+    if wish.missing
+        && let Subject::Article(id) = wish.subject
+        && let Some(place) = ground.back_at(id)?
+    {
+        return Ok(Ok(Prospect::IsBack { place, id }));
+    }
     let Some(past) = past::of(store, wish.subject.clone())? else {
         return Ok(Err(Refused {
             kind: RefusedKind::Impossible,
             message: "nothing of it is in the history".to_owned(),
             help: "`kbsync log` lists what is".to_owned(),
         }));
-    };
-    let ground = Ground {
-        disk,
-        store,
-        base: &look.base,
-        paired: &look.paired,
     };
     let aim = match ground.aim(&past, wish)? {
         Ok(aim) => aim,
@@ -198,9 +210,11 @@ fn prepared<D: Disk>(
     let lost_copy = ground.has_lost_its_copy(&aim, &look.local);
     let own = ground.before_both_met(&past, wish)?;
     let prepared = ground.words(own.as_ref().unwrap_or(&past), wish, &aim)?;
-    Ok(prepared.map(|prepared| Prepared {
-        lost_copy,
-        ..prepared
+    Ok(prepared.map(|prepared| {
+        Prospect::Write(Box::new(Prepared {
+            lost_copy,
+            ..prepared
+        }))
     }))
 }
 
@@ -211,16 +225,26 @@ pub struct Restored {
     pub places: Vec<String>,
     /// A line for each.
     pub lines: Vec<Line>,
-    /// What stopped it; a [`Refused`], where a person can do something about it.
+    /// What could not be brought back, while the rest was.
+    pub refusals: Vec<Refusal>,
+    /// What stopped it; a [`Refused`], where nothing of it could be and a person can do something about that.
     pub failed: Option<anyhow::Error>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Brings versions back into the mirror, one after the other until one fails. A cycle over their places carries
-    /// them to the service. What is left out when this is broken off is remembered as such: see [`begun`].
+    /// Brings versions back into the mirror, one after the other until the disk or the state fails. A cycle over
+    /// their places carries them to the service. What is left out by then is remembered as such: see [`begun`].
     pub async fn restore(&mut self, wishes: &[Wish]) -> Restored {
         let mut restored = Restored::default();
         restored.failed = self.restore_each(wishes, &mut restored).await.err();
+        restored.refusals.sort_by(|a, b| a.path.cmp(&b.path));
+        if restored.places.is_empty() && restored.failed.is_none() {
+            let refused = Refusal::all(std::mem::take(&mut restored.refusals));
+            restored.failed = refused.map(anyhow::Error::new);
+        }
+        for Refusal { path, why, .. } in &mut restored.refusals {
+            put_below(&self.settings.prefix, path, Some(&mut why.help));
+        }
         restored
     }
 
@@ -237,14 +261,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.begin_restoring(wishes, &look)?;
         self.tell("restoring", Some(wishes.len() as u64), 0);
         for (done, wish) in wishes.iter().enumerate() {
-            let (place, line) = self.bring_back(wish, &look).await?;
-            restored.places.push(place);
-            restored.lines.push(line);
+            match self.bring_back(wish, &look).await? {
+                Ok(prospect) => {
+                    restored.places.push(prospect.place().to_string());
+                    restored.lines.push(self.line(&prospect));
+                }
+                Err(why) => restored.refusals.push(look.refusal(wish, why)),
+            }
             self.told(done as u64 + 1);
             // Files that are not there are written without a wait: who breaks it off is heard here.
             yield_now().await;
         }
-        self.end_restoring(wishes)
+        let refused: BTreeSet<_> = restored
+            .refusals
+            .iter()
+            .filter_map(|refusal| refusal.id)
+            .collect();
+        self.end_restoring(articles(wishes).filter(|id| !refused.contains(id)))
     }
 
     fn look(&mut self) -> anyhow::Result<Look> {
@@ -252,33 +285,61 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Look::at(&*self.disk, &mut self.store, spool)
     }
 
-    async fn bring_back(&mut self, wish: &Wish, look: &Look) -> anyhow::Result<(String, Line)> {
-        let now = self.clock.now();
-        let prepared = self.prepared_settled(wish, look).await??;
-        if !prepared.is_there() {
-            self.keep_present(&prepared, now)?;
-            self.keep_open(&prepared, now)?;
-            self.write_back(&prepared)?;
-            self.note_restored(&prepared, now)?;
+    async fn bring_back(
+        &mut self,
+        wish: &Wish,
+        look: &Look,
+    ) -> anyhow::Result<Result<Prospect, Refused>> {
+        let written = self.write_wished(wish, look).await;
+        let Err(error) = &written else {
+            return written;
+        };
+        let met = error.downcast_ref::<DiskError>().map(|error| error.kind);
+        if wish.missing && matches!(met, Some(DiskErrorKind::Changed | DiskErrorKind::Exists)) {
+            // Somebody may have put it there in this very moment.
+            let look = self.look()?;
+            let again = prepared(&*self.disk, &self.store, &look, wish)?;
+            if matches!(again, Ok(Prospect::IsBack { .. })) {
+                return Ok(again);
+            }
         }
-        let place = prepared.place.to_string();
-        let mut path = place.clone();
+        written
+    }
+
+    async fn write_wished(
+        &mut self,
+        wish: &Wish,
+        look: &Look,
+    ) -> anyhow::Result<Result<Prospect, Refused>> {
+        let now = self.clock.now();
+        let prospect = self.prepared_settled(wish, look).await?;
+        if let Ok(Prospect::Write(prepared)) = &prospect
+            && !prepared.is_there()
+        {
+            self.keep_present(prepared, now)?;
+            self.keep_open(prepared, now)?;
+            self.write_back(prepared)?;
+            self.note_restored(prepared, now)?;
+        }
+        Ok(prospect)
+    }
+
+    fn line(&self, prospect: &Prospect) -> Line {
+        let mut path = prospect.place().to_string();
         put_below(&self.settings.prefix, &mut path, None);
-        let line = Line {
+        Line {
             action: Kind::Restore,
             side: Side::Local,
             path,
-            id: prepared.id,
-            fields: prepared.fields.clone(),
+            id: prospect.id(),
+            fields: match prospect {
+                Prospect::Write(prepared) => prepared.fields.clone(),
+                Prospect::IsBack { .. } => Vec::new(),
+            },
             status: Status::Done,
-            reason: Some(if prepared.is_there() {
-                format!("the file holds {} already", prepared.described())
-            } else {
-                prepared.described()
-            }),
+            reason: Some(prospect.described()),
             rule: None,
-        };
-        Ok((place, line))
+        }
     }
 
     /// What is to be done. A file that was saved within the clock's grain could be saved once more without anybody
@@ -287,24 +348,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         wish: &Wish,
         look: &Look,
-    ) -> anyhow::Result<Result<Prepared, Refused>> {
+    ) -> anyhow::Result<Result<Prospect, Refused>> {
         let first = prepared(&*self.disk, &self.store, look, wish)?;
-        let young = first.as_ref().ok().and_then(|first| first.stamp);
-        let Some(young) = young.filter(|stamp| self.trusted(*stamp).is_none()) else {
+        let stamp = |found: &Result<Prospect, Refused>| match found {
+            Ok(Prospect::Write(prepared)) => prepared.stamp,
+            Ok(Prospect::IsBack { .. }) | Err(_) => None,
+        };
+        let Some(young) = stamp(&first).filter(|stamp| self.trusted(*stamp).is_none()) else {
             return Ok(first);
         };
         self.clock.pause(GRAIN).await;
         let look = self.look()?;
         let second = prepared(&*self.disk, &self.store, &look, wish)?;
-        if let Ok(Prepared {
-            place,
-            stamp: Some(stamp),
-            ..
-        }) = &second
-            && *stamp != young
-            && self.trusted(*stamp).is_none()
+        if let Ok(found) = &second
+            && let Some(stamp) = stamp(&second)
+            && stamp != young
+            && self.trusted(stamp).is_none()
         {
-            let path = place.to_string();
+            let path = found.place().to_string();
             return Err(DiskError::new(DiskErrorKind::Changed, "read", path).into());
         }
         Ok(second)

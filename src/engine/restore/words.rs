@@ -41,8 +41,13 @@ impl<D: Disk> Ground<'_, D> {
             Ok(present) => present,
             Err(refused) => return Ok(Err(refused)),
         };
-        if present.is_none() && matches!(aim, Aim::Edit { .. }) {
+        let is_as_looked_at = match aim {
             // It went since the mirror was looked at, perhaps to another place: made anew it would be there twice.
+            Aim::Edit { .. } => present.is_some(),
+            Aim::Back { .. } | Aim::Anew { .. } => present.is_none(),
+            Aim::Category { .. } => true,
+        };
+        if !is_as_looked_at {
             return Err(DiskError::new(DiskErrorKind::Changed, "read", place.to_string()).into());
         }
         let document = present

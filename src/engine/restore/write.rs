@@ -9,7 +9,7 @@ use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::plan::Kind;
 use crate::service::Service;
-use crate::state::{Deed, Seen, Subject};
+use crate::state::{CategoryRow, Deed, Seen, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// The bytes that are about to be replaced go into the history.
@@ -64,10 +64,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn write_back(&self, prepared: &Prepared) -> anyhow::Result<()> {
         let Place { folder, file } = &prepared.place;
         let at = At::Folder(folder);
-        if self.disk.look(At::Root, folder)?.is_none() {
+        let is_new = self.disk.look(At::Root, folder)?.is_none();
+        if is_new {
             self.disk.create_folder(folder)?;
             self.disk.sync_folder(At::Root)?;
-            self.name_folder(prepared)?;
+        }
+        if self.disk.look(at, CATEGORY_FILE)?.is_none() {
+            self.name_folder(prepared, is_new)?;
         }
         let staged = self
             .disk
@@ -79,8 +82,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
-    /// another category, which nobody can delete.
-    fn name_folder(&self, prepared: &Prepared) -> anyhow::Result<()> {
+    /// another category, which nobody can delete. So does one that lies there without a name, made by a person or left
+    /// by a run that was broken off, where its category has no folder and it is not another's.
+    fn name_folder(&self, prepared: &Prepared, is_new: bool) -> anyhow::Result<()> {
         let folder = &prepared.place.folder;
         let row = match prepared.id {
             Some(id) => self.store.article(id)?,
@@ -89,6 +93,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let version = &prepared.kept.seen.version;
         let category = row.map_or(version.category, |row| row.local.category);
         let rows = self.store.categories()?;
+        // A folder that somebody names for a new article stays what it is.
+        let was_there = prepared.id.is_some() || prepared.kept.seen.place.folder == *folder;
+        let is_known = |row: &CategoryRow| row.folder.as_ref() == Some(folder);
+        if !is_new && (!was_there || rows.iter().any(is_known)) {
+            return Ok(());
+        }
         let row = rows.into_iter().find(|row| {
             let elsewhere = row.folder.as_ref().is_some_and(|known| known != folder);
             row.id == category && !elsewhere

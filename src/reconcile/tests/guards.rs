@@ -161,6 +161,26 @@ fn f043_what_is_left_of_many_held_deletions_waits_for_a_person_as_well() {
 }
 
 #[test]
+fn f040_what_a_restore_left_out_waits_by_itself() {
+    let mut world = many(11, "-", "");
+    let unrestored = article(&names(1)[0]);
+    world.facts.restoring = [unrestored].into();
+    assert_eq!(rules(&world), [Some(HoldRule::Unrestored), None]);
+    // `--allow-deletes` is about what was removed.
+    world.facts.allow_deletes = true;
+    assert_eq!(rules(&world), [Some(HoldRule::Unrestored), None]);
+    world.facts.allow_deletes = false;
+    let plan = world.plan();
+    let mut actions = plan.actions.iter();
+    let held = actions.find(|action| action.id == Some(unrestored));
+    world.facts.approved = [held.expect("it waits").fingerprint()].into();
+    // Whoever lets it go has removed it like the others.
+    assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
+    world.facts.approved = plan.actions.iter().map(Action::fingerprint).collect();
+    assert_eq!(rules(&world), [None]);
+}
+
+#[test]
 fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
     let mut world = many(2, "title=Old", "");
     let ids: Vec<_> = names(2).iter().map(|name| article(name)).collect();

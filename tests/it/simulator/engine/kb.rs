@@ -52,9 +52,9 @@ enum Stale {
     Not,
     /// Nothing: kbsync has just created it.
     Absent,
-    /// The version that kbsync replaced last: a replica may be behind that, and behind what colleagues wrote since. With
-    /// it the words that kbsync put there, and the revision that it made.
-    Older(Box<Article>, Tokens, i64),
+    /// The version that kbsync replaced last, and the revision that it made: a replica may be behind that, and behind
+    /// what colleagues wrote since.
+    Older(Box<Article>, i64),
 }
 
 /// A category.
@@ -73,6 +73,8 @@ pub(crate) struct Kb {
     pub(crate) categories: BTreeMap<CategoryId, Category>,
     /// Articles that kbsync deleted.
     ghosts: BTreeMap<ArticleId, Article>,
+    /// Whether kbsync has lost what it knew of its own writes.
+    forgotten: bool,
     born: BTreeMap<String, u64>,
     known: Vec<ArticleId>,
     revision: i64,
@@ -221,6 +223,7 @@ impl Kb {
             articles: BTreeMap::new(),
             categories: BTreeMap::new(),
             ghosts: BTreeMap::new(),
+            forgotten: false,
             born: BTreeMap::new(),
             known: Vec::new(),
             revision: 0,
@@ -454,15 +457,14 @@ impl Kb {
             // A replica does not show what nobody has seen before.
             (By::Us, _) if !old.shown => Stale::Not,
             (By::Us, _) => {
-                let words = article.tokens.without(&had);
                 let before = Article {
                     stale: Stale::Not,
                     ..old
                 };
-                Stale::Older(Box::new(before), words, article.revision)
+                Stale::Older(Box::new(before), article.revision)
             }
-            (By::Colleague, older @ Stale::Older(..)) => older,
-            (By::Colleague, Stale::Not | Stale::Absent) => Stale::Not,
+            (By::Colleague, older @ Stale::Older(..)) if !self.forgotten => older,
+            (By::Colleague, _) => Stale::Not,
         };
         if by == By::Us {
             article.sent.add(&article.tokens.without(&had));
@@ -493,13 +495,27 @@ impl Kb {
         self.ghosts.keys().copied()
     }
 
+    /// kbsync has lost what it knew of its own writes: what colleagues wrote over them is hidden by no old copy from here
+    /// on, which nobody could tell from a colleague's revert (README, Limits).
+    pub(crate) fn forget_writes(&mut self) {
+        self.forgotten = true;
+        for article in self.articles.values_mut() {
+            if matches!(article.stale, Stale::Older(_, revision) if revision != article.revision) {
+                article.stale = Stale::Not;
+            }
+        }
+    }
+
     /// The articles that a stale replica shows as they were before kbsync's last write, with the words that
     /// this put there and the revision that it made.
     pub(crate) fn outdated(&self) -> impl Iterator<Item = (ArticleId, (Tokens, i64))> {
         self.articles
             .values()
             .filter_map(|article| match &article.stale {
-                Stale::Older(_, words, revision) => Some((article.id, (*words, *revision))),
+                Stale::Older(before, _) => {
+                    let words = article.tokens.without(&before.tokens);
+                    Some((article.id, (words, article.revision)))
+                }
                 Stale::Not | Stale::Absent => None,
             })
     }
