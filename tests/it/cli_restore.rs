@@ -56,7 +56,7 @@ fn a_first_meeting_in_conflict_whose_place_was_taken_is_not_among_what_a_folder_
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("two.html"), path("one.html")).expect("renamed");
     kb.remove("start/three.html");
-    kb.run(&["restore", "start"]);
+    kb.run(&["restore", "start"]).exits(0);
     assert!(kb.exists("start/three.html"));
     assert!(kb.read("start/one.html").contains("<p>Words.</p>"));
     assert_eq!(service.sandbox.articles().len(), 3);
