@@ -34,6 +34,7 @@ pub(super) use create::same;
 pub(super) use delete::hidden;
 pub(super) use files::met;
 pub(super) use grain::GRAIN;
+pub(super) use put::version_of;
 pub(super) use record::deed;
 pub(super) use render::{MAX_FILE, hides_a_new_article, keep_whole, needs_whole, says, slug_key};
 pub(super) use run::{Done, Run};

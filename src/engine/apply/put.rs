@@ -237,7 +237,7 @@ fn is_throttled(error: &ServiceError) -> bool {
 }
 
 /// What an answer says; what it left out is as it was expected.
-pub(super) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
+pub(in crate::engine) fn version_of(article: &RemoteArticle, expected: &Version) -> Version {
     Version {
         title: article.title.clone(),
         slug: article.slug.clone(),

@@ -2,10 +2,12 @@
 
 use super::Sight;
 use super::remote::{Known, Listing};
+use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
+use crate::engine::apply::version_of;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::{CategoryId, Field, TextDigest};
+use crate::model::{CategoryId, Field, Place, TextDigest};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote};
 use crate::service::{RemoteArticle, Service};
@@ -71,9 +73,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for (done, article) in left.into_iter().enumerate() {
             let id = article.id;
             match self.service.article(id, request.purpose).await {
-                Ok(article) if article.text.is_some() => {
-                    listing.bodiless.retain(|left| left.id != id);
-                    listing.article(article, known, &mut self.store, &mut sight.spool)?;
+                Ok(found) if found.text.is_some() => {
+                    let other = found.revision != article.revision;
+                    if other && !defect::is(Defect::OldCopyIsSeen) {
+                        // Nobody has read what was listed.
+                        sight.unlisted = true;
+                        sight.recalled.insert(id);
+                    }
+                    if let Some(place) = shown_as_before(&found, known).filter(|_| other) {
+                        sight.problems.push(Problem {
+                            path: place.to_string(),
+                            id: Some(id),
+                            message: OUTDATED.to_owned(),
+                        });
+                    } else {
+                        listing.bodiless.retain(|left| left.id != id);
+                        listing.article(found, known, &mut self.store, &mut sight.spool)?;
+                    }
                 }
                 Ok(_) => {}
                 Err(error) if error.stops_all() => {
@@ -134,4 +150,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         Ok(bodies)
     }
+}
+
+/// Why an article that was listed is as good as not read.
+const OUTDATED: &str = "the service lists another version than it shows, which is from before our own last write; the \
+                        article is read again in the next cycle";
+
+/// Where an article is of which an answer is an old copy of what our own writes replaced.
+fn shown_as_before<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
+    let row = known.rows.get(&found.id)?;
+    let version = version_of(found, &row.remote);
+    let old = row.has_replaced(&version, &found.revision) && !defect::is(Defect::OldCopyIsSeen);
+    old.then_some(&row.place)
 }

@@ -120,6 +120,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if !asked.is_empty() {
             recover::settle_intents(self, &mut base, &sight, request, Some(&asked))?;
         }
+        self.recall_unanswered(&mut sight)?;
         self.forget_deleted(&mut base, request, &sight)?;
         let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)

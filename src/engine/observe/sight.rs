@@ -73,8 +73,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
-    /// Whether an answer showed an article as published that the listing does not have: the listing's tag does not
-    /// vouch for that one.
+    /// Whether an answer showed an article as published that the listing does not have, or has under another revision:
+    /// the listing's tag does not vouch for that one.
     pub(in crate::engine) unlisted: bool,
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
@@ -88,7 +88,7 @@ pub(in crate::engine) struct Sight {
     /// What ended the asking before its end.
     pub(in crate::engine) stop: Option<Stop>,
     /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
-    /// copy was shown: whoever changes them on the service reads them first.
+    /// copy was shown, or what may be one: whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
     /// How far it looked.
     pub(in crate::engine) looked: Looked,

@@ -6,6 +6,7 @@
 
 mod born;
 mod lying;
+mod repeated;
 mod written;
 
 use super::Engine;

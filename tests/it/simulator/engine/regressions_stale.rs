@@ -3,7 +3,7 @@
 
 use super::regressions::{PLAIN, holds};
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -694,4 +694,159 @@ fn seed_21799179577313() {
             SYNC,
         ],
     );
+}
+
+/// A fault at the first call of its kind.
+fn fault(call: Call, what: What) -> Step {
+    Step::Fault { call, nth: 0, what }
+}
+
+/// The listing shows a colleague's edit without its words, and the answer that has the words is an old copy from before
+/// our own last write: the edit is read in the next cycle, though the listing is the same by then.
+#[test]
+fn seed_594611373743() {
+    let setup = Setup {
+        bodies: false,
+        etag: true,
+        ..PLAIN
+    };
+    let at = At(1, 2);
+    let part = Part::First;
+    holds(
+        setup,
+        &[
+            Step::Service {
+                deed: Colleague::Post {
+                    at,
+                    token: 3,
+                    shown: true,
+                },
+            },
+            SYNC,
+            Step::Mirror {
+                deed: Writer::Edit {
+                    at,
+                    part,
+                    token: 4,
+                    save: Save::RenameOver,
+                },
+            },
+            SYNC,
+            Step::Service {
+                deed: Colleague::Change { at, part, token: 7 },
+            },
+            fault(Call::Read, What::Stale {}),
+            SYNC,
+            SYNC,
+            Step::Service {
+                deed: Colleague::Revert { at },
+            },
+        ],
+    );
+}
+
+/// The same where our own last write moved the article.
+#[test]
+fn seed_594611265388() {
+    let setup = Setup {
+        bodies: false,
+        etag: true,
+        ..PLAIN
+    };
+    let (one, other) = (At(0, 0), At(1, 0));
+    let post = |at, token| Step::Service {
+        deed: Colleague::Post {
+            at,
+            token,
+            shown: true,
+        },
+    };
+    holds(
+        setup,
+        &[
+            post(other, 1),
+            post(one, 2),
+            SYNC,
+            Step::Mirror {
+                deed: Writer::Swap { one, other },
+            },
+            SYNC,
+            Step::Service {
+                deed: Colleague::Change {
+                    at: other,
+                    part: Part::First,
+                    token: 18,
+                },
+            },
+            fault(Call::Read, What::Stale {}),
+            SYNC,
+        ],
+    );
+}
+
+/// A PUT got no answer, and a colleague's edit came after it. What is shown then is an old copy of what the PUT
+/// replaced, as if it had not arrived: it is read once more before the PUT is repeated.
+fn a_put_is_repeated(hides: bool, shows: Call, setup: Setup) {
+    let at = At(0, 0);
+    let mut steps = vec![
+        Step::Service {
+            deed: Colleague::Post {
+                at,
+                token: 1,
+                shown: true,
+            },
+        },
+        SYNC,
+        Step::Mirror {
+            deed: Writer::Edit {
+                at,
+                part: Part::Title,
+                token: 10,
+                save: Save::RenameOver,
+            },
+        },
+    ];
+    if hides {
+        steps.push(Step::Mirror {
+            deed: Writer::Enable { at, on: false },
+        });
+    }
+    steps.extend([
+        fault(Call::Update, What::LostAfter {}),
+        fault(Call::Read, What::Html {}),
+        SYNC,
+        Step::Service {
+            deed: Colleague::Change {
+                at,
+                part: Part::Title,
+                token: 19,
+            },
+        },
+        fault(shows, What::Stale {}),
+        SYNC,
+    ]);
+    holds(setup, &steps);
+}
+
+/// With and without probes.
+fn a_put_is_repeated_anywhere(hides: bool, shows: Call) {
+    for probing in [Probing::Off, Probing::Forbidden, Probing::Allowed] {
+        let setup = Setup { probing, ..PLAIN };
+        a_put_is_repeated(hides, shows, setup);
+    }
+}
+
+#[test]
+fn seed_594611197757() {
+    a_put_is_repeated_anywhere(true, Call::Read);
+}
+
+#[test]
+fn an_old_listing_shows_an_article_as_if_a_put_had_not_arrived() {
+    a_put_is_repeated_anywhere(false, Call::List);
+}
+
+#[test]
+fn an_old_listing_shows_an_article_that_a_put_had_hidden() {
+    a_put_is_repeated_anywhere(true, Call::List);
 }
