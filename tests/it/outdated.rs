@@ -1,12 +1,12 @@
 //! Reads from before our own last write (failures row 22): what they hide is neither replaced nor deleted unseen.
 
-use crate::look::{assert_quiet, kept, row};
+use crate::look::{assert_quiet, kept, problems, row};
 use crate::world::{World, lines};
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::{Look, Request};
 use kbsync::model::Place;
 use kbsync::reconcile::snapshot::Direction;
-use kbsync::sandbox::Past;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, Past};
 use std::collections::BTreeSet;
 use std::time::Duration;
 use uuid::Uuid;
@@ -255,4 +255,98 @@ async fn f022_what_an_old_listing_of_our_own_words_hides_is_not_merged_over() {
     assert_eq!(text_of(&world, id), both);
     assert!(world.read("a/one.html").contains(both));
     assert_quiet(&world, 1).await;
+}
+
+/// The next answer to a read of this article is what was there then.
+fn read_as_then(world: &World, id: Uuid, past: Past) {
+    let path = format!("/api/article/{id}");
+    let hook = Hook::new(move |sandbox| sandbox.serve_past(&past, 1));
+    let fault = Fault::once(Matcher::new("GET", &path), FaultKind::Hook(hook));
+    world.sandbox().inject(fault);
+}
+
+/// The listing, without bodies, is as new as the colleague's edit, and the answer that has its words is not.
+#[tokio::test]
+async fn f022_an_edit_that_was_listed_is_read_though_an_old_answer_hides_its_words() {
+    for edited in [false, true] {
+        let (world, ids, past) = pushed().await;
+        world.sandbox().set_options(|options| {
+            options.bodies = false;
+            options.category_bodies = false;
+            options.etag = true;
+        });
+        if edited {
+            world.edit("a/one.html", OURS, "<p>1, ours again</p>");
+        }
+        read_as_then(&world, ids[0], past);
+        let report = world.sync().await;
+        let mut expected = vec!["update local a/two.html done"];
+        if edited {
+            expected.push("update remote a/one.html held");
+        }
+        assert_eq!(lines(&report), expected);
+        assert_unharmed(&world, &ids, &report);
+        let told = problems(&report).join("\n");
+        assert!(told.contains("before our own last write"), "{told}");
+        let report = world.sync().await;
+        assert_unharmed(&world, &ids, &report);
+        if edited {
+            assert_eq!(lines(&report), ["conflict both a/one.html held"]);
+            assert!(world.read("a/one.conflict.html").contains(THEIRS));
+        } else {
+            assert_eq!(lines(&report), ["update local a/one.html done"]);
+            assert!(world.read("a/one.html").contains(THEIRS));
+            assert_quiet(&world, 1).await;
+        }
+    }
+}
+
+/// What the listing has is neither what we know nor an old copy that we know: the answer is a moment behind, or ahead.
+#[tokio::test]
+async fn f022_an_edit_that_was_listed_is_read_though_an_answer_shows_what_we_left() {
+    let (world, ids, _) = pushed().await;
+    world.sync().await;
+    let past = world.sandbox().past();
+    let newer = "<p>1, theirs again</p>";
+    let sandbox = world.sandbox();
+    sandbox.edit(ids[0], |article| newer.clone_into(&mut article.text));
+    sandbox.set_options(|options| {
+        options.bodies = false;
+        options.etag = true;
+    });
+    read_as_then(&world, ids[0], past);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), [""; 0]);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update local a/one.html done"]);
+    assert!(world.read("a/one.html").contains(newer));
+    assert_quiet(&world, 1).await;
+}
+
+/// A PUT got no answer, and a listing from before it looks as if it had not arrived.
+#[tokio::test]
+async fn f022_a_put_without_an_answer_is_not_repeated_over_what_an_old_listing_hides() {
+    let (world, ids, _) = pushed().await;
+    world.sync().await;
+    let past = world.sandbox().past();
+    world.edit("a/one.html", THEIRS, "<p>1, ours again</p>");
+    let path = format!("/api/article/{}", ids[0]);
+    let put = Matcher::new("PUT", &path);
+    world
+        .sandbox()
+        .inject(Fault::once(put, FaultKind::ResetAfter));
+    let get = Matcher::new("GET", &path);
+    world.sandbox().inject(Fault::once(get, FaultKind::Html));
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+    let newer = "<p>1, theirs, and more</p>";
+    let sandbox = world.sandbox();
+    sandbox.edit(ids[0], |article| newer.clone_into(&mut article.text));
+    sandbox.serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(report.requests.put, 0, "{report:#?}");
+    assert_eq!(text_of(&world, ids[0]), newer);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["conflict both a/one.html held"]);
+    assert!(world.read("a/one.conflict.html").contains(newer));
 }
