@@ -252,7 +252,6 @@ fn code_of(kind: &state::ErrorKind) -> ExitCode {
         state::ErrorKind::Corrupt
         | state::ErrorKind::Gone
         | state::ErrorKind::Newer { .. }
-        | state::ErrorKind::Older { .. }
         | state::ErrorKind::Full
         | state::ErrorKind::Io => ExitCode::Failed,
     }

@@ -18,7 +18,9 @@ impl Told {
     /// still waits; what it does not name is told again when it comes back.
     pub(super) fn tell(&mut self, done: &Done, everything: bool) {
         let mut found = open(done);
-        found.extend(self.again(&done.report.actions));
+        if done.wall.is_none() {
+            found.extend(self.again(&done.report.actions, everything));
+        }
         for line in &found {
             if !self.lines.contains(line) {
                 tracing::warn!("{line}");
@@ -31,8 +33,8 @@ impl Told {
     }
 
     /// What one cycle leaves to the next one is done there, nearly always; what that one leaves for the same reason may
-    /// wait for long.
-    fn again(&mut self, actions: &[Line]) -> Vec<String> {
+    /// wait for long. A cycle that looked at some paths only has nothing to say of the others.
+    fn again(&mut self, actions: &[Line], everything: bool) -> Vec<String> {
         let later = actions.iter().filter(|line| line.status == Status::Skipped);
         let later = later.filter_map(|line| {
             let (word, path) = (line.action.word(), &line.path);
@@ -40,9 +42,12 @@ impl Told {
             Some(format!("waits: {word} {path}: {reason}"))
         });
         let later: HashSet<String> = later.collect();
-        let before = std::mem::replace(&mut self.later, later);
-        let mut again: Vec<String> = self.later.intersection(&before).cloned().collect();
+        let mut again: Vec<String> = later.intersection(&self.later).cloned().collect();
         again.sort();
+        if everything {
+            self.later.clear();
+        }
+        self.later.extend(later);
         again
     }
 }
@@ -99,14 +104,18 @@ mod tests {
         let skipped = |path, reason| line(path, Status::Skipped, reason);
         let nothing = Vec::<String>::new();
         let first = [skipped("a/one.html", "old"), skipped("a/two.html", "old")];
-        assert_eq!(told.again(&first), nothing);
+        assert_eq!(told.again(&first, true), nothing);
+        // Something else is saved meanwhile.
+        let other = [skipped("b/other.html", "old")];
+        assert_eq!(told.again(&other, false), nothing);
         let second = [
             skipped("a/one.html", "old"),
             skipped("a/two.html", "changed"),
             line("a/three.html", Status::Done, "old"),
         ];
-        assert_eq!(told.again(&second), ["waits: update a/one.html: old"]);
-        assert_eq!(told.again(&[]), nothing);
-        assert_eq!(told.again(&second), nothing);
+        let again = told.again(&second, true);
+        assert_eq!(again, ["waits: update a/one.html: old"]);
+        assert_eq!(told.again(&[], true), nothing);
+        assert_eq!(told.again(&second, true), nothing);
     }
 }

@@ -26,7 +26,7 @@ mod waiting;
 
 use crate::drill::failpoint;
 use crate::mirror::disk::Disk;
-use crate::model::{ArticleId, Place, Timestamp};
+use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
@@ -116,6 +116,8 @@ pub struct Engine<S, D> {
     cleared_up: bool,
     /// Conflict copies that went in this cycle after they had been edited, with the versions that hold their words.
     kept_copies: Vec<(ArticleId, Place, u64)>,
+    /// The stamps of conflict copies of which nothing is to be kept any more.
+    seen_copies: BTreeMap<Place, Stamp>,
 }
 
 /// What ended a cycle before its end.
@@ -184,6 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sifted: 0,
             cleared_up: false,
             kept_copies: Vec::new(),
+            seen_copies: BTreeMap::new(),
         }
     }
 
@@ -342,6 +345,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let rests = settled && sift::is_enough(&plan);
+        self.keep_edited_copies(&sight)?;
         let applied = self.apply(plan, &mut sight, request, report).await;
         // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);

@@ -24,13 +24,6 @@ pub enum ErrorKind {
         /// The newest schema that this kbsync knows.
         known: i64,
     },
-    /// An earlier kbsync wrote it, and it was opened for reading only.
-    Older {
-        /// The version of its schema.
-        found: i64,
-        /// The schema that this kbsync reads.
-        known: i64,
-    },
     /// It belongs to another service or workspace.
     ForeignBinding {
         /// What it belongs to.
@@ -118,11 +111,6 @@ impl fmt::Display for StateError {
             ErrorKind::Newer { found, known } => write!(
                 f,
                 ": a later kbsync wrote it (schema {found}, this one knows {known}); use that version"
-            ),
-            ErrorKind::Older { found, known } => write!(
-                f,
-                ": an earlier kbsync wrote it (schema {found}, this one reads {known}); `kbsync sync` \
-                 brings it up to date"
             ),
             ErrorKind::ForeignBinding { was } => write!(
                 f,

@@ -4,6 +4,7 @@
 //!   changed: databases in the field have taken them.
 //! - All missing steps are taken in one transaction: after a crash the database is what it was before.
 //! - There is no way back: a database with more steps than we know is refused.
+//! - Who only reads takes no step: [`STAND_INS`] make an older database look like the present one to that reader alone.
 //!
 //! Ids are 16 bytes, digests 32; times are milliseconds since 1970. A `remote_…` column of an article is
 //! NULL where the service holds what the file holds, which is nearly always.
@@ -13,6 +14,9 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// The steps from an empty database to the present schema.
 pub(super) const STEPS: &[&str] = &[FIRST, TOMBSTONES_BY_REVISION, REPLACED_BEFORE];
+
+/// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
+pub(super) const STAND_INS: &[&str] = &["", "", WITHOUT_REPLACED_BEFORE];
 
 const FIRST: &str = "
 CREATE TABLE binding (
@@ -204,6 +208,8 @@ ALTER TABLE tombstones_by_revision RENAME TO tombstones;
 
 /// What our own writes replaced before the last one.
 const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before TEXT;";
+const WITHOUT_REPLACED_BEFORE: &str =
+    "CREATE TEMP VIEW articles AS SELECT *, NULL AS replaced_before FROM main.articles;";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
@@ -228,18 +234,22 @@ pub(super) fn migrate(conn: &mut Connection, steps: &[&str]) -> Outcome<()> {
     Ok(())
 }
 
-/// Says whether a database can be read as it is. `false`: nothing was ever recorded in it.
-pub(super) fn readable(conn: &Connection, steps: &[&str]) -> Outcome<bool> {
-    let known = count(steps);
-    let found = version(conn)?;
-    let taken = usable(conn, found, known)?;
+/// Makes a database ready for a reader. `false`: nothing was ever recorded in it.
+///
+/// The database itself stays as it is: `status`, a dry run or `restore` are there before anything is changed.
+pub(super) fn make_readable(
+    conn: &Connection,
+    steps: &[&str],
+    stand_ins: &[&str],
+) -> Outcome<bool> {
+    let taken = usable(conn, version(conn)?, count(steps))?;
     if taken == 0 {
-        Ok(false)
-    } else if taken < steps.len() {
-        Err(StateError::new(ErrorKind::Older { found, known }))
-    } else {
-        Ok(true)
+        return Ok(false);
     }
+    for stand_in in stand_ins.iter().skip(taken) {
+        conn.execute_batch(stand_in)?;
+    }
+    Ok(true)
 }
 
 fn count(steps: &[&str]) -> i64 {
@@ -270,6 +280,12 @@ mod tests {
         "CREATE TABLE a (x INTEGER); INSERT INTO a VALUES (1);",
         "ALTER TABLE a ADD COLUMN y INTEGER NOT NULL DEFAULT 7;",
         "CREATE TABLE b AS SELECT x + y AS z FROM a;",
+    ];
+
+    const STAND_INS: &[&str] = &[
+        "",
+        "CREATE TEMP VIEW a AS SELECT *, 7 AS y FROM main.a;",
+        "",
     ];
 
     fn memory() -> Connection {
@@ -309,19 +325,38 @@ mod tests {
             migrate(&mut conn, &STEPS[..2]).expect_err("newer").kind,
             newer
         );
-        assert_eq!(readable(&conn, &STEPS[..2]).expect_err("newer").kind, newer);
+        let error = make_readable(&conn, &STEPS[..2], STAND_INS).expect_err("newer");
+        assert_eq!(error.kind, newer);
         assert_eq!(version(&conn).expect("untouched"), 3);
     }
 
     #[test]
-    fn an_older_or_empty_database_is_told_apart_when_it_is_only_read() {
+    fn an_older_database_is_read_as_the_present_one_and_stays_what_it_is() {
+        let columns = |conn: &Connection| {
+            let row = conn.query_row("SELECT x, y FROM a", [], |row| {
+                Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+            });
+            row.expect("the row")
+        };
         let mut conn = memory();
-        assert!(!readable(&conn, STEPS).expect("empty"));
+        assert!(!make_readable(&conn, STEPS, STAND_INS).expect("empty"));
         migrate(&mut conn, &STEPS[..1]).expect("one step");
-        let older = ErrorKind::Older { found: 1, known: 3 };
-        assert_eq!(readable(&conn, STEPS).expect_err("older").kind, older);
+        assert!(make_readable(&conn, STEPS, STAND_INS).expect("older"));
+        assert_eq!(columns(&conn), (1, 7));
+        assert_eq!(version(&conn).expect("untouched"), 1);
+        // Another process takes the steps meanwhile.
+        conn.execute_batch("ALTER TABLE main.a ADD COLUMN y INTEGER NOT NULL DEFAULT 9;")
+            .expect("the step");
+        assert_eq!(columns(&conn), (1, 9));
+        let mut conn = memory();
         migrate(&mut conn, STEPS).expect("the newest");
-        assert!(readable(&conn, STEPS).expect("current"));
+        assert!(make_readable(&conn, STEPS, STAND_INS).expect("current"));
+        assert_eq!(columns(&conn), (1, 7));
+    }
+
+    #[test]
+    fn every_step_has_what_stands_in_for_it() {
+        assert_eq!(super::STEPS.len(), super::STAND_INS.len());
     }
 
     #[test]
@@ -345,6 +380,6 @@ mod tests {
     fn the_present_schema_can_be_made() {
         let mut conn = memory();
         migrate(&mut conn, super::STEPS).expect("the schema");
-        assert!(readable(&conn, super::STEPS).expect("current"));
+        assert!(make_readable(&conn, super::STEPS, super::STAND_INS).expect("current"));
     }
 }

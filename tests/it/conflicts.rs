@@ -776,3 +776,37 @@ async fn a_conflict_of_which_nothing_is_left_is_over() {
     assert_eq!(store.conflicts().expect("a state"), []);
     world.is_quiet().await;
 }
+
+#[tokio::test]
+async fn what_was_written_into_a_copy_is_kept_though_its_writer_takes_the_copy_away() {
+    let (world, one) = in_conflict().await;
+    world.edit(COPY, "theirs", "in the copy");
+    let edited = THEIRS.replace("theirs", "in the copy");
+    world.sync().await;
+    assert!(kept(&world, one, &edited));
+    let rows = dump(&world);
+    world.sync().await;
+    assert_eq!(changed_rows(&rows, &dump(&world)), Vec::<String>::new());
+    world.remove(COPY);
+    world.sync().await;
+    assert_eq!(on_service(&world, one), MINE);
+    assert!(kept(&world, one, &edited));
+    assert_quiet(&world, 1).await;
+}
+
+/// The words are in the history since the copy was seen: its end names them all the same.
+#[tokio::test]
+async fn a_copy_that_was_kept_when_it_was_edited_is_named_when_it_goes() {
+    let (world, one) = in_conflict().await;
+    world.edit(COPY, "theirs", "in the copy");
+    world.sync().await;
+    let resolve = [(ArticleId::new(one), Keep::Local)].into();
+    let request = Request { resolve, ..both() };
+    let report = world.run(&request).await;
+    let mut reasons = report
+        .actions
+        .iter()
+        .filter_map(|line| line.reason.as_ref());
+    let named = format!("`kbsync show {one}@");
+    assert!(reasons.any(|told| told.contains(&named)), "{report:#?}");
+}

@@ -230,31 +230,43 @@ async fn a_colleagues_return_to_what_was_there_before_several_writes_counts() {
     assert_quiet(&world, 1).await;
 }
 
-/// The listing is as old as what we wrote ourselves before a colleague's edit that was pulled since.
+/// The listing is as old as what we wrote ourselves before a colleague's edit that was pulled since; of several articles a
+/// second listing is asked for, which may be as old.
 #[tokio::test]
 async fn f022_what_an_old_listing_of_our_own_words_hides_is_not_merged_over() {
-    let world = World::new().await;
-    let a = world.category("a");
-    let id = world.article(a, "one", "<p>1</p>\n<p>2</p>\n<p>3</p>");
-    world.sync().await;
-    world.edit("a/one.html", "<p>1</p>", "<p>1, ours</p>");
-    world.sync().await;
-    let past = world.sandbox().past();
-    let theirs = "<p>1, ours</p>\n<p>2</p>\n<p>3, theirs</p>";
-    let sandbox = world.sandbox();
-    sandbox.edit(id, |article| theirs.clone_into(&mut article.text));
-    world.sync().await;
-    assert!(world.read("a/one.html").contains("3, theirs"));
-    world.edit("a/one.html", "<p>1, ours</p>", "<p>1, ours again</p>");
-    sandbox.serve_past(&past, 1);
-    let report = world.sync().await;
-    assert_eq!(report.requests.put, 0, "{report:#?}");
-    assert_eq!(text_of(&world, id), theirs);
-    world.sync().await;
-    let both = "<p>1, ours again</p>\n<p>2</p>\n<p>3, theirs</p>";
-    assert_eq!(text_of(&world, id), both);
-    assert!(world.read("a/one.html").contains(both));
-    assert_quiet(&world, 1).await;
+    for (number, reads) in [(1, 1), (2, 2)] {
+        let paths = &PATHS[..number];
+        let world = World::new().await;
+        let a = world.category("a");
+        let first = "<p>1</p>\n<p>2</p>\n<p>3</p>";
+        let ids = ["one", "two"].map(|slug| world.article(a, slug, first));
+        world.sync().await;
+        for path in paths {
+            world.edit(path, "<p>1</p>", "<p>1, ours</p>");
+        }
+        world.sync().await;
+        let past = world.sandbox().past();
+        let theirs = "<p>1, ours</p>\n<p>2</p>\n<p>3, theirs</p>";
+        let sandbox = world.sandbox();
+        for id in &ids[..number] {
+            sandbox.edit(*id, |article| theirs.clone_into(&mut article.text));
+        }
+        world.sync().await;
+        for path in paths {
+            assert!(world.read(path).contains("3, theirs"));
+            world.edit(path, "<p>1, ours</p>", "<p>1, ours again</p>");
+        }
+        sandbox.serve_past(&past, reads);
+        let report = world.sync().await;
+        assert_eq!(report.requests.put, 0, "{report:#?}");
+        world.sync().await;
+        let both = "<p>1, ours again</p>\n<p>2</p>\n<p>3, theirs</p>";
+        for (id, path) in ids.iter().zip(paths) {
+            assert_eq!(text_of(&world, *id), both);
+            assert!(world.read(path).contains(both));
+        }
+        assert_quiet(&world, 1).await;
+    }
 }
 
 /// The next answer to a read of this article is what was there then.

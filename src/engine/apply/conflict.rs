@@ -3,6 +3,7 @@
 use super::grain::GRAIN;
 use super::{Done, Run, not_written, told};
 use crate::engine::Engine;
+use crate::engine::observe::Sight;
 use crate::engine::report::{Line, Report, Status};
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
@@ -11,6 +12,7 @@ use crate::model::{ArticleId, CategoryId, Place, Revision, Side, TextDigest, Ver
 use crate::reconcile::plan::{Conflict, Kind};
 use crate::service::Service;
 use crate::state::{Intent, Seen as SeenVersion, Subject};
+use std::collections::BTreeMap;
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Puts the copy beside the file, then remembers which two versions were shown. Gives what went wrong.
@@ -108,7 +110,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 if !still_says(&earlier, conflict.id, shown) {
                     // An earlier copy that was edited: its bytes are kept before it is replaced.
                     let place = Place::new(&conflict.place.folder, copy);
-                    self.keep_copy(conflict.id, place, &earlier.bytes, shown.is_some())?;
+                    let bytes = &earlier.bytes;
+                    let edited = shown.is_some();
+                    let number = self.keep_copy(conflict.id, place.clone(), bytes, edited)?;
+                    let kept = number.map(|number| (conflict.id, place, number));
+                    self.kept_copies.extend(kept);
                 }
                 Expect::Stamp(earlier.stamp)
             }
@@ -142,15 +148,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Keeps what a copy says before it goes. What was shown in it may be forgotten: then only words that nothing else
-    /// has were surely edited.
+    /// Keeps what a copy says. What was shown in it may be forgotten: then only words that nothing else has were surely
+    /// edited. Gives the number of what was edited.
     fn keep_copy(
         &mut self,
         id: ArticleId,
         place: Place,
         bytes: &[u8],
         edited: bool,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Option<u64>> {
         let now = self.clock.now();
         let source = String::from_utf8_lossy(bytes).into_owned();
         let document = Document::parse_with_markers(bytes).ok();
@@ -185,8 +191,56 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 file: Some(file),
             })
         })?;
-        self.kept_copies
-            .extend(number.filter(|_| edited).map(|number| (id, place, number)));
+        let number = match number {
+            Some(number) => Some(number),
+            // It was kept when it was seen.
+            None => self.number_of(id, &place, &source)?,
+        };
+        Ok(number.filter(|_| edited))
+    }
+
+    /// The version that holds a file of an article word for word.
+    fn number_of(&self, id: ArticleId, place: &Place, source: &str) -> anyhow::Result<Option<u64>> {
+        let file = Some(TextDigest::of(source));
+        let versions = self.store.versions(&Subject::Article(id))?;
+        let mut versions = versions.iter();
+        let found = versions.find(|kept| kept.seen.file == file && kept.seen.place == *place);
+        Ok(found.map(|kept| kept.number))
+    }
+
+    /// Keeps what was written into the copies of conflicts as soon as it is seen: their writer may take a copy away,
+    /// which settles its conflict, and want those words later.
+    pub(in crate::engine) fn keep_edited_copies(&mut self, sight: &Sight) -> anyhow::Result<()> {
+        let mut seen = std::mem::take(&mut self.seen_copies);
+        let rows = sight.base.conflicts.values();
+        let rows = rows.filter_map(|row| Some((row, row.copy.as_ref()?)));
+        let mut known = BTreeMap::new();
+        for (row, copy) in rows {
+            let place = Place::new(&row.place.folder, copy);
+            let at = At::Folder(&place.folder);
+            let before = seen.remove(&place);
+            let stamp = match self.disk.look(at, copy) {
+                Ok(Some(entry)) => entry.stamp,
+                // Gone, or out of sight: there is nothing to keep.
+                Ok(None) | Err(_) => continue,
+            };
+            if before == Some(stamp) {
+                known.insert(place, stamp);
+                continue;
+            }
+            let found = match self.earlier_copy(at, copy) {
+                Ok(Some(found)) if is_text(&found) => found,
+                // It is named when it is about to go, and stays.
+                Ok(_) | Err(_) => continue,
+            };
+            if !still_says(&found, row.id, row.remote.as_ref()) {
+                self.keep_copy(row.id, place.clone(), &found.bytes, true)?;
+            }
+            if let Some(stamp) = self.trusted(found.stamp) {
+                known.insert(place, stamp);
+            }
+        }
+        self.seen_copies = known;
         Ok(())
     }
 
@@ -275,7 +329,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Ok(Some(found)) => {
                 if !still_says(&found, id, shown) {
-                    self.keep_copy(id, copy.clone(), &found.bytes, shown.is_some())?;
+                    let number = self.keep_copy(id, copy.clone(), &found.bytes, shown.is_some())?;
+                    let kept = number.map(|number| (id, copy.clone(), number));
+                    self.kept_copies.extend(kept);
                 }
                 self.disk.remove(at, &copy.file, found.stamp)
             }

@@ -195,7 +195,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
 pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
     for (id, entry) in &listing.articles {
         if let Remote::Present(seen) = entry {
-            if is_old_copy(run, *id, &seen.version, &seen.revision) {
+            let old = is_old_copy(run, *id, &seen.version, &seen.revision);
+            // One listing that may be old does not vouch for another: these are asked for one by one.
+            if old || run.sight.recalled.contains(id) {
                 run.reseen.remove(id);
                 run.sight.recalled.insert(*id);
                 continue;

@@ -202,7 +202,7 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
 
 fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
     prepare(&conn)?;
-    if !schema::readable(&conn, schema::STEPS)? {
+    if !schema::make_readable(&conn, schema::STEPS, schema::STAND_INS)? {
         return Ok(None);
     }
     let Some(bound) = bound_to(&conn)? else {

@@ -205,10 +205,15 @@ impl Writing<'_> {
         };
         let digest = seen.version.digest();
         let last = last_of(self.sql()?, key)?;
-        if adds_nothing(&last, seen, digest) {
+        let number = last.first().map_or(1, |last| last.number + 1);
+        // What somebody wrote into a conflict's copy stands beside the two sides, and between none of them.
+        let is_copy = |place: &Place| place.file.ends_with(CONFLICT_EXTENSION);
+        let alike = last.into_iter();
+        let alike = alike.filter(|last| is_copy(&last.place) == is_copy(&seen.place));
+        let alike: Vec<Last> = alike.take(2).collect();
+        if adds_nothing(&alike, seen, digest) {
             return Ok(None);
         }
-        let number = last.first().map_or(1, |last| last.number + 1);
         let words = &seen.version;
         self.sql()?
             .prepare_cached(
@@ -336,11 +341,11 @@ fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
     }
 }
 
-/// The last two versions of a subject, newest first.
+/// The last versions of a subject, newest first: two of both sides, though a copy or two may be among them.
 fn last_of(conn: &Connection, subject: i64) -> rusqlite::Result<Vec<Last>> {
     conn.prepare_cached(
         "SELECT number, side, digest, whole, folder, file FROM versions WHERE subject = ?1 \
-         ORDER BY number DESC LIMIT 2",
+         ORDER BY number DESC LIMIT 4",
     )?
     .query_map([subject], |row| {
         Ok(Last {
