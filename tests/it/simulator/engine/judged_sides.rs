@@ -309,6 +309,42 @@ fn what_has_the_address_that_an_articles_file_wants_waits_for_it() {
     assert_eq!(with_it_out_of_the_way(true, "d"), Some("I13"));
 }
 
+/// Something goes wrong with an article, and the file of another one, which differs, wants this address.
+fn wants_anothers(address: &str) -> Option<&'static str> {
+    let run = |words: &str| {
+        let mut bench = Bench::new();
+        let mut run = bench.run(PLAIN, Source::Steps(&[]), Ground::Memory);
+        run.halfway = vec![
+            Piece {
+                side: Side::Service,
+                id: Some(number(1)),
+                at: ("alpha".to_owned(), "a".to_owned()),
+                words: "one".to_owned(),
+            },
+            Piece {
+                side: Side::Mirror,
+                id: Some(number(2)),
+                at: ("alpha".to_owned(), "b".to_owned()),
+                words: format!("alpha/b.html: ---\nslug: {address}\n---\n{words}"),
+            },
+        ];
+        run.struck = Some(Struck {
+            call: Call::Read,
+            what: number(1).to_string(),
+            id: None,
+        });
+        run
+    };
+    let found = isolation::differ(&run("two"), &run("other"));
+    found.map(|violation| violation.invariant)
+}
+
+#[test]
+fn what_wants_the_address_that_an_article_has_waits_for_it() {
+    assert_eq!(wants_anothers("a"), None);
+    assert_eq!(wants_anothers("c"), Some("I13"));
+}
+
 /// An article in conflict whose file nobody touched, while a colleague deleted it; its folder has the name of its own
 /// category, or of another one.
 fn is_conflict_found(named: &str) -> bool {

@@ -592,3 +592,53 @@ fn what_the_daily_question_told_is_asked_for_again_when_the_cycle_was_cut_off() 
         compares(Relation::Killed(after), PLAIN, &steps);
     }
 }
+
+/// A listing from before it shows nothing of what a colleague wrote since.
+#[test]
+fn what_was_sent_when_a_run_died_is_read_before_it_is_sent_again() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Wait { seconds: 20 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(2, 3),
+                part: Part::First,
+                token: 10,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Kill { after: 16 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(2, 3),
+                part: Part::First,
+                token: 12,
+            },
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::PreferRemote {},
+        },
+    ];
+    holds(setup, &steps);
+}
