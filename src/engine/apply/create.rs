@@ -54,8 +54,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(done);
         }
         let earlier = self.earlier_intents(&mut birth, run)?;
-        let mut lost = !earlier.is_empty();
-        let sent = self.birth_intents(&birth, earlier)?;
+        let before = earlier.len();
+        let mut lost = before > 0;
+        let mut lost_now = false;
+        let mut sent = self.birth_intents(&birth, earlier)?;
         let mut new = NewArticle {
             category: birth.version.category,
             title: birth.version.title.clone(),
@@ -83,7 +85,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 Err(error) => error,
             };
-            lost |= error.answer_lost;
+            lost_now |= error.answer_lost;
+            lost |= lost_now;
             if worth_another_try(&error) && tries < TRIES {
                 tries += 1;
                 tracing::warn!(path = %place, %error, tries, "no answer to a POST; its slug tells whether it arrived");
@@ -94,6 +97,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             if error.kind == ErrorKind::Refused && lost {
+                if !lost_now {
+                    // What is refused made nothing: it was sent before, or is somebody else's. Taken for what arrived,
+                    // the words that were edited since would be the base, and what they replaced would be pulled over
+                    // them.
+                    let refused = sent.split_off(before);
+                    self.drop_intents(&refused)?;
+                }
                 return self.find_born(&birth, &error, &sent, run).await;
             }
             if !lost {

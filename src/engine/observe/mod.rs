@@ -136,6 +136,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;
+        // What is seen of one that was sent and may have arrived may be an old copy: it is read before it is sent again.
+        let intents = self.store.intents()?.into_iter();
+        let sent = intents.filter_map(|(_, intent)| recover::put_to(&intent));
+        sight.recalled.extend(sent);
         sight.base = base;
         Ok(sight)
     }

@@ -39,8 +39,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             })
         };
         let files = sight.paired.files.iter();
+        // By its text alone it is the one that was sent, whatever they are both called.
+        let says_what_was_sent = |file: &LocalFile| {
+            let text = file.version.text;
+            sight.local.telling.contains(&text) && posts.iter().any(|(_, sent)| sent.text == text)
+        };
+        let is_its_own = |id: ArticleId, file: &LocalFile| {
+            base.articles.get(&id).is_none_or(|row| {
+                let titled = row.local.title == file.version.title && !says_what_was_sent(file);
+                titled || row.local.text == file.version.text
+            })
+        };
         let held: Vec<(ArticleId, LocalFile, &Place)> = files
-            .filter(|(id, file)| file.id.is_none() && !is_its_own(base, **id, file))
+            .filter(|(id, file)| file.id.is_none() && !is_its_own(**id, file))
             .filter_map(|(id, file)| Some((*id, file.clone(), came_from(*id, file)?)))
             .collect();
         for (id, file, from) in held {
@@ -82,11 +93,4 @@ fn lies_at_home(base: &Base, id: ArticleId, file: &LocalFile) -> bool {
 fn is_known(base: &Base, sent: &Version) -> bool {
     let mut rows = base.articles.values();
     rows.any(|row| (row.remote.category, &row.remote.slug) == (sent.category, &sent.slug))
-}
-
-/// Tells whether a file has the title or the text of the article at its place.
-fn is_its_own(base: &Base, id: ArticleId, file: &LocalFile) -> bool {
-    base.articles.get(&id).is_none_or(|row| {
-        row.local.title == file.version.title || row.local.text == file.version.text
-    })
 }

@@ -3,7 +3,7 @@
 //! Two runs are compared as they are after the last cycle of a trace: one in which nothing went wrong in it, and one
 //! in which the service refused one article (403, 422), or the disk one file. What differs has to be that article,
 //! or one that has its address in either of the runs, and waits for it; or that has or wants the address that its file
-//! wants, and waited for it as long as nothing went wrong.
+//! wants, and waited for it as long as nothing went wrong; or whose file wants the address that the article has.
 
 use super::run::Outcome;
 use super::step::{Call, Step, What};
@@ -172,12 +172,19 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
     // Only its own addresses: what has another one's waits for nobody.
     let addresses = known().filter(|(id, _)| ids.contains(id));
     places.extend(addresses.map(|(_, at)| at.clone()));
+    // What wants its address waits for it as long as it is known to have it: one that cannot be read is not.
+    let taken: BTreeSet<Address> = both()
+        .filter(|piece| piece.side == Side::Service && hit(piece))
+        .map(|piece| piece.at.clone())
+        .collect();
+    let wants_it = |piece: &Piece| wanted(piece).is_some_and(|at| taken.contains(&at));
     loop {
         let before = (ids.len(), places.len());
         for piece in both() {
             let id = piece.id.is_some_and(|id| ids.contains(&id));
             let known = id || places.contains(&piece.at);
-            if known || hit(piece) || waits(piece) || unmade(piece) || renamed(piece) {
+            let other = waits(piece) || unmade(piece) || renamed(piece) || wants_it(piece);
+            if known || hit(piece) || other {
                 ids.extend(piece.id);
                 places.insert(piece.at.clone());
                 places.extend(wanted(piece).filter(|_| hit(piece)));

@@ -343,6 +343,10 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(rationed_after(4, 3, copy));
     assert!(!rationed_after(4, 3, edit));
     assert!(!rationed_after(4, 3, both));
+    // An empty file says nothing, and its article is asked for in its turn; a missing one is a removal.
+    let empty = |world: &mut World| world.writer(Writer::Empty { at: A });
+    assert!(rationed_after(4, 3, empty));
+    assert!(!rationed_after(4, 3, |world| world.writer(Writer::Remove { at: A })));
     // What is gone was asked for as well, and is not asked for again.
     let delete = |world: &mut World| {
         let deed = Colleague::Delete { at: At(0, 1) };

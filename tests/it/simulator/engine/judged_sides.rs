@@ -2,13 +2,13 @@
 
 use super::database::binding;
 use super::isolation::{self, Piece, Struck};
-use super::kb::By;
+use super::kb::{By, Kb};
 use super::mirror::Mirror;
 use super::oracle;
 use super::regressions::PLAIN;
 use super::relations::{Relation, differ};
 use super::run::{Bench, Ground, Outcome, Source};
-use super::step::{At, Call, Colleague, Command, Probing, Save, Setup, Step, Writer};
+use super::step::{At, Call, Colleague, Command, Probing, Rewriting, Save, Setup, Step, Writer};
 use super::tree::Tree;
 use super::world::{Side, World};
 use kbsync::engine::report::Report;
@@ -307,6 +307,55 @@ fn what_has_the_address_that_an_articles_file_wants_waits_for_it() {
     assert_eq!(with_it_out_of_the_way(true, "a"), None);
     assert_eq!(with_it_out_of_the_way(false, "a"), Some("I13"));
     assert_eq!(with_it_out_of_the_way(true, "d"), Some("I13"));
+}
+
+#[test]
+fn an_empty_line_between_elements_is_the_writers_own_where_the_editor_closes_lines() {
+    let says = |rewriting, file: &str| {
+        let kb = Kb::new(Setup { rewriting, ..PLAIN });
+        oracle::says_text(&kb, file, "<p>1</p><p>2</p><!-- -->")
+    };
+    assert!(says(Rewriting::Editor, "<p>1</p>\n\n<p>2</p>"));
+    assert!(!says(Rewriting::Editor, "<p>1</p>\n\n<p>3</p>"));
+    let marked = "<p>1</p>\n\n<p>2</p><!-- -->";
+    assert!(!says(Rewriting::Trim, marked));
+    assert!(!says(Rewriting::Nothing, marked));
+}
+
+/// Something goes wrong with an article, and the file of another one, which differs, wants this address.
+fn wants_anothers(address: &str) -> Option<&'static str> {
+    let run = |words: &str| {
+        let mut bench = Bench::new();
+        let mut run = bench.run(PLAIN, Source::Steps(&[]), Ground::Memory);
+        run.halfway = vec![
+            Piece {
+                side: Side::Service,
+                id: Some(number(1)),
+                at: ("alpha".to_owned(), "a".to_owned()),
+                words: "one".to_owned(),
+            },
+            Piece {
+                side: Side::Mirror,
+                id: Some(number(2)),
+                at: ("alpha".to_owned(), "b".to_owned()),
+                words: format!("alpha/b.html: ---\nslug: {address}\n---\n{words}"),
+            },
+        ];
+        run.struck = Some(Struck {
+            call: Call::Read,
+            what: number(1).to_string(),
+            id: None,
+        });
+        run
+    };
+    let found = isolation::differ(&run("two"), &run("other"));
+    found.map(|violation| violation.invariant)
+}
+
+#[test]
+fn what_wants_the_address_that_an_article_has_waits_for_it() {
+    assert_eq!(wants_anothers("a"), None);
+    assert_eq!(wants_anothers("c"), Some("I13"));
 }
 
 /// An article in conflict whose file nobody touched, while a colleague deleted it; its folder has the name of its own

@@ -185,7 +185,11 @@ impl World {
                 }
             }
             Writer::Empty { .. } => {
-                if self.exists(at) {
+                if let Some(bytes) = self.mirror.bytes(at.folder(), &file) {
+                    let place = (at.folder().to_owned(), file);
+                    self.ledger
+                        .emptied
+                        .extend(id_of(&bytes).map(|id| (id, place)));
                     self.save(at, String::new(), Save::InPlace);
                 }
             }

@@ -785,3 +785,71 @@ fn seed_8351952606050() {
     ];
     compares(Relation::Struck(656), setup, &steps);
 }
+
+/// An article's file wants the address of one that cannot be read: what else its article says is pulled, and only the
+/// answer tells that the address is taken.
+#[test]
+fn what_wants_the_address_of_an_article_that_cannot_be_read_is_sent() {
+    let setup = Setup {
+        bodies: false,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 3),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 4),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 4),
+                token: 5,
+                enabled: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(0, 3),
+                on: false,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 3),
+                part: Part::First,
+                token: 11,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::RenameFolder { from: 0, to: 3 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Slug {
+                at: At(3, 3),
+                name: 4,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    compares(Relation::Struck(14), setup, &steps);
+}

@@ -2,7 +2,9 @@
 
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
-use super::step::{At, Call, Colleague, Command, Part, Rewriting, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Kept, Part, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 #[test]
 fn an_article_posted_without_an_answer_is_found_in_another_category() {
@@ -591,4 +593,109 @@ fn what_the_daily_question_told_is_asked_for_again_when_the_cycle_was_cut_off() 
     for after in 0..40 {
         compares(Relation::Killed(after), PLAIN, &steps);
     }
+}
+
+/// A listing from before it shows nothing of what a colleague wrote since.
+#[test]
+fn what_was_sent_when_a_run_died_is_read_before_it_is_sent_again() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Wait { seconds: 20 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(2, 3),
+                part: Part::First,
+                token: 10,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Kill { after: 16 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(2, 3),
+                part: Part::First,
+                token: 12,
+            },
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::PreferRemote {},
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// What a colleague took back of it leaves an empty line between the writer's own.
+#[test]
+fn what_is_taken_out_of_a_writers_own_lines_leaves_an_empty_one() {
+    let setup = Setup {
+        rewriting: Rewriting::Editor,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 0),
+                part: Part::More,
+                token: 4,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 0),
+                part: Part::More,
+                token: 6,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 0, to: 1 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 1, to: 2 },
+        },
+        Step::Run {
+            command: Command::Resolve {
+                at: At(0, 0),
+                keep: Kept::Both,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Revert { at: At(2, 0) },
+        },
+    ];
+    holds(setup, &steps);
 }

@@ -206,3 +206,55 @@ fn a_day_goes_by_in_both_runs_that_are_compared() {
     ];
     compares(Relation::Killed(48), setup, &steps);
 }
+
+/// As many hidden articles as one cycle may ask for are asked for, that of an empty file among them: the last one's turn
+/// comes in the next.
+#[test]
+fn the_article_of_an_empty_file_is_asked_for_in_its_turn() {
+    let setup = Setup {
+        thrifty: true,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 1),
+                token: 1,
+                enabled: false,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 0),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 0),
+                to: At(1, 2),
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 1),
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Empty { at: At(2, 1) },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 2),
+                part: Part::First,
+                token: 25,
+            },
+        },
+    ];
+    holds(setup, &steps);
+}

@@ -2,7 +2,7 @@
 //! ready, or in motion.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Probing, Setup, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 #[test]
 fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
@@ -470,6 +470,134 @@ fn a_hidden_article_is_created_twice_when_its_address_changed_and_the_state_was_
             },
         },
         Step::LoseState {},
+    ];
+    holds(setup, &steps);
+}
+
+/// It was refused because what was sent before had arrived: what that said is the base.
+#[test]
+fn what_was_edited_after_a_lost_answer_is_an_edit_of_what_was_sent() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 0),
+                token: 1,
+                enabled: false,
+            },
+        },
+        Step::Kill { after: 33 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Enable {
+                at: At(0, 0),
+                on: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 0),
+                part: Part::First,
+                token: 7,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(0, 0),
+                on: true,
+            },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// The same where its folder was renamed, and another file lies where it was.
+#[test]
+fn another_file_where_a_hidden_article_was_sent_from_is_not_what_was_sent() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 1),
+                token: 7,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 0),
+                token: 8,
+                enabled: false,
+            },
+        },
+        Step::Kill { after: 36 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::RenameFolder { from: 2, to: 1 },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 0),
+                token: 12,
+                enabled: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Show {
+                at: At(1, 0),
+                on: true,
+            },
+        },
+    ];
+    holds(setup, &steps);
+}
+
+/// Its title is that of the article whose place it took as well: its text tells.
+#[test]
+fn what_was_sent_is_told_from_an_article_with_the_same_title_by_its_text() {
+    let setup = Setup {
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 0),
+                token: 1,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(2, 0),
+                token: 2,
+                enabled: false,
+            },
+        },
+        Step::Kill { after: 77 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Swap {
+                one: At(2, 0),
+                other: At(1, 0),
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Remove { at: At(2, 0) },
+        },
     ];
     holds(setup, &steps);
 }

@@ -67,6 +67,8 @@ pub(crate) struct Ledger {
     pub(crate) archived: Tokens,
     /// Articles whose file a person took away.
     pub(crate) withdrawn: BTreeSet<ArticleId>,
+    /// Where the writer emptied an article's file: that says nothing, and is no removal.
+    pub(crate) emptied: BTreeMap<ArticleId, (String, String)>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
     /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's.
@@ -383,9 +385,9 @@ impl World {
         let hidden = |id: &ArticleId| {
             let article = self.kb.articles.get(id);
             let ledger = &self.ledger;
+            let as_ever = !ledger.touched.contains(id) || ledger.doubled.contains(id);
             article.is_none_or(|article| !article.is_published())
-                && (!ledger.touched.contains(id) || ledger.doubled.contains(id))
-                && !ledger.withdrawn.contains(id)
+                && (as_ever && !ledger.withdrawn.contains(id) || self.is_emptied(*id))
         };
         let of_hidden = |(id, _): &(&ArticleId, &i64)| hidden(id);
         let due = self.now - 24 * 3600 * 1_000_000_000;
@@ -400,6 +402,13 @@ impl World {
         };
         let limit = self.ledger.limit;
         (waits && asked >= limit) || (self.listed.iter().any(left) && self.asked_of_listed >= limit)
+    }
+
+    /// Tells whether an article's file is there and says nothing since its writer emptied it.
+    fn is_emptied(&self, id: ArticleId) -> bool {
+        let place = self.ledger.emptied.get(&id);
+        let bytes = place.and_then(|(folder, name)| self.mirror.bytes(folder, name));
+        bytes.is_some_and(|bytes| bytes.is_empty())
     }
 
     /// kbsync looked at a folder, or at a name in it.
