@@ -110,6 +110,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
         (sight.local.akin, sight.local.telling) = self.akin(&base, &sight)?;
         sight.local.unposted = self.unposted(&base, &sight, &unsettled)?;
+        // Seen as it was before a PUT that may have arrived, it may be an old copy: it is read before it is replaced.
+        for (_, intent) in self.store.intents()? {
+            sight.recalled.extend(recover::put_unseen(&sight, &intent));
+        }
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.local.nameless = self.nameless(&base, &sight)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
@@ -136,10 +140,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;
-        // What is seen of one that was sent and may have arrived may be an old copy: it is read before it is sent again.
-        let intents = self.store.intents()?.into_iter();
-        let sent = intents.filter_map(|(_, intent)| recover::put_to(&intent));
-        sight.recalled.extend(sent);
         sight.base = base;
         Ok(sight)
     }

@@ -699,3 +699,56 @@ fn what_is_taken_out_of_a_writers_own_lines_leaves_an_empty_one() {
     ];
     holds(setup, &steps);
 }
+
+/// Nor is it deleted before it is read.
+#[test]
+fn what_was_sent_when_a_run_died_is_read_before_it_is_deleted() {
+    let setup = PLAIN;
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 3),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Wait { seconds: 20 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(2, 3),
+                part: Part::First,
+                token: 10,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Kill { after: 16 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(2, 3),
+                part: Part::First,
+                token: 12,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::RemoveFolder { folder: 2 },
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::PreferRemote {},
+        },
+    ];
+    holds(setup, &steps);
+}
