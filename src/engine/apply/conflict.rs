@@ -112,7 +112,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     let place = Place::new(&conflict.place.folder, copy);
                     let bytes = &earlier.bytes;
                     let edited = shown.is_some();
-                    let number = self.keep_copy(conflict.id, place.clone(), bytes, edited)?;
+                    let number = self.keep_copy(conflict.id, &place, bytes, edited)?;
                     let kept = number.map(|number| (conflict.id, place, number));
                     self.kept_copies.extend(kept);
                 }
@@ -153,7 +153,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn keep_copy(
         &mut self,
         id: ArticleId,
-        place: Place,
+        place: &Place,
         bytes: &[u8],
         edited: bool,
     ) -> anyhow::Result<Option<u64>> {
@@ -194,7 +194,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let number = match number {
             Some(number) => Some(number),
             // It was kept when it was seen.
-            None => self.number_of(id, &place, &source)?,
+            None => self.number_of(id, place, &source)?,
         };
         Ok(number.filter(|_| edited))
     }
@@ -234,7 +234,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Ok(_) | Err(_) => continue,
             };
             if !still_says(&found, row.id, row.remote.as_ref()) {
-                self.keep_copy(row.id, place.clone(), &found.bytes, true)?;
+                self.keep_copy(row.id, &place, &found.bytes, true)?;
             }
             if let Some(stamp) = self.trusted(found.stamp) {
                 known.insert(place, stamp);
@@ -329,7 +329,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Ok(Some(found)) => {
                 if !still_says(&found, id, shown) {
-                    let number = self.keep_copy(id, copy.clone(), &found.bytes, shown.is_some())?;
+                    let number = self.keep_copy(id, copy, &found.bytes, shown.is_some())?;
                     let kept = number.map(|number| (id, copy.clone(), number));
                     self.kept_copies.extend(kept);
                 }
