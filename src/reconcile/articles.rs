@@ -195,22 +195,18 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
 /// under way, and what the base says of the service cannot be an old copy of what we replaced.
 pub(crate) fn is_calm(row: &ArticleRow) -> bool {
     aside::original(&row.remote.slug, row.id.uuid()).is_none()
-        && !is_replaced(row, &row.revision, &row.remote)
+        && !row.has_replaced(&row.remote, &row.revision)
 }
 
 fn is_old_copy(row: &ArticleRow, seen: &Seen) -> bool {
-    is_replaced(row, &seen.revision, &seen.version)
+    row.has_replaced(&seen.version, &seen.revision)
 }
 
 /// Tells whether an answer is an old copy of what our own last write replaced: it says nothing of what a colleague
 /// wrote since. Where that write left the very same behind, words and revision, nothing tells the two apart.
 pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
     let left = row.written.as_ref() == Some(revision) && row.remote == *version;
-    is_replaced(row, revision, version) && !left
-}
-
-fn is_replaced(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
-    row.has_replaced(version, revision)
+    row.has_replaced(version, revision) && !left
 }
 
 /// An old copy of what our own writes replaced counts as the version we wrote (design, "Stale reads"). Where that

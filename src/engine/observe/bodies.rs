@@ -80,7 +80,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         sight.unlisted = true;
                         sight.recalled.insert(id);
                     }
-                    if let Some(place) = shown_as_before(&found, known).filter(|_| other) {
+                    if let Some(place) = outdated_at(&found, known).filter(|_| other) {
                         sight.problems.push(Problem {
                             path: place.to_string(),
                             id: Some(id),
@@ -157,7 +157,7 @@ const OUTDATED: &str = "the service lists another version than it shows, which i
                         article is read again in the next cycle";
 
 /// Where an article is of which an answer is an old copy of what our own writes replaced.
-fn shown_as_before<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
+fn outdated_at<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
     let row = known.rows.get(&found.id)?;
     let version = version_of(found, &row.remote);
     let old = row.has_replaced(&version, &found.revision) && !defect::is(Defect::OldCopyIsSeen);

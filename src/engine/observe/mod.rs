@@ -110,10 +110,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
         (sight.local.akin, sight.local.telling) = self.akin(&base, &sight)?;
         sight.local.unposted = self.unposted(&base, &sight, &unsettled)?;
-        // Seen as it was before a PUT that may have arrived, it may be an old copy: it is read before it is replaced.
-        for (_, intent) in self.store.intents()? {
-            sight.recalled.extend(recover::put_unseen(&sight, &intent));
-        }
+        self.recall_unanswered(&mut sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
         sight.local.nameless = self.nameless(&base, &sight)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
@@ -122,9 +119,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .ask_absent(&mut base, request, marks, &mut sight)
             .await?;
         if !asked.is_empty() {
+            self.recall_unanswered(&mut sight)?;
             recover::settle_intents(self, &mut base, &sight, request, Some(&asked))?;
         }
-        self.recall_unanswered(&mut sight)?;
         self.forget_deleted(&mut base, request, &sight)?;
         let known = marks.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)

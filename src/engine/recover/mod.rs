@@ -262,20 +262,6 @@ pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
     Some(*id)
 }
 
-/// The article of a PUT that is listed as it was before.
-pub(super) fn put_unseen(sight: &Sight, intent: &Intent) -> Option<ArticleId> {
-    let Intent::UpdateArticle {
-        id, over_revision, ..
-    } = intent
-    else {
-        return None;
-    };
-    let listed = sight.remote.articles.get(id);
-    let as_before =
-        matches!(listed, Some(Remote::Present(seen)) if seen.revision == *over_revision);
-    as_before.then_some(*id)
-}
-
 /// Tells whether a step changes the mirror.
 fn writes_files(intent: &Intent) -> bool {
     match intent {
