@@ -65,7 +65,7 @@ impl fmt::Display for Field {
 }
 
 /// The service's `updated_at`: compared for equality, never for order.
-#[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Revision(pub String);
 

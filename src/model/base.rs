@@ -5,6 +5,7 @@ use super::{
     Timestamp, Version,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Whether the service shows an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -45,7 +46,8 @@ pub struct ArticleRow {
     pub stamp: Option<Stamp>,
     /// The version that our own last write replaced: seen again, it is an old copy.
     pub replaced: Option<(Digest, Revision)>,
-    /// What our own writes before that replaced, newest first: a replica may be behind by several.
+    /// What our own writes before that replaced, newest first, and what the last one left, once a colleague's version
+    /// was pulled over it: a replica may be behind by several.
     pub earlier: Vec<(Digest, Revision)>,
     /// The digest and revision after our own last write: the newest that only we made.
     pub written: Option<Revision>,
@@ -73,6 +75,27 @@ impl ArticleRow {
         let known = self.replaced.iter().chain(&self.earlier);
         let known = known.filter(|known| *known != over && known.1 != *written);
         known.take(EARLIER).cloned().collect()
+    }
+
+    /// The same, once a colleague's version was pulled: what our own last write left is an old copy from then on.
+    pub fn earlier_once_pulled(&self, pulled: &Revision) -> Vec<(Digest, Revision)> {
+        let left = (self.remote.digest(), self.revision.clone());
+        if self.written.as_ref() != Some(&self.revision) || self.revision == *pulled {
+            return self.earlier.clone();
+        }
+        let known = self.earlier.iter().filter(|known| **known != left);
+        let known = std::iter::once(&left).chain(known);
+        known.take(EARLIER).cloned().collect()
+    }
+
+    /// The revisions of all versions that are known to be old once the article is gone: a replica may show any of them.
+    pub fn revisions(&self) -> BTreeSet<&Revision> {
+        let replaced = self.replaced.iter().chain(&self.earlier);
+        let replaced = replaced.map(|(_, revision)| revision);
+        replaced
+            .chain([&self.revision])
+            .chain(&self.written)
+            .collect()
     }
 
     /// A digest of what both sides agreed on, and under which revision: another one means that a cycle has dealt with

@@ -66,6 +66,7 @@ mod mounts;
 mod names;
 mod old_state;
 mod outdated;
+mod outdated_pulled;
 mod overlaid;
 mod partial;
 mod probes;

@@ -44,7 +44,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             return Ok(None);
         }
-        let listing = run.to_send >= SEVERAL && run.served.is_none_or(|served| served >= SEVERAL);
+        // For what is to be read anew no listing vouches.
+        let several = run.served.is_none_or(|served| served >= SEVERAL);
+        let listing = !recalled && run.to_send >= SEVERAL && several;
         if !window.is_zero() && listing && seen.visibility == Visibility::Published {
             run.reseen.remove(&id);
             if let Some(done) = self.look_again(run).await? {

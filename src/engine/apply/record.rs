@@ -74,7 +74,7 @@ pub(super) fn row_after(
         earlier: match (sent, old) {
             (Some(_), _) if defect::is(Defect::StaleReadReverts) => Vec::new(),
             (Some(sent), Some(old)) => old.earlier_than(&sent.over, &sent.written),
-            (None, Some(old)) => old.earlier.clone(),
+            (None, Some(old)) => old.earlier_once_pulled(&settle.seen.revision),
             (_, None) => Vec::new(),
         },
         written: match sent {

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::engine::apply::version_of;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::{CategoryId, Field, Place, TextDigest};
+use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote};
@@ -92,16 +92,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                         listing.article(found, known, &mut self.store, &mut sight.spool)?;
                     }
                 }
-                Ok(_) => {}
+                Ok(_) => sight
+                    .problems
+                    .push(unread(id, known, "the answer has none")),
                 Err(error) if error.stops_all() => {
                     sight.stop_for(error);
                     break;
                 }
-                Err(error) => sight.problems.push(Problem {
-                    path: String::new(),
-                    id: Some(id),
-                    message: format!("its body cannot be read: {error}"),
-                }),
+                Err(error) => sight.problems.push(unread(id, known, error)),
             }
             self.told(done as u64 + 1);
         }
@@ -150,6 +148,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         Ok(bodies)
+    }
+}
+
+/// An article is left as it is, since nobody knows what it says.
+fn unread(id: ArticleId, known: &Known<'_>, why: impl std::fmt::Display) -> Problem {
+    let row = known.rows.get(&id);
+    Problem {
+        path: row.map(|row| row.place.to_string()).unwrap_or_default(),
+        id: Some(id),
+        message: format!("its body cannot be read: {why}"),
     }
 }
 

@@ -204,7 +204,7 @@ impl Sight {
             Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
         };
         let rows = self.base.articles.values();
-        let rows = rows.filter(|row| row.replaced.is_some());
+        let rows = rows.filter(|row| row.replaced.is_some() || !row.earlier.is_empty());
         self.recalled.extend(rows.filter(old).map(|row| row.id));
     }
 

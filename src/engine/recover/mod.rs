@@ -17,7 +17,7 @@ use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, Place, Revision};
-use crate::reconcile::snapshot::{Base, Policy, Remote};
+use crate::reconcile::snapshot::{Base, Policy, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::{Store, Writing};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -239,9 +239,12 @@ fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state:
         }
         Verdict::Deleted(article, revision) => {
             tx.tombstone(*article, revision)?;
-            // What was seen may have been an old copy itself, and the next one that is newer.
+            // What was seen may have been an old copy itself, and the next one that is newer, or older still.
             if let Some(row) = tx.article(*article)? {
-                tx.tombstone(*article, &row.revision)?;
+                let known = row.revisions();
+                known
+                    .into_iter()
+                    .try_for_each(|revision| tx.tombstone(*article, revision))?;
             }
             tx.remove_intent(id)
         }
@@ -316,8 +319,12 @@ fn deleted(
 ) -> Verdict {
     let row = base.articles.get(&id);
     let is_missing = || row.is_some_and(|row| lying.is_missing(row, &row.place));
+    let is_old = |seen: &Seen| {
+        let replaced = row.is_some_and(|row| row.has_replaced(&seen.version, &seen.revision));
+        seen.revision == *revision || replaced
+    };
     match sight.remote.articles.get(&id) {
-        Some(Remote::Present(seen)) if seen.revision == *revision && is_missing() => Verdict::Open,
+        Some(Remote::Present(seen)) if is_old(seen) && is_missing() => Verdict::Open,
         Some(_) => Verdict::Void,
         None if sight.remote.complete => Verdict::Deleted(id, revision.clone()),
         None => Verdict::Open,
