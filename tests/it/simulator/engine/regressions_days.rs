@@ -303,3 +303,64 @@ fn seed_614929012768() {
         ],
     );
 }
+
+/// The file of one was edited long ago, and what came of that was dealt with in a cycle that had something else to tell.
+#[test]
+fn seed_594611442890() {
+    let mirror = |deed| Step::Mirror { deed };
+    let (enabled, part) = (false, Part::First);
+    let (token, other) = (1, 2);
+    holds(
+        Setup {
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            mirror(Writer::Write {
+                at: At(2, 1),
+                token,
+                enabled,
+            }),
+            mirror(Writer::Write {
+                at: At(1, 0),
+                token: other,
+                enabled,
+            }),
+            SYNC,
+            mirror(Writer::Copy {
+                from: At(1, 0),
+                to: At(1, 2),
+            }),
+            mirror(Writer::Edit {
+                at: At(1, 2),
+                part,
+                token: 9,
+                save: Save::RenameOver,
+            }),
+            mirror(Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 1),
+            }),
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Name {
+                        folder: 1,
+                        token: 13,
+                    },
+                },
+            },
+            SYNC,
+            mirror(Writer::Empty { at: At(2, 1) }),
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 2),
+                    part,
+                    token: 25,
+                },
+            },
+            SYNC,
+        ],
+    );
+}
