@@ -5,6 +5,7 @@
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
 mod apply;
+mod clock;
 pub mod compare;
 mod facts;
 mod kept;
@@ -15,77 +16,38 @@ mod memory;
 mod observe;
 pub mod open;
 pub mod past;
+mod progress;
 mod recover;
 pub mod report;
 pub mod restore;
 pub mod settings;
 mod spool;
 pub mod status;
+mod stop;
 mod storm;
 mod waiting;
 
-use crate::drill::failpoint;
+pub use clock::{Clock, Pause, SystemClock};
+pub use progress::{Progress, Teller};
+pub use stop::{Stop, ending_of};
+
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Stamp, Timestamp};
 use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
-use crate::service::{ErrorKind, Service, ServiceError};
+use crate::service::Service;
 use crate::state::{FigureRow, IntentId, store::Store};
 use kept::Kept;
 use memory::Memory;
 use observe::lately::Probed;
 use observe::sift::{self, Sifted};
-use report::{BudgetLeft, Ending, Report, Requests, Status, put_below};
+use report::{BudgetLeft, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use stop::service_stop;
 use tokio::time::Instant;
-
-/// A wait under way.
-pub type Pause = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-/// Tells the time of day, and waits; how old what was seen is, is measured with tokio's clock.
-pub trait Clock: Send + Sync {
-    /// The moment, by this machine's clock.
-    fn now(&self) -> Timestamp;
-
-    /// Waits, before something is tried again.
-    fn pause(&self, wait: Duration) -> Pause {
-        Box::pin(tokio::time::sleep(failpoint::wait(wait)))
-    }
-}
-
-/// The machine's clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(chrono::Utc::now().timestamp_millis())
-    }
-}
-
-/// How far a cycle has come, for people who wait.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Progress {
-    /// A phase begins.
-    Phase {
-        /// Its name.
-        name: &'static str,
-        /// Its units, where that is known.
-        total: Option<u64>,
-        /// Requests that one unit costs.
-        requests: u32,
-    },
-    /// So many units of the phase are done.
-    Done(u64),
-}
-
-/// Takes progress; it must not block.
-pub type Teller = Arc<dyn Fn(Progress) + Send + Sync>;
 
 /// Tells why nothing may be deleted on the service because of what git did just now, if so.
 pub type GitSense = Arc<dyn Fn() -> Option<String> + Send + Sync>;
@@ -121,52 +83,6 @@ pub struct Engine<S, D> {
     kept_copies: Vec<(ArticleId, Place, u64)>,
     /// The stamps of conflict copies of which nothing is to be kept any more.
     seen_copies: BTreeMap<Place, Stamp>,
-}
-
-/// What ended a cycle before its end.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Stop {
-    /// How the cycle ends by it.
-    pub ending: Ending,
-    /// What kind of failure of the service it was; `None`: it was the mirror's.
-    pub kind: Option<ErrorKind>,
-    /// What happened.
-    pub message: String,
-}
-
-impl std::fmt::Display for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for Stop {}
-
-impl Stop {
-    fn of(error: ServiceError) -> Self {
-        Self {
-            ending: ending_of(&error.kind),
-            kind: Some(error.kind.clone()),
-            message: format!("{:#}", anyhow::Error::new(error)),
-        }
-    }
-}
-
-/// How a cycle ends that meets such an error.
-pub fn ending_of(kind: &ErrorKind) -> Ending {
-    match kind {
-        ErrorKind::RateLimited { .. }
-        | ErrorKind::BudgetSpent { .. }
-        | ErrorKind::Unavailable
-        | ErrorKind::Closed => Ending::Retry,
-        ErrorKind::Unauthorized
-        | ErrorKind::Forbidden
-        | ErrorKind::NotFound
-        | ErrorKind::Refused
-        | ErrorKind::Unreadable
-        | ErrorKind::NoEndpoint
-        | ErrorKind::TooLarge => Ending::Failed,
-    }
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -498,17 +414,5 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     fn told(&self, units: u64) {
         (self.teller)(Progress::Done(units));
-    }
-}
-
-/// An error of the service ends the cycle and is reported; any other is the caller's.
-fn service_stop(error: anyhow::Error) -> anyhow::Result<Stop> {
-    match error.downcast_ref::<ServiceError>() {
-        Some(cause) => Ok(Stop {
-            ending: ending_of(&cause.kind),
-            kind: Some(cause.kind.clone()),
-            message: format!("{error:#}"),
-        }),
-        None => Err(error),
     }
 }

@@ -11,6 +11,7 @@ mod category_past;
 mod category_send;
 mod category_yaml;
 mod conflict;
+mod copies;
 mod create;
 mod delete;
 mod files;

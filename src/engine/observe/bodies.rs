@@ -8,6 +8,7 @@ use crate::engine::apply::version_of;
 use crate::engine::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, Field, Place, TextDigest};
+use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote};
 use crate::service::{RemoteArticle, Service};
@@ -160,6 +161,6 @@ const OUTDATED: &str = "the service lists another version than it shows, which i
 fn outdated_at<'a>(found: &RemoteArticle, known: &Known<'a>) -> Option<&'a Place> {
     let row = known.rows.get(&found.id)?;
     let version = version_of(found, &row.remote);
-    let old = row.has_replaced(&version, &found.revision) && !defect::is(Defect::OldCopyIsSeen);
+    let old = is_outdated(row, &found.revision, &version) && !defect::is(Defect::OldCopyIsSeen);
     old.then_some(&row.place)
 }

@@ -6,6 +6,7 @@
 
 mod born;
 mod lying;
+mod put;
 mod repeated;
 mod written;
 
@@ -14,9 +15,9 @@ use super::apply::{met, rows_along};
 use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{ArticleId, Field, Place, Revision, Version};
-use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
+use crate::model::base::{ArticleRow, CategoryRow};
+use crate::model::{ArticleId, Place, Revision};
+use crate::reconcile::snapshot::{Base, Policy, Remote};
 use crate::service::Service;
 use crate::state::store::{Store, Writing};
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -24,6 +25,8 @@ use anyhow::Context as _;
 use born::{Alike, alike, posted};
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use lying::Lying;
+use put::put_arrived;
+pub(super) use put::put_to;
 use std::collections::BTreeSet;
 use written::{file_written, folder_written, is_closed, names_on_the_move};
 
@@ -254,14 +257,6 @@ fn is_hidden_post(intent: &Intent) -> bool {
     matches!(intent, Intent::CreateArticle { flags, .. } if flags.hides())
 }
 
-/// The article of a PUT.
-pub(super) fn put_to(intent: &Intent) -> Option<ArticleId> {
-    let Intent::UpdateArticle { id, .. } = intent else {
-        return None;
-    };
-    Some(*id)
-}
-
 /// Tells whether a step changes the mirror.
 fn writes_files(intent: &Intent) -> bool {
     match intent {
@@ -327,76 +322,4 @@ fn deleted(
         None if sight.remote.complete => Verdict::Deleted(id, revision.clone()),
         None => Verdict::Open,
     }
-}
-
-/// A PUT found as it was sent is the base for its fields.
-fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
-    let Intent::UpdateArticle {
-        id,
-        version,
-        fields,
-        over,
-        over_revision,
-        enabled,
-        ..
-    } = intent
-    else {
-        return Verdict::Void;
-    };
-    let Some(row) = base.articles.get(id) else {
-        return Verdict::Void;
-    };
-    let seen = match sight.remote.articles.get(id) {
-        Some(Remote::Present(seen)) => seen,
-        Some(Remote::Gone) => return Verdict::Void,
-        // An unlisted article is asked for later in this cycle.
-        Some(Remote::NotVisible(_) | Remote::Unknown(_)) | None => return Verdict::Open,
-    };
-    // An old copy from before an earlier write of ours may happen to say the same, and says nothing of this one.
-    if row.has_replaced(&seen.version, &seen.revision) {
-        return Verdict::Open;
-    }
-    // Nor may what it replaced be as it is now, while the file still wants it: the same PUT is about to be made
-    // again, and finding the article changed by then it leaves to this intent what the first one replaced.
-    let over = (*over, over_revision.clone());
-    let old = (seen.version.digest(), seen.revision.clone());
-    if old == over && is_wanted(sight, *id, version, fields) {
-        return Verdict::Open;
-    }
-    // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
-    let shown = *enabled == Some(true);
-    let arrived = seen.revision != *over_revision
-        && (shown || !fields.is_empty())
-        && fields
-            .iter()
-            .all(|field| seen.version.agrees(version, *field));
-    // A listing shows what is published; only a probe tells `enabled` itself.
-    let listed = seen.visibility == Visibility::Published;
-    let enabled_arrived = enabled.is_none_or(|wish| seen.flags.enabled.unwrap_or(listed) == wish);
-    if !arrived || !enabled_arrived {
-        return Verdict::Void;
-    }
-    let mut row = row.clone();
-    for field in fields {
-        row.local.take(*field, version);
-        row.remote.take(*field, version);
-    }
-    if shown {
-        row.file_flags.enabled = Some(true);
-        row.remote_flags.enabled = Some(true);
-    }
-    // Seen again, the version that it replaced is an old copy.
-    row.earlier = row.earlier_than(&over, &seen.revision);
-    row.replaced = Some(over);
-    row.stamp = None;
-    Verdict::Article(Box::new(row))
-}
-
-/// Tells whether the article's file still says what a PUT was about.
-fn is_wanted(sight: &Sight, id: ArticleId, version: &Version, fields: &[Field]) -> bool {
-    let says = |file: &LocalFile| {
-        let mut fields = fields.iter();
-        file.id == Some(id) && fields.all(|field| file.version.agrees(version, *field))
-    };
-    !fields.is_empty() && sight.local.files.iter().any(says)
 }
