@@ -40,6 +40,7 @@ use crate::service::Service;
 use crate::state::{FigureRow, IntentId, store::Store};
 use kept::Kept;
 use memory::Memory;
+use observe::lately::Probed;
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
@@ -64,6 +65,8 @@ pub struct Engine<S, D> {
     figures: BTreeMap<ArticleId, FigureRow>,
     /// When articles were asked for in this cycle whose answers told something new.
     asked: BTreeMap<ArticleId, Timestamp>,
+    /// What probes said of articles that are listed although we knew them for disabled.
+    probed: Probed,
     /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
     probe_refused: bool,
     /// Steps that an earlier run left behind, and what they had written is durable since: a number names no other one.
@@ -95,6 +98,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             git: Arc::new(|| None),
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
+            probed: Probed::default(),
             probe_refused: false,
             durable: BTreeSet::new(),
             memory: Memory::new(),

@@ -8,6 +8,7 @@ use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
 use kbsync::model::Side;
 use kbsync::reconcile::plan::Action;
+use kbsync::sandbox::Options;
 use kbsync::service::Purpose;
 use std::time::Duration;
 use uuid::Uuid;
@@ -44,13 +45,46 @@ fn path(world: &Stage, id: Uuid) -> String {
 
 /// A poll of the daemon: nobody waits for it.
 async fn poll(world: &Stage) -> Report {
-    let request = Request {
+    let mut engine = hostile::engine(world, &hostile::calm());
+    engine.cycle(&a_poll()).await.expect("a cycle")
+}
+
+fn a_poll() -> Request {
+    Request {
         purpose: Purpose::Poll,
         patient: true,
         ..both()
-    };
-    let mut engine = hostile::engine(world, &hostile::calm());
-    engine.cycle(&request).await.expect("a cycle")
+    }
+}
+
+/// So many removed files of disabled articles, held for their number, in polls of a service that lists such articles or
+/// does not.
+async fn removed(number: usize, list_disabled: bool) -> (Stage, Vec<Uuid>) {
+    let world = hostile::world_with(Options {
+        list_disabled,
+        ..Options::unlimited()
+    })
+    .await;
+    let a = world.category("a");
+    let articles: Vec<Uuid> = (0..number)
+        .map(|index| world.article(a, &format!("n-{index:02}"), "<p>One.</p>"))
+        .collect();
+    hostile::sync(&world).await;
+    for &id in &articles {
+        world.edit(&path(&world, id), "title:", "enabled: false\ntitle:");
+    }
+    hostile::sync(&world).await;
+    for &id in &articles {
+        world.remove(&path(&world, id));
+    }
+    // Each is asked for, some in a poll, and all are held for their number.
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    for _ in 0..number {
+        engine.cycle(&a_poll()).await.expect("a cycle");
+    }
+    assert_eq!(held(&poll(&world).await).len(), number);
+    requests(&world);
+    (world, articles)
 }
 
 /// What some polls cost, one after the other.
@@ -81,6 +115,38 @@ async fn many_removed_drafts_are_held_without_being_asked_for_in_every_poll() {
     // A person who asks gets an answer.
     let report = hostile::sync(&world).await;
     assert_eq!(report.requests.total, 1 + 7);
+}
+
+#[tokio::test]
+async fn what_was_held_while_it_was_hidden_and_is_shown_by_now_comes_back_as_a_published_article() {
+    let (world, articles) = removed(12, false).await;
+    world.sandbox().enable(articles[3]);
+    let report = poll(&world).await;
+    let back = "restore local a/n-03.html done".to_owned();
+    assert!(lines(&report).contains(&back), "{:?}", lines(&report));
+    assert_eq!(held(&report).len(), 11);
+    assert!(!world.read("a/n-03.html").contains("enabled"));
+    assert_eq!(report.requests.put, 1, "{:?}", requests(&world));
+    assert_eq!(cost(&world, 2).await, [1, 1]);
+}
+
+#[tokio::test]
+async fn what_is_held_and_listed_though_it_is_hidden_is_asked_for_once_under_each_revision() {
+    let (world, articles) = removed(12, true).await;
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    for _ in 0..2 {
+        world.sandbox().edit(articles[3], |_| {});
+        for asked in [1, 0, 0] {
+            let report = engine.cycle(&a_poll()).await.expect("a cycle");
+            assert_eq!(report.requests.put, asked, "{:?}", requests(&world));
+            assert_eq!(held(&report).len(), 12);
+        }
+    }
+    world.sandbox().enable(articles[3]);
+    let report = engine.cycle(&a_poll()).await.expect("a cycle");
+    let back = "restore local a/n-03.html done".to_owned();
+    assert!(lines(&report).contains(&back), "{:?}", lines(&report));
+    assert!(!world.read("a/n-03.html").contains("enabled"));
 }
 
 #[tokio::test]

@@ -58,6 +58,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     }
                     sight.unlisted |= !question.listed && is_published(&answer);
                     self.remember_answer(base, question.id, &answer, request)?;
+                    if question.listed
+                        && let Some(Remote::Present(listed)) =
+                            sight.remote.articles.get(&question.id)
+                        && let Remote::Present(seen) = &answer
+                    {
+                        self.probed.note(question.id, &listed.revision, seen);
+                    }
                     sight.remote.articles.insert(question.id, answer);
                 }
                 Err(error) => {

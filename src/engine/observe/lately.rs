@@ -12,7 +12,7 @@ use crate::engine::settings::Request;
 use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::{ArticleId, Timestamp};
+use crate::model::{ArticleId, Flags, Revision, Timestamp};
 use crate::reconcile::snapshot::{Base, Remote, Seen};
 use crate::service::Service;
 use serde::{Deserialize, Serialize};
@@ -28,6 +28,32 @@ pub(super) struct Lately {
     patient: bool,
     held: BTreeSet<ArticleId>,
     strangers: Strangers,
+    probed: Probed,
+}
+
+/// What probes said of articles that are listed although we knew them for disabled. It lives as long as its engine, and
+/// is never stored.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(in crate::engine) struct Probed(BTreeMap<ArticleId, Answered>);
+
+/// What a probe said of who sees an article, and the revision that it was listed under.
+#[derive(Clone, PartialEq, Debug)]
+struct Answered {
+    listed: Revision,
+    flags: Flags,
+    visibility: Visibility,
+}
+
+impl Probed {
+    /// Remembers what became known of an article that is listed under a revision.
+    pub(super) fn note(&mut self, id: ArticleId, listed: &Revision, answer: &Seen) {
+        let answered = Answered {
+            listed: listed.clone(),
+            flags: answer.flags,
+            visibility: answer.visibility,
+        };
+        self.0.insert(id, answered);
+    }
 }
 
 /// Ids of which only files tell, and of which nothing could be learned.
@@ -75,11 +101,17 @@ impl Lately {
         }
     }
 
-    /// Tells whether an article that is listed although we know it for disabled need not be probed now.
-    pub(super) fn rests_with(&self, row: &ArticleRow, now: Timestamp) -> bool {
-        self.patient
-            && self.held.contains(&row.id)
-            && row.asked.is_some_and(|asked| rests(asked, now))
+    /// What is known of an article that is listed although we know it for disabled, and that was probed under this very
+    /// revision; `None`: ask.
+    pub(super) fn of_listed(&self, row: &ArticleRow, seen: &Seen, now: Timestamp) -> Option<Seen> {
+        let rested = row.asked.is_some_and(|asked| rests(asked, now));
+        let answered = self.probed.0.get(&row.id);
+        let answered = answered.filter(|_| self.patient && rested)?;
+        (answered.listed == seen.revision).then(|| Seen {
+            flags: answered.flags,
+            visibility: answered.visibility,
+            ..seen.clone()
+        })
     }
 
     /// What was said of an id that only a file tells; `None`: ask.
@@ -111,6 +143,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             patient: true,
             held: held.iter().filter_map(|held| held.id).collect(),
             strangers: self.strangers()?,
+            probed: self.probed.clone(),
         })
     }
 

@@ -10,7 +10,7 @@ mod akin;
 mod bodies;
 mod categories;
 mod foreign;
-mod lately;
+pub(in crate::engine) mod lately;
 pub(in crate::engine) mod local;
 mod moved;
 mod nameless;

@@ -211,9 +211,11 @@ pub(super) fn listed_but_disabled(
             continue;
         }
         let same = row.revision == seen.revision && !due;
-        if row.visibility == Visibility::Unpublished && (same || lately.rests_with(row, now)) {
+        if row.visibility == Visibility::Unpublished && same {
             seen.visibility = row.visibility;
             seen.flags = row.remote_flags;
+        } else if let Some(answered) = lately.of_listed(row, seen, now) {
+            *seen = answered;
         } else {
             suspicious.push(row.id);
         }

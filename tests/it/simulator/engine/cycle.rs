@@ -4,9 +4,9 @@ use super::mirror::Mirror;
 use super::oracle;
 use super::run::Run;
 use super::token::Tokens;
-use super::world::{Side, World};
+use super::world::{Side, World, id_of};
 use kbsync::drill::death;
-use kbsync::engine::report::{Ending, Line, Report};
+use kbsync::engine::report::{Ending, Line, Report, Status};
 use kbsync::engine::settings::Request;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::guard::MaxDeletes;
@@ -136,6 +136,8 @@ impl Run<'_> {
                 );
             }
             self.settled = report.outcome == Ending::Done && !world.is_rationed();
+            let open = open(world, report);
+            world.dealt_with(&open);
         }
         world.judge_births();
         for line in &report.actions {
@@ -147,6 +149,7 @@ impl Run<'_> {
         }
         if whole && report.outcome == Ending::Done {
             world.ledger.touched.clear();
+            world.ledger.pending_touch.clear();
             world.ledger.doubled.clear();
             world.ledger.died = false;
             world.ledger.expected = Default::default();
@@ -212,4 +215,20 @@ impl Run<'_> {
         oracle::i1_reachable(&mut world, store, died);
         oracle::i2_whole(&mut world);
     }
+}
+
+/// The articles of which a report tells something that is not done.
+fn open(world: &World, report: &Report) -> BTreeSet<ArticleId> {
+    let waits = report
+        .actions
+        .iter()
+        .filter(|line| line.status != Status::Done);
+    let told = waits.map(|line| (line.id, &line.path));
+    let problems = report.problems.iter();
+    let told = told.chain(problems.map(|problem| (problem.id, &problem.path)));
+    told.filter_map(|(id, path)| {
+        let (folder, name) = path.split_once('/').unwrap_or_default();
+        id.or_else(|| id_of(&world.mirror.bytes(folder, name)?))
+    })
+    .collect()
 }

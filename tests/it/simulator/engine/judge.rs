@@ -149,7 +149,9 @@ impl World {
             if let Some(id) = id.filter(|id| id_of(&bytes) != Some(*id)) {
                 let article = self.kb.articles.get(&id);
                 let sent = article.is_some_and(|article| article.tokens == Tokens::of(&bytes));
-                let first = self.ledger.touched.insert(id);
+                self.ledger.touched.insert(id);
+                let before = self.ledger.pending_touch.insert(id, self.now);
+                let first = before.is_none();
                 self.ledger.doubled.extend((first && sent).then_some(id));
             }
             return;

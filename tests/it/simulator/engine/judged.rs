@@ -13,6 +13,7 @@ use kbsync::model::ArticleId;
 use kbsync::model::Side::{Both, Remote};
 use kbsync::reconcile::plan::Kind;
 use kbsync::service::{ArticlePatch, NewArticle};
+use std::collections::BTreeSet;
 
 const A: At = At(0, 0);
 const B: At = At(0, 1);
@@ -327,6 +328,15 @@ fn rationed_after(articles: usize, asked: usize, deed: impl FnOnce(&mut World)) 
     world.is_rationed()
 }
 
+/// A whole cycle; perhaps it leaves something open of each article.
+fn deals(world: &mut World, leaves: bool) {
+    world.begin();
+    world.now += 1;
+    let ids = world.kb.articles.keys().copied();
+    let open = ids.filter(|_| leaves).collect();
+    world.dealt_with(&open);
+}
+
 #[test]
 fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough() {
     assert!(rationed(4, 3));
@@ -343,6 +353,31 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(rationed_after(4, 3, copy));
     assert!(!rationed_after(4, 3, edit));
     assert!(!rationed_after(4, 3, both));
+    // What a whole cycle has dealt with since is asked for in its turn again, though something else is open.
+    assert!(rationed_after(4, 3, |world| {
+        edit(world);
+        deals(world, false);
+    }));
+    assert!(!rationed_after(4, 3, |world| {
+        edit(world);
+        deals(world, true);
+    }));
+    assert!(!rationed_after(4, 3, |world| {
+        deals(world, false);
+        edit(world);
+    }));
+    // It is copied after that, or while the cycle runs.
+    assert!(rationed_after(4, 3, |world| {
+        edit(world);
+        deals(world, false);
+        copy(world);
+    }));
+    assert!(!rationed_after(4, 3, |world| {
+        world.begin();
+        world.now += 1;
+        edit(world);
+        world.dealt_with(&BTreeSet::new());
+    }));
     // An empty file says nothing, and its article is asked for in its turn; a missing one is a removal.
     let empty = |world: &mut World| world.writer(Writer::Empty { at: A });
     assert!(rationed_after(4, 3, empty));

@@ -4,6 +4,10 @@ use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
 use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
+const SYNC: Step = Step::Run {
+    command: Command::Sync {},
+};
+
 #[test]
 fn what_became_an_article_in_a_cycle_that_was_disturbed_is_asked_for_in_its_turn() {
     let setup = Setup {
@@ -257,4 +261,106 @@ fn the_article_of_an_empty_file_is_asked_for_in_its_turn() {
         },
     ];
     holds(setup, &steps);
+}
+
+/// Its file could not be brought back. A colleague shows the hidden article meanwhile, which was asked for not long ago.
+#[test]
+fn seed_614929012768() {
+    let at = At(0, 3);
+    holds(
+        PLAIN,
+        &[
+            Step::Mirror {
+                deed: Writer::Write {
+                    at,
+                    token: 3,
+                    enabled: false,
+                },
+            },
+            SYNC,
+            Step::Mirror {
+                deed: Writer::RemoveFolder { folder: 0 },
+            },
+            Step::Service {
+                deed: Colleague::Change {
+                    at,
+                    part: Part::First,
+                    token: 18,
+                },
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 0,
+                what: What::Broken {},
+            },
+            SYNC,
+            Step::Service {
+                deed: Colleague::Show { at, on: true },
+            },
+            Step::Run {
+                command: Command::InMotion { at: At(1, 3) },
+            },
+        ],
+    );
+}
+
+/// The file of one was edited long ago, and what came of that was dealt with in a cycle that had something else to tell.
+#[test]
+fn seed_594611442890() {
+    let mirror = |deed| Step::Mirror { deed };
+    let (enabled, part) = (false, Part::First);
+    let (token, other) = (1, 2);
+    holds(
+        Setup {
+            thrifty: true,
+            ..PLAIN
+        },
+        &[
+            mirror(Writer::Write {
+                at: At(2, 1),
+                token,
+                enabled,
+            }),
+            mirror(Writer::Write {
+                at: At(1, 0),
+                token: other,
+                enabled,
+            }),
+            SYNC,
+            mirror(Writer::Copy {
+                from: At(1, 0),
+                to: At(1, 2),
+            }),
+            mirror(Writer::Edit {
+                at: At(1, 2),
+                part,
+                token: 9,
+                save: Save::RenameOver,
+            }),
+            mirror(Writer::Copy {
+                from: At(1, 2),
+                to: At(1, 1),
+            }),
+            Step::Fault {
+                call: Call::Publish,
+                nth: 0,
+                what: What::ByWriter {
+                    deed: Writer::Name {
+                        folder: 1,
+                        token: 13,
+                    },
+                },
+            },
+            SYNC,
+            mirror(Writer::Empty { at: At(2, 1) }),
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(1, 2),
+                    part,
+                    token: 25,
+                },
+            },
+            SYNC,
+        ],
+    );
 }

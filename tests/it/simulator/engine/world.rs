@@ -71,6 +71,8 @@ pub(crate) struct Ledger {
     pub(crate) emptied: BTreeMap<ArticleId, (String, String)>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
+    /// Of these, the ones that no whole cycle has dealt with since, and when that was.
+    pub(crate) pending_touch: BTreeMap<ArticleId, i64>,
     /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's.
     pub(crate) doubled: BTreeSet<ArticleId>,
     /// Articles that a colleague changed since both sides were equal, and when.
@@ -318,7 +320,9 @@ impl World {
                     ledger.withdrawn.insert(*id);
                 }
                 if is.digest != was.digest {
-                    let first = ledger.touched.insert(*id) || ledger.doubled.contains(id);
+                    ledger.touched.insert(*id);
+                    let before = ledger.pending_touch.insert(*id, self.now);
+                    let first = before.is_none() || ledger.doubled.contains(id);
                     if first && is.files == was.files + 1 {
                         ledger.doubled.insert(*id);
                     } else {
@@ -334,6 +338,8 @@ impl World {
             }
             let new = now.keys().filter(|id| !ids.contains_key(id));
             ledger.touched.extend(new.clone());
+            let touched = new.clone().map(|id| (*id, self.now));
+            ledger.pending_touch.extend(touched);
             ledger.came_back.extend(new.map(|id| (*id, self.now)));
         }
         done
@@ -385,7 +391,7 @@ impl World {
         let hidden = |id: &ArticleId| {
             let article = self.kb.articles.get(id);
             let ledger = &self.ledger;
-            let as_ever = !ledger.touched.contains(id) || ledger.doubled.contains(id);
+            let as_ever = !ledger.pending_touch.contains_key(id) || ledger.doubled.contains(id);
             article.is_none_or(|article| !article.is_published())
                 && (as_ever && !ledger.withdrawn.contains(id) || self.is_emptied(*id))
         };
@@ -402,6 +408,13 @@ impl World {
         };
         let limit = self.ledger.limit;
         (waits && asked >= limit) || (self.listed.iter().any(left) && self.asked_of_listed >= limit)
+    }
+
+    /// A whole cycle ended. What the writer did before it is dealt with, but for articles of which something is open.
+    pub(crate) fn dealt_with(&mut self, open: &BTreeSet<ArticleId>) {
+        let began = self.began.0;
+        let pending = &mut self.ledger.pending_touch;
+        pending.retain(|id, at| *at > began || open.contains(id));
     }
 
     /// Tells whether an article's file is there and says nothing since its writer emptied it.
