@@ -12,6 +12,7 @@ mod known;
 mod late;
 mod leftovers;
 mod memory;
+pub mod neighbours;
 mod observe;
 pub mod open;
 pub mod past;
@@ -34,6 +35,7 @@ use crate::service::{ErrorKind, Service, ServiceError};
 use crate::state::{FigureRow, IntentId, store::Store};
 use kept::Kept;
 use memory::Memory;
+use neighbours::Neighbours;
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Ending, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
@@ -98,6 +100,7 @@ pub struct Engine<S, D> {
     clock: Arc<dyn Clock>,
     teller: Teller,
     git: GitSense,
+    neighbours: Neighbours,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
     /// When articles were asked for in this cycle whose answers told something new.
@@ -177,6 +180,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
+            neighbours: neighbours::among(Vec::new()),
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
             probe_refused: false,
@@ -212,7 +216,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// The same, before one cycle.
+    /// Looks into the folders of other workspaces, before an article is deleted because its file is missing.
+    #[must_use]
+    pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
+        self.neighbours = neighbours;
+        self
+    }
+
+    /// Uses another sense of git before one cycle.
     pub fn set_git(&mut self, git: GitSense) {
         self.git = git;
     }

@@ -216,6 +216,7 @@ impl Report {
                         | HoldRule::MovedHead
                         | HoldRule::MassRollback
                         | HoldRule::Unrestored
+                        | HoldRule::Elsewhere
                         | HoldRule::ForeignWriter
                         | HoldRule::Waits
                         | HoldRule::Person,

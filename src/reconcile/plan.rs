@@ -101,6 +101,8 @@ pub enum HoldRule {
     MassRollback,
     /// A restore was to bring the file back, and did not; released by `approve`.
     Unrestored,
+    /// The file lies in another workspace's folder, or may lie there; released by `approve`.
+    Elsewhere,
     /// Part of the observation failed in this cycle; tried again in the next.
     Doubt,
     /// Someone else writes the same article back and forth.
@@ -122,7 +124,11 @@ impl HoldRule {
     /// Tells whether `kbsync approve` releases it.
     pub const fn approvable(self) -> bool {
         match self {
-            Self::MassDeletion | Self::MovedHead | Self::MassRollback | Self::Unrestored => true,
+            Self::MassDeletion
+            | Self::MovedHead
+            | Self::MassRollback
+            | Self::Unrestored
+            | Self::Elsewhere => true,
             Self::Doubt | Self::ForeignWriter | Self::Refused | Self::Waits | Self::Person => false,
         }
     }

@@ -84,4 +84,5 @@ mod undone;
 mod visibility;
 mod wire;
 mod words;
+mod workspaces;
 mod world;
