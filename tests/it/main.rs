@@ -72,6 +72,7 @@ mod probes;
 mod quiet;
 mod races;
 mod remote;
+mod replaced;
 mod restoring;
 mod restoring_some;
 mod rows;
