@@ -14,6 +14,7 @@
 //! (the decisions), [`turn`] (the loop), then the sources [`watch`], [`trigger`], [`signals`], [`control`],
 //! then [`engines`] and [`valve`] (the real cycles) and [`start`] (all of it put together).
 
+mod asked;
 pub mod control;
 pub mod desk;
 pub mod engines;

@@ -8,8 +8,8 @@ use super::waiting::{self, Held};
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Digest, Side, Timestamp};
-use crate::reconcile::guard::{FOR_A_PERSON, Facts};
-use crate::reconcile::plan::{HoldRule, Plan, Step};
+use crate::reconcile::guard::{Elsewhere, FOR_A_PERSON, Facts, is_unasked};
+use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
@@ -82,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 duels.insert(settle.id);
             }
         }
+        let approved = self.approved(plan, now)?;
         Ok(Facts {
             articles: sight.base.articles.len(),
             max_deletes: self.settings.max_deletes,
@@ -90,7 +91,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             deleted_local: lately(Side::Local)?,
             closely_remote: closely(Side::Remote)?,
             closely_local: closely(Side::Local)?,
-            approved: self.approved(plan, now)?,
             doubt: sight
                 .doubt
                 .clone()
@@ -112,8 +112,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
             } else {
                 BTreeSet::new()
             },
+            elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
+            approved,
         })
+    }
+
+    /// Looks for the files of the articles that are to be deleted in other workspaces' folders; for none that a person
+    /// has released.
+    fn elsewhere(&self, plan: &Plan, request: &Request, approved: &BTreeSet<Digest>) -> Elsewhere {
+        let unasked =
+            |action: &&Action| is_unasked(action, Side::Remote, request.allow_deletes, approved);
+        let actions = plan.actions.iter().filter(unasked);
+        (self.neighbours)(&actions.filter_map(|action| action.id).collect())
     }
 
     /// What a person approved, for a plan that does something. A word that was not followed within a day is none any

@@ -13,11 +13,13 @@ mod known;
 mod late;
 mod leftovers;
 mod memory;
+pub mod neighbours;
 mod observe;
 pub mod open;
 pub mod past;
 mod progress;
 mod recover;
+mod replaced;
 pub mod report;
 pub mod restore;
 pub mod settings;
@@ -40,6 +42,7 @@ use crate::service::Service;
 use crate::state::{FigureRow, IntentId, store::Store};
 use kept::Kept;
 use memory::Memory;
+use neighbours::Neighbours;
 use observe::lately::Probed;
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Report, Requests, Status, put_below};
@@ -61,6 +64,7 @@ pub struct Engine<S, D> {
     clock: Arc<dyn Clock>,
     teller: Teller,
     git: GitSense,
+    neighbours: Neighbours,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
     /// When articles were asked for in this cycle whose answers told something new.
@@ -77,6 +81,8 @@ pub struct Engine<S, D> {
     kept: Option<Kept>,
     /// Cycles that compared a few articles only.
     sifted: u64,
+    /// Articles whose file another one took the place of.
+    replaced: replaced::Replaced,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
     /// Conflict copies that went in this cycle after they had been edited, with the versions that hold their words.
@@ -96,6 +102,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
             git: Arc::new(|| None),
+            neighbours: neighbours::among(Vec::new()),
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
             probed: Probed::default(),
@@ -104,6 +111,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             memory: Memory::new(),
             kept: None,
             sifted: 0,
+            replaced: replaced::Replaced::new(),
             cleared_up: false,
             kept_copies: Vec::new(),
             seen_copies: BTreeMap::new(),
@@ -132,7 +140,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// The same, before one cycle.
+    /// Looks into the folders of other workspaces, before an article is deleted because its file is missing.
+    #[must_use]
+    pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
+        self.neighbours = neighbours;
+        self
+    }
+
+    /// Uses another sense of git before one cycle.
     pub fn set_git(&mut self, git: GitSense) {
         self.git = git;
     }
@@ -256,6 +271,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (plan, mut sight) = self.decide(request, kept).await?;
         report.problems.clone_from(&plan.problems);
         report.doubt = sight.hides || sight.doubt.is_some();
+        let again = std::mem::take(&mut sight.again).into_iter();
+        report.again = again.map(|(place, at)| (place.to_string(), at)).collect();
         if request.dry_run {
             report.plan(&plan);
             return Ok(sight.stop);
@@ -361,6 +378,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             policy: &policy,
         };
         let mut plan = reconcile::reconcile(world);
+        if !request.dry_run {
+            self.wait_for_replaced(&mut plan, &mut sight, request);
+        }
         let facts = self.facts(&plan, &sight, request)?;
         // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
         sight.recalled.extend(facts.older_remote.iter().copied());
@@ -398,6 +418,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let prefix = &self.settings.prefix;
         for line in &mut report.actions {
             put_below(prefix, &mut line.path, line.reason.as_mut());
+        }
+        for (path, _) in &mut report.again {
+            put_below(prefix, path, None);
         }
         for problem in &mut report.problems {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));

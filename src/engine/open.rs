@@ -4,7 +4,7 @@
 //! [`reader`] changes nothing at all, makes nothing, and needs no lock: it is for a dry run.
 
 use super::settings::Settings;
-use super::{Clock, Engine, SystemClock};
+use super::{Clock, Engine, SystemClock, neighbours};
 use crate::config::{self, Config, Root};
 use crate::mirror::disk::RealDisk;
 use crate::reconcile::guard::MaxDeletes;
@@ -64,7 +64,8 @@ pub fn writer<S: Service>(
 ) -> anyhow::Result<Engine<S, RealDisk>> {
     let store = write_state(config, root)?;
     let disk = RealDisk::open(&root.path)?;
-    Ok(Engine::new(service, disk, store, settings(config, root)))
+    let engine = Engine::new(service, disk, store, settings(config, root));
+    Ok(engine.with_neighbours(neighbours::of(config, root)))
 }
 
 /// Opens a workspace to look at it. Where nothing was synced yet, the state is an empty one.
@@ -75,7 +76,8 @@ pub fn reader<S: Service>(
 ) -> anyhow::Result<Engine<S, RealDisk>> {
     let store = read_state(config, root)?;
     let disk = RealDisk::open(&root.path)?;
-    Ok(Engine::new(service, disk, store, settings(config, root)))
+    let engine = Engine::new(service, disk, store, settings(config, root));
+    Ok(engine.with_neighbours(neighbours::of(config, root)))
 }
 
 /// The state of a workspace, for writing.

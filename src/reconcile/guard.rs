@@ -65,8 +65,19 @@ pub struct Facts {
     pub git: Option<String>,
     /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
+    /// Where files of articles that are to be deleted lie in other workspaces' folders.
+    pub elsewhere: Elsewhere,
     /// What was held for its number and waits for a person since: taking some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
+}
+
+/// What lies in other workspaces' folders of articles that have no file in their own.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Elsewhere {
+    /// Their files' paths in the mirror.
+    pub at: BTreeMap<ArticleId, String>,
+    /// The first that could not be read: any article's file may lie there.
+    pub unread: Option<String>,
 }
 
 impl Facts {
@@ -83,6 +94,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_duels(plan, facts);
     hold_rollbacks(plan, facts);
     hold_unrestored(plan, facts);
+    hold_moved_out(plan, facts);
     for side in [Side::Remote, Side::Local] {
         hold_deletions(plan, facts, side);
     }
@@ -227,6 +239,43 @@ fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
             );
             action.hold(HoldRule::Unrestored, reason);
         }
+    }
+}
+
+/// Tells whether a person was not asked yet about a deletion that nothing holds.
+pub fn is_unasked(
+    action: &Action,
+    side: Side,
+    allow_deletes: bool,
+    approved: &BTreeSet<Digest>,
+) -> bool {
+    action.held.is_none()
+        && action.deletes() == Some(side)
+        && !allow_deletes
+        && !approved.contains(&action.fingerprint())
+}
+
+/// A file that was moved into another workspace's folder is not gone, and nothing can move the article there: a
+/// person says what is meant.
+fn hold_moved_out(plan: &mut Plan, facts: &Facts) {
+    let Elsewhere { at, unread } = &facts.elsewhere;
+    let unasked = |action: &&mut Action| {
+        is_unasked(action, Side::Remote, facts.allow_deletes, &facts.approved)
+    };
+    for action in plan.actions.iter_mut().filter(unasked) {
+        let found = action.id.and_then(|id| at.get(&id));
+        let reason = match (found, unread) {
+            (Some(path), _) => format!(
+                "its file is {path} now, in another workspace's folder, and no article can move there: move it back, \
+                 or take its `id:` line out there for a new article; `kbsync approve` deletes this one"
+            ),
+            (None, Some(path)) => format!(
+                "whether its file is in another workspace's folder by now cannot be told while {path} cannot be \
+                 read; `kbsync approve` deletes the article"
+            ),
+            (None, None) => continue,
+        };
+        action.hold(HoldRule::Elsewhere, reason);
     }
 }
 

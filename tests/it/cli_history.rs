@@ -3,6 +3,7 @@
 use crate::{
     kb::{Kb, Service},
     schema,
+    workspaces::two_workspaces,
 };
 use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use serde_json::Value;
@@ -903,23 +904,6 @@ fn comments_and_own_keys_come_back_with_a_deleted_article() {
     let file = kb.read("start/one.html");
     assert!(file.contains("title: one # short\nowner: docs\n"), "{file}");
     assert_eq!(service.sandbox.articles().len(), 2);
-}
-
-/// Two workspaces in `en` and `de`, with an article each.
-fn two_workspaces() -> (Service, Kb, Uuid, Uuid) {
-    let service = Service::empty();
-    let other = service.sandbox.add_workspace("Hilfe");
-    let here = service.category("start");
-    let there = service.sandbox.add_category(other, "Start", "start");
-    let one = service.article(here, "one", "<p>One.</p>");
-    let eins = service.article(there, "eins", "<p>Eins.</p>");
-    let mut kb = Kb::with_settings(&format!(
-        "service: {}\nworkspaces:\n  - {{id: {}, folder: en}}\n  - {{id: {other}, folder: de}}\n",
-        service.url, service.workspace
-    ));
-    kb.set("KBSYNC_TOKEN", crate::kb::TOKEN);
-    kb.run(&["sync"]).exits(0);
-    (service, kb, one, eins)
 }
 
 #[test]

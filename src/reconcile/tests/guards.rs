@@ -2,7 +2,7 @@
 
 use super::small::{Small, article, short};
 use crate::model::Side;
-use crate::reconcile::guard::{MAX_ROLLBACKS, MaxDeletes};
+use crate::reconcile::guard::{Elsewhere, MAX_ROLLBACKS, MaxDeletes};
 use crate::reconcile::plan::{Action, HoldRule};
 use crate::reconcile::snapshot::Remote;
 
@@ -178,6 +178,36 @@ fn f040_what_a_restore_left_out_waits_by_itself() {
     assert_eq!(rules(&world), [Some(HoldRule::MassDeletion)]);
     world.facts.approved = plan.actions.iter().map(Action::fingerprint).collect();
     assert_eq!(rules(&world), [None]);
+}
+
+#[test]
+fn what_lies_in_another_workspaces_folder_waits_by_itself() {
+    let mut world = many(2, "-", "");
+    let moved = article(&names(1)[0]);
+    world.facts.elsewhere.at = [(moved, "de/a/b.html".to_owned())].into();
+    let plan = world.plan();
+    let mut actions = plan.actions.iter();
+    let held = actions.find(|action| action.id == Some(moved));
+    let held = held.expect("it waits");
+    let waiting = held.held.as_ref().expect("it is held");
+    assert_eq!(waiting.rule, HoldRule::Elsewhere);
+    assert!(
+        waiting.reason.contains("its file is de/a/b.html"),
+        "{waiting:?}"
+    );
+    assert_eq!(rules(&world), [Some(HoldRule::Elsewhere), None]);
+    world.facts.approved = [held.fingerprint()].into();
+    assert_eq!(rules(&world), [None]);
+    world.facts.approved.clear();
+    world.facts.allow_deletes = true;
+    assert_eq!(rules(&world), [None]);
+    world.facts.allow_deletes = false;
+    // Where nobody could look, any file may lie.
+    world.facts.elsewhere = Elsewhere {
+        unread: Some("de/".to_owned()),
+        ..Elsewhere::default()
+    };
+    assert_eq!(rules(&world), [Some(HoldRule::Elsewhere)]);
 }
 
 #[test]

@@ -21,7 +21,7 @@ use crate::model::path::{self, CATEGORY_FILE};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Timestamp, Version,
 };
-use crate::reconcile::guard::{Facts, MaxDeletes};
+use crate::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{Conflict, Plan, Settle, Step};
 use crate::reconcile::scope::Scope;
@@ -691,6 +691,7 @@ fn facts() -> Facts {
         refused: BTreeMap::new(),
         git: None,
         restoring: BTreeSet::new(),
+        elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),
     }
 }

@@ -6,7 +6,7 @@ use super::words::Remote as Told;
 use kbsync::model::base::{ArticleRow, CategoryRow, Visibility};
 use kbsync::model::path::fold;
 use kbsync::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Timestamp, Version};
-use kbsync::reconcile::guard::{Facts, MaxDeletes};
+use kbsync::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
 use kbsync::reconcile::pairing::{self, Paired};
 use kbsync::reconcile::plan::Plan;
 use kbsync::reconcile::scope::Scope;
@@ -282,6 +282,7 @@ fn facts() -> Facts {
         refused: BTreeMap::new(),
         git: None,
         restoring: BTreeSet::new(),
+        elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),
     }
 }
