@@ -41,6 +41,9 @@ struct Wish {
     /// Stops after so many worlds
     #[arg(long, default_value_t = u64::MAX, hide_default_value = true)]
     limit: u64,
+    /// A thread stops after so many worlds in which something did not hold
+    #[arg(long, default_value_t = 10)]
+    failures: usize,
     /// Threads
     #[arg(long, default_value_t = 1)]
     threads: u64,
@@ -154,7 +157,9 @@ fn show_both(bench: &mut Bench, seed: u64, short: bool) {
 /// Tells whether it is enough.
 type Until<'a> = dyn FnMut(&Tally) -> bool + 'a;
 
-/// Shares the seeds out among the threads. Gives what it came to, and the seconds that it took.
+/// Shares the seeds out among the threads, and prints failures as they are found. Gives what it came to, and the seconds
+/// that it took.
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn share(
     wish: &Wish,
     run: &(dyn Fn(&mut dyn Iterator<Item = u64>, &mut Until<'_>) -> Tally + Sync),
@@ -168,8 +173,13 @@ fn share(
                     let step = usize::try_from(wish.threads).unwrap_or(1);
                     let mut seeds = (wish.seed + thread..).step_by(step);
                     let limit = wish.limit / wish.threads.max(1);
+                    let mut told = 0;
                     run(&mut seeds, &mut |tally| {
-                        Instant::now() >= end || tally.runs >= limit || tally.failures.len() >= 10
+                        for failure in &tally.failures[told..] {
+                            println!("{failure}\n");
+                        }
+                        told = tally.failures.len();
+                        Instant::now() >= end || tally.runs >= limit || told >= wish.failures
                     })
                 })
             })
@@ -191,9 +201,6 @@ fn memory(wish: &Wish) -> ExitCode {
     let (sum, took) = share(wish, &|seeds, until| {
         engine::in_memory(&mut Bench::new(), seeds, wish.compare, until)
     });
-    for failure in &sum.failures {
-        println!("{failure}\n");
-    }
     println!(
         "{} runs from seed {} ({} compared, {} of them with a real folder), {} steps, {} cycles ({} of them sifted) in {took:.1} s: {:.0} runs \
          a second, and a second of one processor {:.0}, without {:.1} s for the real folders; {} failed",
@@ -221,9 +228,6 @@ fn disk(wish: &Wish) -> ExitCode {
     let (sum, took) = share(wish, &|seeds, until| {
         engine::on_disks(&mut Bench::new(), seeds, until)
     });
-    for failure in &sum.failures {
-        println!("{failure}\n");
-    }
     println!(
         "{} runs from seed {}, {} of them with a real folder, in {took:.1} s: {:.0} runs a second; {} failed",
         sum.runs,
