@@ -42,6 +42,8 @@ pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
 #[cfg(test)]
+mod regressions_asked;
+#[cfg(test)]
 mod regressions_between;
 #[cfg(test)]
 mod regressions_compared;
