@@ -1,10 +1,16 @@
 //! What was asked for, what an answer told beside that, and what is known in place of an answer.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Save, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
+};
+
+/// What is asked for once a day is asked for at the end.
+const THRIFTY: Setup = Setup {
+    thrifty: true,
+    ..PLAIN
 };
 
 fn mirror(deed: Writer) -> Step {
@@ -51,6 +57,38 @@ fn seed_252173575759() {
             reads(What::ByColleague { deed: edited }),
             reads(What::HtmlNotFound {}),
             SYNC,
+        ],
+    );
+}
+
+/// The file of a hidden article in conflict is what the base says, and its copy lies beside it.
+#[test]
+fn seed_312286954000() {
+    holds(
+        THRIFTY,
+        &[
+            mirror(Writer::Write {
+                at: At(0, 4),
+                token: 1,
+                enabled: false,
+            }),
+            mirror(Writer::RenameFolder { from: 0, to: 3 }),
+            SYNC,
+            mirror(Writer::RenameFolder { from: 3, to: 2 }),
+            service(Colleague::Change {
+                at: At(3, 4),
+                part: Part::Keywords,
+                token: 11,
+            }),
+            mirror(Writer::Stash {}),
+            mirror(Writer::Edit {
+                at: At(2, 4),
+                part: Part::Keywords,
+                token: 14,
+                save: Save::RenameOver,
+            }),
+            SYNC,
+            mirror(Writer::Checkout {}),
         ],
     );
 }
