@@ -32,6 +32,8 @@ mod judged;
 #[cfg(test)]
 mod judged_deaths;
 #[cfg(test)]
+mod judged_places;
+#[cfg(test)]
 mod judged_sides;
 pub(crate) mod kb;
 pub(crate) mod mirror;

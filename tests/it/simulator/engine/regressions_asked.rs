@@ -92,3 +92,35 @@ fn seed_312286954000() {
         ],
     );
 }
+
+/// One article that was deleted was asked for in vain, the folder of another got a new name in that cycle: a day later
+/// both are asked for in their turn.
+#[test]
+fn seed_312287126991() {
+    let wrote = |at, token, enabled| mirror(Writer::Write { at, token, enabled });
+    let copied = |from, to| mirror(Writer::Copy { from, to });
+    holds(
+        THRIFTY,
+        &[
+            service(Colleague::Post {
+                at: At(1, 3),
+                token: 2,
+                shown: true,
+            }),
+            wrote(At(1, 1), 3, false),
+            wrote(At(0, 2), 4, true),
+            copied(At(1, 1), At(0, 1)),
+            SYNC,
+            mirror(Writer::RenameFolder { from: 0, to: 3 }),
+            copied(At(3, 1), At(0, 2)),
+            service(Colleague::Delete { at: At(0, 1) }),
+            service(Colleague::Delete { at: At(1, 3) }),
+            Step::Fault {
+                call: Call::Read,
+                nth: 0,
+                what: What::HtmlNotFound {},
+            },
+            SYNC,
+        ],
+    );
+}
