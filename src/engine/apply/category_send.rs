@@ -1,5 +1,6 @@
 //! PUT of a category: looked at before it is sent, and looked at again after a lost answer.
 
+use super::guard_read::read_before_replaced;
 use super::put::{may_repeat, worth_another_look};
 use super::record::deed;
 use super::{Done, Run, failed};
@@ -7,7 +8,7 @@ use crate::engine::Engine;
 use crate::mirror::disk::Disk;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, Timestamp};
 use crate::reconcile::plan::{Action, SettleCategory};
-use crate::service::{Answer, CategoryPatch, ErrorKind, Purpose, RemoteCategory, Service};
+use crate::service::{Answer, CategoryPatch, ErrorKind, Listed, Purpose, RemoteCategory, Service};
 use crate::state::Intent;
 
 /// How often a PUT without an answer is repeated.
@@ -48,7 +49,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 | Field::Draft => {}
             }
         }
-        match self.put_category(settle, &patch).await {
+        match self.put_category(settle, &patch, run).await {
             Ok(category) => {
                 let now = self.clock.now();
                 let (sent, read_at) = own_part(category, settle, now);
@@ -93,12 +94,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// GET before PUT, unless the category was read just now.
-    async fn ensure_category_seen(&self, settle: &SettleCategory, run: &Run<'_>) -> Option<Done> {
+    async fn ensure_category_seen(
+        &self,
+        settle: &SettleCategory,
+        run: &mut Run<'_>,
+    ) -> Option<Done> {
         if self.is_category_seen(settle.id, run) {
             return None;
         }
-        match self.service.category(settle.id, Purpose::Push).await {
-            Ok((category, _)) if category.version == settle.seen => None,
+        match self.look_at_category(settle.id, run).await {
+            Ok(category) if category.version == settle.seen => None,
             Ok(_) => Some(Done::Later(
                 "the category changed on the service since it was read".to_owned(),
             )),
@@ -110,11 +115,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
+    /// Reads a category. Its articles come along, and some may have changed since they were listed.
+    async fn look_at_category(&self, id: CategoryId, run: &mut Run<'_>) -> Answer<RemoteCategory> {
+        let (category, entries) = self.service.category(id, Purpose::Push).await?;
+        let articles = entries.iter().filter_map(|entry| match entry {
+            Listed::Article(article) => Some(&**article),
+            Listed::Category(_) | Listed::Familiar(_) | Listed::Unreadable { .. } => None,
+        });
+        read_before_replaced(articles, run);
+        Ok(category)
+    }
+
     /// Sends, and looks after a lost answer: a PUT is repeated only over the version that it was meant for.
     async fn put_category(
         &self,
         settle: &SettleCategory,
         patch: &CategoryPatch,
+        run: &mut Run<'_>,
     ) -> Answer<RemoteCategory> {
         let mut after = settle.seen.clone();
         settle
@@ -130,7 +147,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             };
             tries += 1;
             self.before_another_look(&error, tries).await?;
-            let Ok((found, _)) = self.service.category(settle.id, Purpose::Push).await else {
+            let Ok(found) = self.look_at_category(settle.id, run).await else {
                 return Err(error);
             };
             if found.version == after {

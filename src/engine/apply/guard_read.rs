@@ -209,7 +209,15 @@ pub(super) fn count_as_seen(listing: &Listing, at: Instant, run: &mut Run<'_>) {
             run.reseen.insert(*id, at);
         }
     }
-    for article in &listing.bodiless {
+    read_before_replaced(&listing.bodiless, run);
+}
+
+/// Articles that an answer shows under a revision that nobody has read the words of are read before they are replaced.
+pub(super) fn read_before_replaced<'a>(
+    articles: impl IntoIterator<Item = &'a RemoteArticle>,
+    run: &mut Run<'_>,
+) {
+    for article in articles {
         if !has_read(article.id, &article.revision, run) {
             run.reseen.remove(&article.id);
             run.sight.recalled.insert(article.id);

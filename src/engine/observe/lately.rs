@@ -82,14 +82,8 @@ impl Lately {
         if !self.patient || !rested {
             return None;
         }
-        if let Some(shown) = base.conflicts.get(&row.id) {
-            let seen = Seen {
-                version: shown.remote.clone()?,
-                revision: shown.revision.clone(),
-                flags: row.remote_flags,
-                visibility: Visibility::Unpublished,
-            };
-            return Some(Remote::Present(seen));
+        if base.conflicts.contains_key(&row.id) {
+            return as_shown(row, base).map(Remote::Present);
         }
         if !self.held.contains(&row.id) {
             return None;
@@ -127,6 +121,22 @@ impl Lately {
             Remote::Unknown(why)
         })
     }
+}
+
+/// A hidden article as a standing conflict showed it, which is newer than what the base has.
+fn as_shown(row: &ArticleRow, base: &Base) -> Option<Seen> {
+    let shown = base.conflicts.get(&row.id)?;
+    Some(Seen {
+        version: shown.remote.clone()?,
+        revision: shown.revision.clone(),
+        flags: row.remote_flags,
+        visibility: Visibility::Unpublished,
+    })
+}
+
+/// A hidden article as it was last seen.
+pub(super) fn last_seen(row: &ArticleRow, base: &Base) -> Seen {
+    as_shown(row, base).unwrap_or_else(|| as_recorded(row))
 }
 
 /// What is said of an article that is known not to be in the listing.

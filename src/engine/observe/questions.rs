@@ -3,7 +3,7 @@
 //! Absent is not deleted: an article is gone only when a GET and a probe both say so.
 
 use super::lately::{self, Lately};
-use super::remote::{self, Known, as_recorded, take_seen, visibility_of};
+use super::remote::{self, Known, take_seen, visibility_of};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::settings::Request;
@@ -127,7 +127,7 @@ pub(super) fn sort_absent(
             }
             // Of many that were edited or removed at once, the rest is read when its turn to be sent comes.
             Visibility::Unpublished if touched && edited >= limit => {
-                absent.recall(row.id, Remote::Present(as_recorded(row)));
+                absent.recall(row.id, Remote::Present(lately::last_seen(row, base)));
             }
             Visibility::NotVisible if touched && edited >= limit => {
                 let why = format!("more than {limit} hidden articles are to be asked for");
@@ -142,9 +142,12 @@ pub(super) fn sort_absent(
                 absent.ask(row.id, false);
             }
             Visibility::Unpublished => {
-                absent
-                    .known
-                    .insert(row.id, Remote::Present(as_recorded(row)));
+                let seen = Remote::Present(lately::last_seen(row, base));
+                if base.conflicts.contains_key(&row.id) {
+                    absent.recall(row.id, seen);
+                } else {
+                    absent.known.insert(row.id, seen);
+                }
             }
             Visibility::NotVisible => {
                 let why = lately::NOT_LISTED.to_owned();

@@ -105,12 +105,12 @@ impl Run<'_> {
                 world.note(&format!("  problem {} {}", problem.path, problem.message));
             }
         }
-        let whole = !world.troubled
-            && report.stopped.is_none()
+        let complete = report.stopped.is_none()
             && request.scope.is_empty()
             && request.unsettled.is_empty()
             && request.git_hold.is_none()
             && request.direction == Direction::Both;
+        let whole = complete && !world.troubled;
         if report.outcome == Ending::Failed && !world.troubled {
             world.violated(
                 "I12",
@@ -136,6 +136,8 @@ impl Run<'_> {
                 );
             }
             self.settled = report.outcome == Ending::Done && !world.is_rationed();
+        }
+        if complete {
             let open = open(world, report);
             world.dealt_with(&open);
         }
@@ -151,6 +153,7 @@ impl Run<'_> {
             world.ledger.touched.clear();
             world.ledger.pending_touch.clear();
             world.ledger.doubled.clear();
+            world.ledger.recategorized.clear();
             world.ledger.died = false;
             world.ledger.expected = Default::default();
             // What a colleague did to a hidden article is noticed later.

@@ -355,7 +355,7 @@ impl World {
             .and_then(|id| self.kb.categories.get(&id))
             .is_some_and(|category| category.version.slug != folder);
         let (here, there) = (
-            ledger.touched.contains(&id) || moved,
+            ledger.touched.contains(&id) || ledger.recategorized.contains(&id) || moved,
             ledger.edited.contains_key(&id) || !self.kb.articles.contains_key(&id),
         );
         if !here || !there {

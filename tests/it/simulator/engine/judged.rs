@@ -391,6 +391,39 @@ fn hidden_articles_wait_for_the_next_cycle_only_where_this_one_asked_for_enough(
     assert!(!rationed_after(4, 4, delete));
 }
 
+/// An article that was listed and is gone is asked for in vain, and a day later in its turn with three hidden ones. Or it
+/// is still published.
+fn rationed_after_vain(gone: bool, asked: usize) -> bool {
+    let mut world = world();
+    let listed = born(&mut world, "a", "", true);
+    world.listed(vec![listed]);
+    let hidden = ["b", "c", "d"].map(|slug| born(&mut world, slug, "", false));
+    if gone {
+        world.kb.articles.remove(&listed);
+    }
+    for id in &hidden {
+        world.told(*id);
+    }
+    world.begin();
+    world.asks_in_vain(listed);
+    world.now += 25 * 3600 * 1_000_000_000;
+    world.begin();
+    world.ledger.limit = 3;
+    world.asks(listed);
+    for id in &hidden[..asked] {
+        world.told(*id);
+    }
+    world.is_rationed()
+}
+
+#[test]
+fn what_was_asked_for_in_vain_takes_its_turn_with_the_hidden_ones() {
+    assert!(rationed_after_vain(true, 2));
+    assert!(!rationed_after_vain(true, 1));
+    assert!(!rationed_after_vain(true, 3));
+    assert!(!rationed_after_vain(false, 2));
+}
+
 #[test]
 fn articles_that_left_the_listing_wait_for_the_next_cycle_only_where_this_one_asked_for_enough() {
     for (gone, asked, rationed) in [(4, 3, true), (4, 2, false), (4, 4, false), (3, 3, false)] {

@@ -24,7 +24,7 @@ const SYNC: Step = Step::Run {
 };
 
 /// A world in which a push runs, with an article of kbsync's own.
-fn pushing() -> (World, ArticleId) {
+pub(super) fn pushing() -> (World, ArticleId) {
     let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);
     world.colleague(Colleague::Found { folder: 0 });
     let new = NewArticle {
@@ -356,31 +356,4 @@ fn wants_anothers(address: &str) -> Option<&'static str> {
 fn what_wants_the_address_that_an_article_has_waits_for_it() {
     assert_eq!(wants_anothers("a"), None);
     assert_eq!(wants_anothers("c"), Some("I13"));
-}
-
-/// An article in conflict whose file nobody touched, while a colleague deleted it; its folder has the name of its own
-/// category, or of another one.
-fn is_conflict_found(named: &str) -> bool {
-    let (mut world, id) = pushing();
-    world.colleague(Colleague::Found { folder: 1 });
-    let category = world.kb.category_at(named).expect("it is there");
-    let file = format!("---\nid: {id}\ntitle: A\n---\n<p>first</p>\n");
-    let yaml = format!("id: {category}\nname: A\n");
-    for (name, bytes) in [(A.file(), file), ("_category.yaml".to_owned(), yaml)] {
-        world
-            .mirror
-            .save(A.folder(), &name, bytes.into_bytes(), Save::RenameOver);
-    }
-    world.kb.delete(id, By::Colleague).expect("deleted");
-    world.judge_conflict(id, "alpha/a.html");
-    world
-        .ledger
-        .violation
-        .is_some_and(|violation| violation.invariant == "I7")
-}
-
-#[test]
-fn a_conflict_without_a_change_here_is_found_unless_its_folder_is_another_category_s() {
-    assert!(is_conflict_found("alpha"));
-    assert!(!is_conflict_found("beta"));
 }

@@ -32,6 +32,8 @@ mod judged;
 #[cfg(test)]
 mod judged_deaths;
 #[cfg(test)]
+mod judged_places;
+#[cfg(test)]
 mod judged_sides;
 pub(crate) mod kb;
 pub(crate) mod mirror;
@@ -41,6 +43,8 @@ mod purse;
 pub(crate) mod random;
 #[cfg(test)]
 mod regressions;
+#[cfg(test)]
+mod regressions_asked;
 #[cfg(test)]
 mod regressions_between;
 #[cfg(test)]

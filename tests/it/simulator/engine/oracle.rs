@@ -128,6 +128,9 @@ pub(crate) fn i9_identity(world: &mut World, store: &Store) {
     }
 }
 
+/// What differs where an article that is listed is not in the mirror.
+const NO_FILE: &str = "it has no file";
+
 /// What differs between the sides: the article, the path, and what is wrong.
 pub(crate) type Difference = (Option<ArticleId>, String, String);
 
@@ -195,7 +198,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
                     },
                     |row| row.place.to_string(),
                 );
-                different.push((Some(article.id), path, "it has no file".to_owned()));
+                different.push((Some(article.id), path, NO_FILE.to_owned()));
             }
             continue;
         };
@@ -316,7 +319,14 @@ pub(crate) fn i12_told(world: &mut World, store: &Store, report: &Report) {
                     && world.category_of(folder) == Some(article.category)
             })
         };
+        // A category of which nobody knows which folder is its own has no place for its articles.
+        let of_its_category = |problem: &Problem| {
+            let folder = problem.path.strip_suffix("/_category.yaml");
+            let category = folder.and_then(|folder| world.category_of(folder));
+            what == NO_FILE && article.is_some_and(|article| category == Some(article.category))
+        };
         let told = id.is_some_and(|id| ids.contains(&id))
+            || report.problems.iter().any(of_its_category)
             || report.problems.iter().any(problem)
             || report.problems.iter().any(at_its_address)
             || home.is_some_and(|path| paths.contains(path))

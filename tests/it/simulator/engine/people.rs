@@ -147,7 +147,15 @@ impl World {
             | Writer::DropCopy { at } => self.mangle(deed, at),
             Writer::Name { folder, token } => self.name_category(folder, token),
             Writer::Unname { folder } => {
-                self.mirror.remove(folder_name(folder), "_category.yaml");
+                let name = folder_name(folder);
+                let before = self.category_of(name);
+                self.mirror.remove(name, "_category.yaml");
+                if self.category_of(name) != before {
+                    let articles = self.articles().into_iter();
+                    let within = articles.filter(|(folder, ..)| folder == name);
+                    let ids = within.filter_map(|(.., bytes)| id_of(&bytes));
+                    self.ledger.recategorized.extend(ids);
+                }
             }
             Writer::Stash {} => self.stash = Some(self.articles()),
             Writer::Checkout {} => {

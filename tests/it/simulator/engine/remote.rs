@@ -73,6 +73,13 @@ impl Remote {
         }
     }
 
+    /// An article was asked for. An answer that stops no other request, and is none of the service's own, says nothing.
+    fn in_vain(&self, id: ArticleId, error: &ServiceError) {
+        if !error.stops_all() && error.kind != ErrorKind::NotFound {
+            self.shared.lock().asks_in_vain(id);
+        }
+    }
+
     /// One request: what may go wrong, what it does, and what that means.
     async fn step<T>(
         &self,
@@ -162,6 +169,7 @@ impl ServiceRead for Remote {
             world.kb.read(id, entered.stale)
         })
         .await
+        .inspect_err(|error| self.in_vain(id, error))
     }
 
     async fn list(
@@ -241,6 +249,7 @@ impl ServiceWrite for Remote {
             world.kb.probe(id)
         })
         .await
+        .inspect_err(|error| self.in_vain(id, error))
     }
 
     async fn delete_article(&self, id: ArticleId) -> Answer<()> {

@@ -71,10 +71,12 @@ pub(crate) struct Ledger {
     pub(crate) emptied: BTreeMap<ArticleId, (String, String)>,
     /// Articles whose file the writer changed since both sides were equal.
     pub(crate) touched: BTreeSet<ArticleId>,
-    /// Of these, the ones that no whole cycle has dealt with since, and when that was.
+    /// Of these, the ones that no cycle over everything has dealt with since, and when that was.
     pub(crate) pending_touch: BTreeMap<ArticleId, i64>,
     /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's.
     pub(crate) doubled: BTreeSet<ArticleId>,
+    /// Articles whose folder is another category's since the writer removed its `_category.yaml`.
+    pub(crate) recategorized: BTreeSet<ArticleId>,
     /// Articles that a colleague changed since both sides were equal, and when.
     pub(crate) edited: BTreeMap<ArticleId, i64>,
     /// Articles that a colleague deleted in this cycle.
@@ -379,6 +381,16 @@ impl World {
         self.told(id);
     }
 
+    /// kbsync asked for an article and learned nothing. One that left the listing is asked for in its turn from now on.
+    pub(crate) fn asks_in_vain(&mut self, id: ArticleId) {
+        let article = self.kb.articles.get(&id);
+        let left = article.is_none_or(|article| !article.is_published());
+        if left && self.listed.remove(&id) {
+            self.asked_of_listed += 1;
+            self.asked.insert(id, self.now);
+        }
+    }
+
     /// kbsync made an article, which it expects in the listing from now on.
     pub(crate) fn expects(&mut self, id: ArticleId) {
         self.listed.insert(id);
@@ -410,7 +422,7 @@ impl World {
         (waits && asked >= limit) || (self.listed.iter().any(left) && self.asked_of_listed >= limit)
     }
 
-    /// A whole cycle ended. What the writer did before it is dealt with, but for articles of which something is open.
+    /// A cycle over everything ended. What the writer did before it is dealt with, but for articles of which something is open.
     pub(crate) fn dealt_with(&mut self, open: &BTreeSet<ArticleId>) {
         let began = self.began.0;
         let pending = &mut self.ledger.pending_touch;
