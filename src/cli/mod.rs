@@ -35,6 +35,7 @@ mod paths;
 mod report;
 mod resolve;
 mod restore;
+mod restored;
 mod run;
 mod sandbox;
 mod scope;

@@ -80,6 +80,11 @@ impl Named {
         })
     }
 
+    /// Tells whether a file is where it was named, or was named by an id.
+    pub(super) fn names(&self, place: &Place) -> bool {
+        self.below.as_ref().is_none_or(|below| is_at(place, below))
+    }
+
     /// A place of the workspace, as a path of the mirror.
     pub(super) fn path(&self, below: impl std::fmt::Display) -> String {
         below_mirror(&self.part, below)

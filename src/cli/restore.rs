@@ -8,7 +8,6 @@ use super::{
     Outcome,
     context::Context,
     cycle,
-    diff::{as_patch, print_pair},
     exit::ExitCode,
     failure::Failure,
     handed,
@@ -17,6 +16,7 @@ use super::{
     past::{Named, became, below_mirror, described, is_folder, named},
     paths::in_mirror,
     report,
+    restored::show,
     scope::Part,
     session::{Session, Worked},
 };
@@ -24,18 +24,15 @@ use crate::{
     config::{Config, Need},
     daemon::job::CycleWish,
     engine::{
-        Clock as _, SystemClock,
-        compare::Pair,
-        open,
+        Clock as _, SystemClock, open,
         report::Report,
-        restore::{self, Prepared, Prospect, Refusal, Refused, RefusedKind, Wish, begun},
+        restore::{self, Prospect, Refusal, Refused, RefusedKind, Wish, begun},
         settings::Request,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
-    model::{ArticleId, Place},
+    model::{ArticleId, Place, path::quoted},
     reconcile::snapshot::Direction,
 };
-use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Brings a version back.
@@ -58,21 +55,6 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-/// What a dry run prints with --json: the form of `kbsync diff`.
-#[derive(Serialize)]
-struct Shown {
-    version: u32,
-    files: Vec<ShownFile>,
-    notes: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct ShownFile {
-    path: Option<String>,
-    old_path: Option<String>,
-    diff: String,
-}
-
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let outcome = Box::pin(restore(args, context)).await;
     if args.dry_run {
@@ -89,9 +71,10 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
         whole,
     } = match missing(context, &config, &args.path)? {
         None => {
-            let (part, wish) = wish(args, context, &config)?;
+            let (named, wish) = wish(args, context, &config)?;
+            is_named_now(&config, &named, &wish)?;
             Missing {
-                part,
+                part: named.part,
                 wishes: vec![wish],
                 whole: false,
             }
@@ -134,7 +117,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
 }
 
 /// What is wished for by a file's path or an article's id.
-fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Part, Wish), Failure> {
+fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Named, Wish), Failure> {
     let named = one(context, named(context, config, &args.path)?)?;
     if named.number.is_some() {
         named.version()?;
@@ -149,7 +132,31 @@ fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Part, Wish),
         to,
         missing: false,
     };
-    Ok((named.part, wish))
+    Ok((named, wish))
+}
+
+/// A file that was moved is not missing where it was: who asks for it there does not mean the version before the
+/// present one. Who names a version knows what it is.
+fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failure> {
+    if wish.number.is_some() || named.past.article().is_none() {
+        return Ok(());
+    }
+    let (found, _) = look(config, &named.part, std::slice::from_ref(wish))?;
+    let moved = found.iter().find_map(|prospect| match prospect {
+        Prospect::Write(prepared) if prepared.old.is_some() => Some(&prepared.place),
+        Prospect::Write(_) | Prospect::IsBack { .. } => None,
+    });
+    let Some(place) = moved.filter(|place| !named.names(place)) else {
+        return Ok(());
+    };
+    let path = named.path(place);
+    Err(Failure::usage(
+        format!("the file of {} is {path} now", named.name),
+        format!(
+            "`kbsync restore {}` gives it the version before the present one; `kbsync log` lists all",
+            quoted(&path)
+        ),
+    ))
 }
 
 fn places(found: &[Prospect]) -> Vec<String> {
@@ -256,59 +263,6 @@ fn refused(refused: Refused) -> Failure {
             ..failure
         },
         RefusedKind::Impossible => failure,
-    }
-}
-
-fn show(context: &Context, part: &Part, found: &[Prospect], refusals: Vec<Refusal>) -> Outcome {
-    let problems = refusals.into_iter().map(Refusal::problem);
-    let problems = problems.map(|problem| format!("{}: {}", problem.path, problem.message));
-    if context.out.json {
-        let pairs = found.iter().filter_map(|prospect| changed(part, prospect));
-        context.out.json(&Shown {
-            version: 1,
-            files: pairs
-                .map(|pair| ShownFile {
-                    diff: as_patch(&pair),
-                    path: pair.new_path,
-                    old_path: pair.old_path,
-                })
-                .collect(),
-            notes: found
-                .iter()
-                .map(Prospect::described)
-                .chain(problems)
-                .collect(),
-        })?;
-        return Ok(ExitCode::Done);
-    }
-    for prospect in found {
-        context.out.note(prospect.described());
-        if let Some(pair) = changed(part, prospect) {
-            print_pair(context.out, &pair)?;
-        }
-    }
-    for problem in problems {
-        context.out.note(problem);
-    }
-    Ok(ExitCode::Done)
-}
-
-/// A file as it is and as it would be, where that is not the same.
-fn changed(part: &Part, prospect: &Prospect) -> Option<Pair> {
-    match prospect {
-        Prospect::Write(prepared) if !prepared.is_there() => Some(pair(part, prepared)),
-        Prospect::Write(_) | Prospect::IsBack { .. } => None,
-    }
-}
-
-/// A file as it is and as it would be.
-fn pair(part: &Part, prepared: &Prepared) -> Pair {
-    let path = below_mirror(part, &prepared.place);
-    Pair {
-        old_path: prepared.old.as_ref().map(|_| path.clone()),
-        new_path: Some(path),
-        old: prepared.old.clone().unwrap_or_default(),
-        new: prepared.new.clone(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     asked::{may_miss, request_for},
+    control::Refusal,
     git::{self, Head, Trees},
     job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
@@ -13,6 +14,7 @@ use crate::{
     engine::{
         self, Engine,
         report::{Ending, Report},
+        restore::{Refused, RefusedKind},
         settings::Request,
     },
     mirror::{disk::Disk, lock::Lock},
@@ -86,7 +88,7 @@ impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
 impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
     async fn cycle(&mut self, job: &Job) -> Done {
         let mut report = Report::new(matches!(&job.look, Look::Wish(wish) if wish.dry_run));
-        let mut wall = None;
+        let (mut wall, mut refused) = (None, None);
         let _before = self.gate.take_wall();
         // The job names what is in motion as of now; the last workspace's turn may come much later.
         let began = engine::Clock::now(&engine::SystemClock);
@@ -107,7 +109,10 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 continue;
             }
             if let Err(error) = seat.restore(job, &mut request, &mut report).await {
-                note_failure(&mut report, &seat.prefix, &error);
+                match error.downcast::<Refused>() {
+                    Ok(why) => refused = Some(refusal(why)),
+                    Err(error) => note_failure(&mut report, &seat.prefix, &error),
+                }
                 continue;
             }
             match seat.engine.cycle(&request).await {
@@ -137,6 +142,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
             standing: self.standing(),
             wall: wall.filter(|_| closes),
             report,
+            refused,
         }
     }
 
@@ -303,6 +309,18 @@ impl<S: Service, D: Disk> Seat<S, D> {
             })
         })?;
         Ok(())
+    }
+}
+
+/// As the command by itself would end.
+fn refusal(why: Refused) -> Refusal {
+    Refusal {
+        code: match why.kind {
+            RefusedKind::Undecided => 3,
+            RefusedKind::Impossible => 2,
+        },
+        message: why.message,
+        help: why.help,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
 
-use super::{git::Head, quiet::Taken, reach::Wall, settings::Settings};
+use super::{control::Refusal, git::Head, quiet::Taken, reach::Wall, settings::Settings};
 use crate::engine::{
     report::{Ending, Report},
     restore,
@@ -242,6 +242,8 @@ pub struct Done {
     pub wall: Option<Wall>,
     /// What is left open.
     pub standing: Standing,
+    /// Why what a command wished for cannot be, if so: then nothing was done.
+    pub refused: Option<Refusal>,
 }
 
 impl Done {

@@ -240,7 +240,10 @@ impl<C: Cycle> Loop<C> {
         }
         let much = done.report.actions.len() > pages::MUCH;
         match wished {
-            Some(wished) => wished.answer(Word::Report(Box::new(done.report))),
+            Some(wished) => wished.answer(match done.refused {
+                Some(refusal) => Word::Failed(refusal),
+                None => Word::Report(Box::new(done.report)),
+            }),
             None => drop(done),
         }
         if much {

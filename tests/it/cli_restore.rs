@@ -1,6 +1,12 @@
 //! What `kbsync restore` takes a path or a folder for, with the real binary.
 
-use crate::kb::Service;
+use crate::{
+    daemon::{Daemon, mirror},
+    kb::Service,
+};
+use kbsync::daemon::control::{self, Command, Word};
+use kbsync::model::ArticleId;
+use kbsync::state::Subject;
 
 /// The copy of a conflict is put into the history when it goes, and is no place that its article was ever at.
 #[test]
@@ -60,4 +66,91 @@ fn a_first_meeting_in_conflict_whose_place_was_taken_is_not_among_what_a_folder_
     assert!(kb.exists("start/three.html"));
     assert!(kb.read("start/one.html").contains("<p>Words.</p>"));
     assert_eq!(service.sandbox.articles().len(), 3);
+}
+
+#[test]
+fn a_category_gets_its_file_back_where_its_folder_is() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let yaml = "start/_category.yaml";
+    let before = kb.read(yaml);
+    kb.remove(yaml);
+    kb.run(&["restore", yaml]).exits(0);
+    assert_eq!(kb.read(yaml), before);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.categories().len(), 1);
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    kb.run(&["restore", yaml]).exits(2).complains(
+        "the category's folder start is not there",
+        "`kbsync restore start`",
+    );
+    kb.run(&["restore", "start"]).exits(0);
+    assert_eq!(kb.read(yaml), before);
+    assert!(kb.exists("start/one.html"));
+}
+
+#[test]
+fn a_file_that_was_moved_is_not_missing_where_it_was() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>Old.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "Old.", "New.");
+    kb.run(&["sync"]).exits(0);
+    let path = |name: &str| kb.mirror().join("start").join(name);
+    std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
+    // Before both sides know of it, and after.
+    for _ in 0..2 {
+        for named in ["start/one.html", "start/one"] {
+            kb.run(&["restore", named]).exits(2).complains(
+                &format!("the file of {named} is start/uno.html now"),
+                "`kbsync restore start/uno.html`",
+            );
+        }
+        assert!(kb.read("start/uno.html").contains("New."));
+        kb.run(&["sync"]).exits(0);
+    }
+    assert_eq!(service.text(one), "<p>New.</p>");
+    // By its id, its place, or with a number it is clear what is meant.
+    for (named, words) in [
+        ("start/one@1", "Old."),
+        ("start/uno", "New."),
+        (&*one.to_string(), "Old."),
+    ] {
+        kb.run(&["restore", named]).exits(0);
+        assert!(kb.read("start/uno.html").contains(words), "{named}");
+    }
+}
+
+#[test]
+fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let one = service.article(start, "one", "<p>One.</p>");
+    let kb = mirror(&service);
+    kb.run(&["sync"]).exits(0);
+    let daemon = Daemon::start(&kb, &[]);
+    let wish = serde_json::json!({
+        "direction": "both",
+        "scope": ["start/one.html"],
+        "restore": [{"subject": Subject::Article(ArticleId::new(one)), "number": 99}],
+    });
+    let wish = serde_json::from_value(wish).expect("a wish");
+    let private = kb.mirror().join(".kbsync");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let asking = control::ask(&private, Command::Cycle(wish), |_| ());
+    let word = runtime.block_on(asking).expect("an answer");
+    let Word::Failed(refusal) = word else {
+        panic!("{word:?}");
+    };
+    assert_eq!(refusal.code, 2);
+    assert!(
+        refusal.message.contains("no version @99") && refusal.help.contains("kbsync log"),
+        "{refusal:?}"
+    );
+    daemon.stop();
 }

@@ -235,6 +235,7 @@ impl Cycle for Fake {
             wall: wall
                 .filter(|wall| !(polls && matches!(wall, Wall::Spent { .. })))
                 .filter(|wall| *wall != Wall::Unusable),
+            refused: None,
             standing: Standing {
                 held_deletions: self.script.lock().expect("script").held_deletions,
                 ..Standing::default()

@@ -75,6 +75,7 @@ mod races;
 mod remote;
 mod replaced;
 mod restoring;
+mod restoring_over;
 mod restoring_some;
 mod rows;
 mod schema;

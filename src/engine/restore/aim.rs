@@ -63,7 +63,7 @@ impl<D: Disk> Ground<'_, D> {
         match &past.subject {
             Subject::Article(id) => self.of_article(*id, past, wish),
             Subject::File(place) if place.file == CATEGORY_FILE => {
-                Ok(self.of_category(place, past, wish))
+                self.of_category(place, past, wish)
             }
             Subject::File(place) => self.of_file(place, past, wish),
         }
@@ -106,6 +106,10 @@ impl<D: Disk> Ground<'_, D> {
         };
         let place = self.along(&row.place, row.local.category);
         Ok(match self.lies_at(&place)? {
+            // It came back, and is not ready: what its writer has in it is no older than what would replace it.
+            Some(Kind::File) if wish.missing && self.file_at(&place).is_none() => {
+                Err(not_ready(&place))
+            }
             Some(Kind::File) if self.file_at(&place).is_none() => Ok(Aim::Edit {
                 place,
                 id: Some(id),
@@ -212,12 +216,17 @@ impl<D: Disk> Ground<'_, D> {
         self.anew(None, past, wish)
     }
 
-    fn of_category(&self, key: &Place, past: &Past, wish: &Wish) -> Result<Aim, Refused> {
+    fn of_category(
+        &self,
+        key: &Place,
+        past: &Past,
+        wish: &Wish,
+    ) -> Result<Result<Aim, Refused>, DiskError> {
         if wish.to.is_some() {
-            return Err(impossible(
+            return Ok(Err(impossible(
                 "--to is for deleted articles".to_owned(),
                 "leave it out: a category's words come back to its folder",
-            ));
+            )));
         }
         let id = key.folder.parse::<CategoryId>().ok();
         let folder = id.and_then(|id| {
@@ -226,19 +235,24 @@ impl<D: Disk> Ground<'_, D> {
             Some((id, self.paired.folder(id).map(str::to_owned).or(known)?))
         });
         if let Some((id, folder)) = folder {
-            return Ok(Aim::Category {
-                place: Place::new(folder, CATEGORY_FILE),
-                id,
+            let is_there = self.disk.look(At::Root, &folder)?.is_some();
+            return Ok(if is_there {
+                Ok(Aim::Category {
+                    place: Place::new(folder, CATEGORY_FILE),
+                    id,
+                })
+            } else {
+                Err(folder_gone(&folder))
             });
         }
         let last = past.newest().map(|kept| kept.seen.place.folder.as_str());
-        Err(impossible(
+        Ok(Err(impossible(
             format!(
                 "the category {} has no folder any more",
                 last.unwrap_or_default()
             ),
             "make one, or run `kbsync sync`; `kbsync show` prints what the file said",
-        ))
+        )))
     }
 
     /// A new file, where the old one was last, in the folder that its category has now.
@@ -343,6 +357,24 @@ pub(super) fn ignored(place: &Place) -> Refused {
     impossible(
         format!("{place} is ignored, so it would not be synced"),
         "take it out of .kbsyncignore, or name another place with --to FOLDER/NAME.html",
+    )
+}
+
+fn folder_gone(folder: &str) -> Refused {
+    impossible(
+        format!("the category's folder {folder} is not there"),
+        &format!(
+            "`kbsync restore {}` brings it back with the files that are missing in it; or make it, and run the \
+             command again",
+            quoted(folder)
+        ),
+    )
+}
+
+fn not_ready(place: &Place) -> Refused {
+    impossible(
+        format!("{place} is there again, and is not ready"),
+        "put it right, or remove it and run the command again",
     )
 }
 

@@ -26,7 +26,7 @@ use super::spool::Spool;
 use super::{Engine, past};
 use crate::mirror::disk::{Disk, DiskError, DiskErrorKind};
 use crate::mirror::layout::Layout;
-use crate::model::{ArticleId, Field, Place, Side, Stamp, Timestamp};
+use crate::model::{ArticleId, CategoryId, Field, Place, Side, Stamp, Timestamp};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Kind;
 use crate::reconcile::snapshot::{Base, LocalSnapshot, RemoteSnapshot};
@@ -94,6 +94,8 @@ pub struct Prepared {
     pub id: Option<ArticleId>,
     /// The deleted article that comes back as a new one.
     pub instead_of: Option<ArticleId>,
+    /// The category and the folder that it was in last.
+    home: Option<(CategoryId, String)>,
     /// What the file holds now; `None`: there is none.
     pub old: Option<String>,
     /// What it would hold.
@@ -299,7 +301,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // Somebody may have put it there in this very moment.
             let look = self.look()?;
             let again = prepared(&*self.disk, &self.store, &look, wish)?;
-            if matches!(again, Ok(Prospect::IsBack { .. })) {
+            if matches!(again, Ok(Prospect::IsBack { .. }) | Err(_)) {
                 return Ok(again);
             }
         }

@@ -63,10 +63,13 @@ impl<D: Disk> Ground<'_, D> {
             (Aim::Anew { old, .. }, Some(raw)) => (raw.clone(), *old),
             (Aim::Edit { .. } | Aim::Back { .. }, Some(raw)) => (raw.clone(), None),
             (Aim::Edit { .. }, None) => match &document {
-                Some(document) => (
-                    document.edit(&changes(&kept.seen.version, wanted.text)),
-                    None,
-                ),
+                Some(document) => {
+                    let changes = changes(&kept.seen.version, wanted.text);
+                    // A copy of another article's file names that one.
+                    let named = document.id().filter(|named| Some(*named) != id);
+                    let id = id.filter(|_| named.is_some());
+                    (document.edit(&Changes { id, ..changes }), None)
+                }
                 None => (self.made_anew(past, wanted, &place, id), None),
             },
             (Aim::Back { .. }, None) => (self.made_anew(past, wanted, &place, id), None),
@@ -87,12 +90,15 @@ impl<D: Disk> Ground<'_, D> {
             Some(document) => fields(document, &kept.seen.version),
             None => Vec::new(),
         };
+        let last = past.last_address().map(|last| &last.seen);
+        let home = last.map(|last| (last.version.category, last.place.folder.clone()));
         let (stamp, old) = present.unzip();
         Ok(Ok(Prepared {
             kept,
             place,
             id,
             instead_of,
+            home,
             old,
             new,
             fields,

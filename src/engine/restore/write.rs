@@ -69,7 +69,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.disk.create_folder(folder)?;
             self.disk.sync_folder(At::Root)?;
         }
-        if self.disk.look(at, CATEGORY_FILE)?.is_none() {
+        // The category's own file names it itself.
+        if *file != CATEGORY_FILE && self.disk.look(at, CATEGORY_FILE)?.is_none() {
             self.name_folder(prepared, is_new)?;
         }
         let staged = self
@@ -90,11 +91,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Some(id) => self.store.article(id)?,
             None => None,
         };
-        let version = &prepared.kept.seen.version;
-        let category = row.map_or(version.category, |row| row.local.category);
+        let home = prepared.home.as_ref();
+        let category = row.map(|row| row.local.category);
+        let Some(category) = category.or(home.map(|(category, _)| *category)) else {
+            return Ok(());
+        };
         let rows = self.store.categories()?;
         // A folder that somebody names for a new article stays what it is.
-        let was_there = prepared.id.is_some() || prepared.kept.seen.place.folder == *folder;
+        let was_there = prepared.id.is_some() || home.is_some_and(|(_, last)| last == folder);
         let is_known = |row: &CategoryRow| row.folder.as_ref() == Some(folder);
         if !is_new && (!was_there || rows.iter().any(is_known)) {
             return Ok(());

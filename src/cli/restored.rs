@@ -1,0 +1,89 @@
+//! What `kbsync restore --dry-run` prints: what would change in the files, in the form of `kbsync diff`.
+
+use super::{
+    Outcome,
+    context::Context,
+    diff::{as_patch, print_pair},
+    exit::ExitCode,
+    past::below_mirror,
+    scope::Part,
+};
+use crate::engine::{
+    compare::Pair,
+    restore::{Prepared, Prospect, Refusal},
+};
+use serde::Serialize;
+
+/// What is printed with --json.
+#[derive(Serialize)]
+struct Shown {
+    version: u32,
+    files: Vec<ShownFile>,
+    notes: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct ShownFile {
+    path: Option<String>,
+    old_path: Option<String>,
+    diff: String,
+}
+
+/// Prints it.
+pub(super) fn show(
+    context: &Context,
+    part: &Part,
+    found: &[Prospect],
+    refusals: Vec<Refusal>,
+) -> Outcome {
+    let problems = refusals.into_iter().map(Refusal::problem);
+    let problems = problems.map(|problem| format!("{}: {}", problem.path, problem.message));
+    if context.out.json {
+        let pairs = found.iter().filter_map(|prospect| changed(part, prospect));
+        context.out.json(&Shown {
+            version: 1,
+            files: pairs
+                .map(|pair| ShownFile {
+                    diff: as_patch(&pair),
+                    path: pair.new_path,
+                    old_path: pair.old_path,
+                })
+                .collect(),
+            notes: found
+                .iter()
+                .map(Prospect::described)
+                .chain(problems)
+                .collect(),
+        })?;
+        return Ok(ExitCode::Done);
+    }
+    for prospect in found {
+        context.out.note(prospect.described());
+        if let Some(pair) = changed(part, prospect) {
+            print_pair(context.out, &pair)?;
+        }
+    }
+    for problem in problems {
+        context.out.note(problem);
+    }
+    Ok(ExitCode::Done)
+}
+
+/// A file as it is and as it would be, where that is not the same.
+fn changed(part: &Part, prospect: &Prospect) -> Option<Pair> {
+    match prospect {
+        Prospect::Write(prepared) if !prepared.is_there() => Some(pair(part, prepared)),
+        Prospect::Write(_) | Prospect::IsBack { .. } => None,
+    }
+}
+
+/// A file as it is and as it would be.
+fn pair(part: &Part, prepared: &Prepared) -> Pair {
+    let path = below_mirror(part, &prepared.place);
+    Pair {
+        old_path: prepared.old.as_ref().map(|_| path.clone()),
+        new_path: Some(path),
+        old: prepared.old.clone().unwrap_or_default(),
+        new: prepared.new.clone(),
+    }
+}
