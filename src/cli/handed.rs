@@ -14,17 +14,25 @@ use crate::{
         control::{self, AskError, Command, Refusal, StatusWord, Word},
         job::{CycleWish, Release, WishDirection},
     },
+    drill::failpoint,
     engine::{report::Report, settings::Request},
     mirror::lock::{Lock, PRIVATE_FOLDER},
     reconcile::snapshot::OnConflict,
 };
+use std::path::Path;
 use std::time::Duration;
 
 /// How long a daemon may take to say how it is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// So long after a command it is asked how it is, again and again.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// So many times in a row it may not say how it is.
+const DEAF: u32 = 3;
+
 /// Tells whether a daemon has the mirror.
-fn is_daemon_there(config: &Config) -> bool {
+pub(super) fn is_daemon_there(config: &Config) -> bool {
     config.roots().iter().any(|root| {
         let holder = Lock::holder(&root.path).ok().flatten();
         holder.is_some_and(|owner| owner.doing == control::DOING)
@@ -89,7 +97,7 @@ pub(super) async fn to_daemon(
     let mut per_unit = 0;
     let partial = wish.direction != WishDirection::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
-    let word = control::ask(&private, Command::Cycle(wish), |step| {
+    let asked = control::ask(&private, Command::Cycle(wish), |step| {
         let step = match step {
             control::Step::Phase {
                 name,
@@ -110,9 +118,12 @@ pub(super) async fn to_daemon(
             per_unit,
         };
         progress.step(step, pace);
-    })
-    .await;
+    });
+    let word = while_it_lives(&private, asked).await;
     progress.finish();
+    let Some(word) = word else {
+        return Err(deaf());
+    };
     match word {
         Ok(Word::Report(report)) => Ok(Some(Worked {
             report: Report { partial, ..*report },
@@ -123,6 +134,27 @@ pub(super) async fn to_daemon(
         Err(AskError::Nobody(_)) => Ok(None),
         Ok(Word::Status(_) | Word::Progress(_)) | Err(_) => Err(no_answer(word.err())),
     }
+}
+
+/// Waits for the daemon's last word, however long it takes: the cycle before may be a long one. A daemon that does not even
+/// say how it is any more gives `None`.
+async fn while_it_lives<T>(private: &Path, asked: impl Future<Output = T>) -> Option<T> {
+    let mut asked = std::pin::pin!(asked);
+    let mut deaf = 0;
+    while deaf < DEAF {
+        let wait = tokio::time::sleep(failpoint::wait(SILENCE));
+        tokio::select! {
+            word = &mut asked => return Some(word),
+            () = wait => {}
+        }
+        tokio::select! {
+            word = &mut asked => return Some(word),
+            answer = tokio::time::timeout(PATIENCE, control::ask(private, Command::Status, |_| ())) => {
+                deaf = if answer.is_ok() { 0 } else { deaf + 1 };
+            }
+        }
+    }
+    None
 }
 
 /// Asks the daemon how it is; `None`: there is none, or it does not say.
@@ -148,6 +180,18 @@ fn refused(refusal: Refusal) -> Failure {
     Failure {
         code,
         ..Failure::failed(anyhow::Error::msg(refusal.message)).help(refusal.help)
+    }
+}
+
+/// It has the command, and goes on with it if it ever goes on.
+fn deaf() -> Failure {
+    let failure = Failure::failed(anyhow::anyhow!("the daemon does not answer any more"));
+    Failure {
+        code: ExitCode::Retry,
+        ..failure.help(
+            "it is stopped, or its machine is too busy: `kbsync doctor` names it. What you asked for is done if it goes \
+             on; end it and try again",
+        )
     }
 }
 

@@ -106,3 +106,25 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
     assert!(next > Utc::now());
     daemon.stop();
 }
+
+/// A daemon that was stopped in its tracks keeps nobody waiting for ever.
+#[test]
+fn f118_a_daemon_that_does_not_answer_is_told() {
+    let service = Service::start();
+    let mut kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    kb.set("KBSYNC_DRILL_HURRY", "1");
+    daemon.signal(Signal::STOP);
+    let said = kb.run(&["sync"]).exits(5).stderr;
+    assert!(
+        said.contains("the daemon does not answer any more"),
+        "{said}"
+    );
+    let said = kb.run(&["doctor"]).exits(1).stdout;
+    assert!(
+        said.contains("it has the mirror, and does not answer"),
+        "{said}"
+    );
+    daemon.signal(Signal::CONT);
+    daemon.stop();
+}

@@ -3,6 +3,7 @@
 //! It looks at everything even after the first fault, changes nothing, and makes one request per
 //! workspace. `machine` asks the operating system; the rest asks our own modules.
 
+mod daemon;
 mod machine;
 
 use super::{
@@ -140,7 +141,7 @@ async fn health(context: &Context) -> Outcome {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
         // A pause is no illness.
-        Some(found) => daemon(StatusWord {
+        Some(found) => daemon::says(StatusWord {
             waiting_for: None,
             ..found
         }),
@@ -178,10 +179,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
         checks.push(lock(&root));
     }
     checks.extend(branch(config));
-    // It may see what this process does not: another token, another network, an earlier failure.
-    if let Some(found) = handed::status(config).await {
-        checks.push(daemon(found));
-    }
+    checks.extend(daemon::check(config).await);
     checks.extend(machine::checks(&config.mirror));
 }
 
@@ -304,16 +302,6 @@ fn state(config: &Config, root: &Root) -> Check {
             (Err(error), _) | (_, Err(error)) => Check::failed("state", &error.into()),
         },
         Err(error) => Check::failed("state", &error.into()),
-    }
-}
-
-/// What a daemon says of itself.
-fn daemon(found: StatusWord) -> Check {
-    match (found.unhealthy, found.waiting_for) {
-        (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
-        (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)
-            .help("it goes on by itself when that is over; its log says more"),
-        (None, None) => Check::good("daemon", format!("well, since {}", found.since)),
     }
 }
 
