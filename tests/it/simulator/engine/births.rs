@@ -75,13 +75,23 @@ impl World {
             others.map(move |(other, more)| (*id, *other, tokens.and(more)))
         });
         let pairs: Vec<_> = pairs.filter(|pair| !pair.2.is_empty()).collect();
+        let mut parting = std::mem::take(&mut self.ledger.parting);
         if pairs.is_empty() {
             return;
         }
         let files = self.words_of_files();
         for (id, other, both) in pairs {
-            let files = [id, other].into_iter().filter_map(|id| files.get(&id));
-            let stays = files.fold(both, Tokens::and);
+            let own: Vec<_> = [id, other].iter().filter_map(|id| files.get(id)).collect();
+            let stays = own.iter().fold(both, |both, file| both.and(file));
+            if own.len() == 2 {
+                // Should the files go before it does, nothing sends it any more.
+                let going = both.without(&stays);
+                self.ledger.parting.insert((id, other), going);
+            } else if let Some(going) = parting.remove(&(id, other)) {
+                self.ledger.parting.insert((id, other), going);
+            }
+            let going = self.ledger.parting.get(&(id, other));
+            let stays = going.map_or(stays, |going| stays.without(going));
             if !stays.is_empty() {
                 let words = stays.all();
                 let message =

@@ -711,6 +711,29 @@ fn said_by_two(left: bool, ready: bool, named: bool) -> Option<&'static str> {
     found(world)
 }
 
+/// Two articles say the same, and the file of one says otherwise; kbsync looks then, or not; then both files go.
+fn gone_before_it_was_sent(looks: bool) -> Option<&'static str> {
+    let mut world = world();
+    for (slug, says) in [("a", "zq002z"), ("b", "zq001z")] {
+        let id = born(&mut world, slug, "zq001z", true);
+        let text = format!("---\nid: {id}\ntitle: A\n---\n{says}\n").into_bytes();
+        let file = format!("{slug}.html");
+        world.mirror.save("alpha", &file, text, Save::RenameOver);
+    }
+    if looks {
+        world.judge_births();
+    }
+    world.writer(Writer::RemoveAll {});
+    world.judge_births();
+    found(world)
+}
+
+#[test]
+fn what_was_about_to_go_from_one_of_two_articles_may_stay_once_the_files_are_gone() {
+    assert_eq!(gone_before_it_was_sent(true), None);
+    assert_eq!(gone_before_it_was_sent(false), Some("I8"));
+}
+
 #[test]
 fn what_an_article_says_and_its_file_does_not_any_more_is_said_by_one() {
     for (ready, named) in [(true, true), (false, true), (true, false)] {

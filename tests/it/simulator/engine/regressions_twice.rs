@@ -571,3 +571,57 @@ fn what_left_its_place_to_another_new_file_and_was_edited_was_created_twice() {
         ],
     );
 }
+
+/// Two new files change places while they are created; of the changes that this makes one goes out and the other not, and
+/// then the files go.
+#[test]
+fn seed_78857495470() {
+    let sync = Step::Run {
+        command: Command::Sync {},
+    };
+    let written = |at, token, enabled| Step::Mirror {
+        deed: Writer::Write { at, token, enabled },
+    };
+    let swap = Writer::Swap {
+        one: At(2, 1),
+        other: At(0, 1),
+    };
+    holds(
+        PLAIN,
+        &[
+            written(At(2, 2), 2, false),
+            written(At(1, 1), 3, true),
+            written(At(0, 1), 4, true),
+            written(At(2, 1), 5, true),
+            Step::Fault {
+                call: Call::Look,
+                nth: 0,
+                what: What::ByWriter { deed: swap },
+            },
+            sync,
+            Step::Service {
+                deed: Colleague::Change {
+                    at: At(2, 1),
+                    part: Part::Second,
+                    token: 13,
+                },
+            },
+            Step::Service {
+                deed: Colleague::Post {
+                    at: At(0, 2),
+                    token: 14,
+                    shown: true,
+                },
+            },
+            Step::Fault {
+                call: Call::Stage,
+                nth: 2,
+                what: What::Full {},
+            },
+            sync,
+            Step::Mirror {
+                deed: Writer::RemoveAll {},
+            },
+        ],
+    );
+}

@@ -75,6 +75,8 @@ pub(crate) struct Ledger {
     pub(crate) pending_touch: BTreeMap<ArticleId, i64>,
     /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's.
     pub(crate) doubled: BTreeSet<ArticleId>,
+    /// What two articles both say and the file of one does not any more.
+    pub(crate) parting: BTreeMap<(ArticleId, ArticleId), Tokens>,
     /// Articles whose folder is another category's since the writer removed its `_category.yaml`.
     pub(crate) recategorized: BTreeSet<ArticleId>,
     /// Articles that a colleague changed since both sides were equal, and when.
