@@ -12,7 +12,7 @@ use crate::mirror::scan;
 use crate::model::{ArticleId, Place};
 use crate::reconcile::guard::Elsewhere;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Tells which of some articles have their files in other workspaces' folders.
@@ -42,7 +42,7 @@ pub fn among(folders: Vec<(String, PathBuf)>) -> Neighbours {
     })
 }
 
-fn look(name: &str, path: &PathBuf, ids: &BTreeSet<ArticleId>, found: &mut Elsewhere) {
+fn look(name: &str, path: &Path, ids: &BTreeSet<ArticleId>, found: &mut Elsewhere) {
     let listed = RealDisk::open(path).and_then(|disk| {
         let places = scan::appeared(&disk, &Layout::default(), &|_, _| false)?;
         Ok(scan::read_strays(&disk, &places))

@@ -125,8 +125,8 @@ pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Ho
             (Some(holder), None) => {
                 leaving.insert(holder);
             }
-            (Some(holder), Some(hold)) => {
-                held.insert(holder, (action.path.clone(), inherited(hold.rule)));
+            (Some(holder), Some(guard)) => {
+                held.insert(holder, (action.path.clone(), inherited(guard.rule)));
             }
             (None, _) => {}
         }
