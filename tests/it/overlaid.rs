@@ -105,8 +105,8 @@ async fn f047_a_run_that_dies_before_such_a_file_goes_leaves_nothing_of_it() {
         assert!(!removes, "the process dies");
         Ok(())
     });
-    let died = AssertUnwindSafe(resolve(&world, Keep::Remote, &dies)).catch_unwind();
-    assert!(died.await.is_err());
+    let run = AssertUnwindSafe(resolve(&world, Keep::Remote, &dies)).catch_unwind();
+    assert!(run.await.is_err());
     let file = world.read("a/one.html");
     assert!(file.contains(&ELSEWHERE.to_string()));
     hostile::sync(&world).await;

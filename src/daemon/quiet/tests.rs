@@ -106,8 +106,8 @@ fn a_path_is_taken_again_when_that_was_said() {
     );
     let start = Instant::now();
     let mut quiet = Quiet::new(PACE);
-    quiet.again("a", start + Duration::from_secs(60), start);
-    assert_eq!(quiet.next_deadline(), Some(start + Duration::from_secs(60)));
+    quiet.again("a", start + Duration::from_mins(1), start);
+    assert_eq!(quiet.next_deadline(), Some(start + Duration::from_mins(1)));
     assert_eq!(quiet.backlog(|_| true), (1, Some(start)));
     // A poll looks at it as ever.
     assert!(quiet.unsettled(start).is_empty());
