@@ -125,8 +125,8 @@ pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Ho
             (Some(holder), None) => {
                 leaving.insert(holder);
             }
-            (Some(holder), Some(held_by)) => {
-                held.insert(holder, (action.path.clone(), inherited(held_by.rule)));
+            (Some(holder), Some(guard)) => {
+                held.insert(holder, (action.path.clone(), inherited(guard.rule)));
             }
             (None, _) => {}
         }

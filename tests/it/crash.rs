@@ -261,7 +261,7 @@ async fn sweep(scenario: Scenario, stride: usize, offset: usize) {
 }
 
 /// The deaths are on purpose: they need not be told.
-fn silence_deaths() {
+pub(crate) fn silence_deaths() {
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let told = std::panic::take_hook();

@@ -1,13 +1,16 @@
 //! A file that names an article of which nothing is known, over another article's: nobody took that one's away.
 
+use crate::crash::silence_deaths;
 use crate::hostile::{self, Meddler, Stage};
 use crate::look::held;
 use crate::world::lines;
+use futures_util::FutureExt as _;
 use kbsync::engine::report::{Ending, Report};
 use kbsync::engine::settings::Request;
 use kbsync::mirror::disk::DiskErrorKind;
 use kbsync::model::ArticleId;
 use kbsync::reconcile::snapshot::{Direction, Keep};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -89,6 +92,35 @@ async fn f047_a_run_that_dies_over_such_a_file_does_not_make_a_removal_of_it() {
     let restored = "restore local a/one.html done".to_owned();
     assert!(lines(&report).contains(&restored), "{:?}", lines(&report));
     assert_settled(&world, false).await;
+}
+
+/// The run dies when it has written down that the other article's file is to come back, and before it does anything.
+#[tokio::test]
+async fn f047_a_run_that_dies_before_such_a_file_goes_leaves_nothing_of_it() {
+    silence_deaths();
+    let (world, one) = copied_over(false).await;
+    hostile::sync(&world).await;
+    let dies: Meddler = Arc::new(|moment| {
+        let removes = (moment.doing, moment.after) == ("remove", false);
+        assert!(!removes, "the process dies");
+        Ok(())
+    });
+    let run = AssertUnwindSafe(resolve(&world, Keep::Remote, &dies)).catch_unwind();
+    assert!(run.await.is_err());
+    let file = world.read("a/one.html");
+    assert!(file.contains(&ELSEWHERE.to_string()));
+    hostile::sync(&world).await;
+    // The writer puts the right file back, with an edit, and a colleague has another one.
+    world.write(
+        "a/one.html",
+        &format!("---\nid: {one}\ntitle: one\n---\n<p>1, mine</p>\n"),
+    );
+    world
+        .sandbox()
+        .edit(one, |article| article.title = "Eins".to_owned());
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["merge both a/one.html done"]);
+    assert!(world.read("a/one.html").contains("title: Eins"));
 }
 
 /// Sent as a new one, it would lie at the other one's place without an id on the way.

@@ -106,6 +106,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
+/// Why such a conflict stands.
+pub(in crate::engine) const REPLACED_THERE: &str = "another article's file lay at its place";
+
 /// What makes an article's file come back that nobody took away: a conflict that has been settled, as one is whose copy
 /// is gone.
 fn comes_back(row: &ArticleRow, now: Timestamp) -> ConflictRow {
@@ -116,7 +119,7 @@ fn comes_back(row: &ArticleRow, now: Timestamp) -> ConflictRow {
         remote: Some(row.remote.clone()),
         revision: row.revision.clone(),
         copy: Some(format!("{}{CONFLICT_EXTENSION}", row.place.stem())),
-        reason: "another article's file lay at its place".to_owned(),
+        reason: REPLACED_THERE.to_owned(),
         at: now,
     }
 }

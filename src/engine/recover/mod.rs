@@ -8,18 +8,18 @@ mod born;
 mod lying;
 mod put;
 mod repeated;
+mod verdict;
 mod written;
 
 use super::Engine;
-use super::apply::{met, rows_along};
+use super::apply::{REPLACED_THERE, met};
 use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, Place, Revision};
 use crate::reconcile::snapshot::{Base, Policy, Remote, Seen};
 use crate::service::Service;
-use crate::state::store::{Store, Writing};
+use crate::state::store::Store;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
 use born::{Alike, alike, posted};
@@ -28,25 +28,8 @@ use lying::Lying;
 use put::put_arrived;
 pub(super) use put::put_to;
 use std::collections::BTreeSet;
+use verdict::{Verdict, take, write};
 use written::{file_written, folder_written, is_closed, names_on_the_move};
-
-/// What an intent came to.
-enum Verdict {
-    /// It did not happen, or the sides tell all there is: the intent goes.
-    Void,
-    /// It happened: the base says so. What else was at the file's place is gone from the service.
-    Born(Box<ArticleRow>, Option<ArticleId>),
-    /// The article seems to be gone: should an old copy of it be shown, it is known for one.
-    Deleted(ArticleId, Revision),
-    /// It happened: the base says so.
-    Article(Box<ArticleRow>),
-    /// The same, and it settled the article's conflict.
-    Settled(Box<ArticleRow>),
-    /// It happened: the base says so.
-    Category(Box<CategoryRow>),
-    /// It cannot be told yet; it stays.
-    Open,
-}
 
 /// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
 /// for since, and only PUTs to these are settled now.
@@ -105,36 +88,6 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
         met.iter().try_for_each(|seen| tx.record(seen).map(|_| ()))
     })?;
     engine.clear_copies()
-}
-
-/// Puts into the base what is known of an intent. Gives the rows that change along with a category's.
-fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<ArticleRow> {
-    match verdict {
-        Verdict::Article(row) => {
-            base.articles.insert(row.id, (**row).clone());
-        }
-        Verdict::Settled(row) => {
-            base.conflicts.remove(&row.id);
-            base.articles.insert(row.id, (**row).clone());
-        }
-        Verdict::Born(row, instead_of) => {
-            if let Some(old) = instead_of {
-                base.articles.remove(old);
-                base.conflicts.remove(old);
-            }
-            base.articles.insert(row.id, (**row).clone());
-        }
-        Verdict::Category(row) => {
-            let along = rows_along(base, sight, row);
-            for row in &along {
-                base.articles.insert(row.id, row.clone());
-            }
-            base.categories.insert(row.id, (**row).clone());
-            return along;
-        }
-        Verdict::Void | Verdict::Open | Verdict::Deleted(..) => {}
-    }
-    Vec::new()
 }
 
 /// What an earlier run wrote and did not make durable could still be gone after a loss of power, and then a base that
@@ -197,9 +150,14 @@ fn first_met(
         (_, Verdict::Article(row) | Verdict::Settled(row) | Verdict::Born(row, _)) => {
             (row.id, &row.place, &row.remote)
         }
-        (_, Verdict::Void | Verdict::Deleted(..) | Verdict::Category(_) | Verdict::Open) => {
-            return Ok(Vec::new());
-        }
+        (
+            _,
+            Verdict::Void
+            | Verdict::Kept(_)
+            | Verdict::Deleted(..)
+            | Verdict::Category(_)
+            | Verdict::Open,
+        ) => return Ok(Vec::new()),
     };
     if base.articles.contains_key(&id) {
         return Ok(Vec::new());
@@ -212,47 +170,6 @@ fn first_met(
     let then = Some(then).filter(|_| !is_kept);
     let versions = then.into_iter().chain(now);
     Ok(versions.map(|version| met(id, place, version)).collect())
-}
-
-fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state::Outcome<()> {
-    match verdict {
-        Verdict::Open => Ok(()),
-        Verdict::Void => tx.remove_intent(id),
-        Verdict::Article(row) => {
-            tx.put_article(row)?;
-            tx.remove_intent(id)
-        }
-        Verdict::Settled(row) => {
-            tx.remove_conflict(row.id)?;
-            tx.put_article(row)?;
-            tx.remove_intent(id)
-        }
-        Verdict::Born(row, instead_of) => {
-            if let Some(old) = *instead_of {
-                tx.remove_article(old)?;
-                tx.remove_conflict(old)?;
-                tx.rename_subject(&Subject::Article(old), &Subject::Article(row.id))?;
-            }
-            tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
-            tx.put_article(row)?;
-            tx.remove_intent(id)
-        }
-        Verdict::Deleted(article, revision) => {
-            tx.tombstone(*article, revision)?;
-            // What was seen may have been an old copy itself, and the next one that is newer, or older still.
-            if let Some(row) = tx.article(*article)? {
-                let known = row.revisions();
-                known
-                    .into_iter()
-                    .try_for_each(|revision| tx.tombstone(*article, revision))?;
-            }
-            tx.remove_intent(id)
-        }
-        Verdict::Category(row) => {
-            tx.put_category(row)?;
-            tx.remove_intent(id)
-        }
-    }
 }
 
 /// Tells whether a POST was to make an article that no listing shows.
@@ -305,8 +222,22 @@ fn judge(
         // The copy is taken away when all else is settled.
         Intent::ClearCopy { .. } => Verdict::Open,
         // What became of these is seen on the two sides.
-        Intent::RemoveFile { .. } | Intent::UpdateCategory { .. } => Verdict::Void,
+        Intent::RemoveFile { id, place } => kept(base, sight, *id, place),
+        Intent::UpdateCategory { .. } => Verdict::Void,
     }
+}
+
+/// A file that was to be removed: as long as something lies there, nothing makes another article's file come back.
+fn kept(base: &Base, sight: &Sight, id: ArticleId, place: &Place) -> Verdict {
+    let files = sight.local.files.iter().map(|file| &file.place);
+    let unknown = sight.local.unknown.iter().map(|unknown| &unknown.place);
+    if !files.chain(unknown).any(|lying| lying == place) {
+        return Verdict::Void;
+    }
+    let mut conflicts = base.conflicts.values();
+    let other =
+        conflicts.find(|row| row.id != id && row.place == *place && row.reason == REPLACED_THERE);
+    other.map_or(Verdict::Void, |row| Verdict::Kept(row.id))
 }
 
 /// A DELETE without an answer: what it was to delete is not listed any more. What is listed as it was may be an old copy,

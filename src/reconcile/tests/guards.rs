@@ -187,16 +187,13 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
     world.facts.elsewhere.at = [(moved, "de/a/b.html".to_owned())].into();
     let plan = world.plan();
     let mut actions = plan.actions.iter();
-    let held = actions.find(|action| action.id == Some(moved));
-    let held = held.expect("it waits");
-    let waiting = held.held.as_ref().expect("it is held");
-    assert_eq!(waiting.rule, HoldRule::Elsewhere);
-    assert!(
-        waiting.reason.contains("its file is de/a/b.html"),
-        "{waiting:?}"
-    );
+    let waiting = actions.find(|action| action.id == Some(moved));
+    let waiting = waiting.expect("it waits");
+    let hold = waiting.held.as_ref().expect("it is held");
+    assert_eq!(hold.rule, HoldRule::Elsewhere);
+    assert!(hold.reason.contains("its file is de/a/b.html"), "{hold:?}");
     assert_eq!(rules(&world), [Some(HoldRule::Elsewhere), None]);
-    world.facts.approved = [held.fingerprint()].into();
+    world.facts.approved = [waiting.fingerprint()].into();
     assert_eq!(rules(&world), [None]);
     world.facts.approved.clear();
     world.facts.allow_deletes = true;
