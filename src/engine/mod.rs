@@ -26,6 +26,7 @@ pub mod status;
 mod stop;
 mod storm;
 mod waiting;
+mod yaml_past;
 
 pub use clock::{Clock, Pause, SystemClock};
 pub use progress::{Progress, Teller};

@@ -22,6 +22,7 @@ mod cli_stats;
 mod cli_status;
 mod cli_sync;
 mod cli_words;
+mod cli_yaml;
 mod conflicts;
 mod container;
 mod crash;
