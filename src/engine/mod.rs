@@ -4,6 +4,7 @@
 //! decided by [`crate::reconcile`], how to do it is known by [`crate::mirror`], [`crate::service`] and
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
+pub mod anew;
 mod apply;
 mod clock;
 pub mod compare;
@@ -28,6 +29,7 @@ pub mod status;
 mod stop;
 mod storm;
 mod waiting;
+mod yaml_past;
 
 pub use clock::{Clock, Pause, SystemClock};
 pub use progress::{Progress, Teller};

@@ -32,8 +32,7 @@ impl Past {
 
     /// The last version with an address of its own: the copy of a conflict has none.
     pub fn last_address(&self) -> Option<&Kept> {
-        let mut versions = self.versions.iter();
-        versions.find(|kept| ignored_name(&kept.seen.place.file).is_none())
+        self.versions.iter().find(|kept| has_address(kept))
     }
 
     /// The version with a number.
@@ -143,6 +142,11 @@ impl Past {
     }
 }
 
+/// Tells whether a version has an address of its own: the copy of a conflict has none, and was never in the file.
+pub(in crate::engine) fn has_address(kept: &Kept) -> bool {
+    kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
+}
+
 /// Tells whether two versions say the same. What the service has lies at no place of the mirror, and a category's
 /// file is not there.
 fn same(one: &Kept, other: &Kept) -> bool {
@@ -230,7 +234,7 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<Past>> {
         return Ok(None);
     }
     let now_at = match &subject {
-        Subject::Article(id) => store.article(*id)?.map(|row| row.place),
+        Subject::Article(id) => lives_at(store, *id)?,
         Subject::File(place) if place.file == CATEGORY_FILE => {
             let mut categories = store.categories()?.into_iter();
             let row = categories.find(|row| Subject::category(row.id) == subject);
@@ -247,12 +251,24 @@ pub fn of(store: &Store, subject: Subject) -> Outcome<Option<Past>> {
     };
     if let Some(id) = past.article()
         && past.now_at.is_none()
-        && past.was_met()
     {
+        // What was never on both sides was never met here: a copied file may have another workspace's id.
+        let both = |kept: &Kept| kept.seen.side == Side::Both;
+        let met = past.versions.iter().any(both);
         let last = last_end(store, id)?.map(|event| event.at);
-        past.ended = last.or(past.newest().map(|kept| kept.at));
+        past.ended = last.or(past.newest().filter(|_| met).map(|kept| kept.at));
     }
     Ok(Some(past))
+}
+
+/// Where an article's file is by the state. One that met its file in a conflict has no base yet.
+fn lives_at(store: &Store, id: ArticleId) -> Outcome<Option<Place>> {
+    if let Some(row) = store.article(id)? {
+        return Ok(Some(row.place));
+    }
+    let mut conflicts = store.conflicts()?.into_iter();
+    let shown = conflicts.find(|row| row.id == id && row.remote.is_some());
+    Ok(shown.map(|row| row.place))
 }
 
 /// The file that a version was, or would have been; `None`: its body is not kept any more. Whoever puts that in the

@@ -158,6 +158,10 @@ impl Planner<'_> {
         }
         let mine = local.version.clone().unwrap_or_else(|| {
             // Without `_category.yaml` only the folder's name speaks, and only when it changed.
+            // What the file said last holds until somebody says otherwise: a file that went says nothing.
+            if let Some(last) = self.local.last_words.get(&local.folder) {
+                return last.clone();
+            }
             let renamed = row.folder.as_deref().is_some_and(|was| was != local.folder);
             let mut version = row.local.clone();
             if renamed {
@@ -186,7 +190,11 @@ impl Planner<'_> {
             return;
         }
         aside::give_back_category(&mut way, local.version.as_ref(), remote, id.uuid());
+        let mine = way.merged.clone();
         if !way.clashes.is_empty() && !self.settle_category_clashes(&mut way, local, remote) {
+            if let Some(row) = row.filter(|_| pulls && local.version.is_none()) {
+                self.yaml_back(row, local, mine);
+            }
             return;
         }
         if !pulls && !way.pulled.is_empty() {
@@ -218,6 +226,25 @@ impl Planner<'_> {
             send,
         };
         self.category_settle(row, settle, &way.pulled);
+    }
+
+    /// A file that went while its words wait for a person comes back, and waits on.
+    fn yaml_back(&mut self, row: &CategoryRow, local: &LocalCategory, mine: CategoryVersion) {
+        let settle = SettleCategory {
+            id: row.id,
+            from: Some(local.folder.clone()),
+            to: Some(local.folder.clone()),
+            file: mine,
+            write: true,
+            seen: row.remote.clone(),
+            revision: row.revision.clone(),
+            unsent: row.local.clone(),
+            send: Vec::new(),
+        };
+        let step = Step::SettleCategory(Box::new(settle));
+        let mut action = Action::new(Kind::Adopt, Side::Local, None, &local.folder, step);
+        action.note = Some("its file was removed, and is back as it was".to_owned());
+        self.push(action);
     }
 
     /// Turns a settlement into an action, a record, or nothing.

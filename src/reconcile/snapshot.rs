@@ -62,6 +62,8 @@ pub struct LocalSnapshot {
     pub files: Vec<LocalFile>,
     /// Folders with a `_category.yaml` or a ready article.
     pub categories: Vec<LocalCategory>,
+    /// What `_category.yaml` said last in a folder that has none any more.
+    pub last_words: BTreeMap<String, CategoryVersion>,
     /// What is there but cannot be read as an article.
     pub unknown: Vec<Unknown>,
     /// Files that could not be read: whose they are is not known.

@@ -69,8 +69,8 @@ fn the_log_of_a_category_says_whose_version_it_was() {
     assert_eq!(
         told(&kb, YAML)[3..],
         [
-            ["remote", "edited on the service", "description"],
             ["local", "edited here", "name"],
+            ["remote", "edited on the service", "description"],
             ["local, now both", "merge", "description"],
         ]
     );
@@ -135,9 +135,9 @@ fn a_change_there_that_came_right_after_a_sync_is_seen_before_it_is_replaced() {
     assert_eq!(
         rows[1..],
         [
-            ["remote", "edited on the service", "name"],
-            ["remote", "edited on the service", "name"],
             ["local, now both", "edited here", "name"],
+            ["remote", "edited on the service", "name"],
+            ["remote", "edited on the service", "name"],
         ]
     );
     let shown = |number: &str| {
@@ -145,8 +145,8 @@ fn a_change_there_that_came_right_after_a_sync_is_seen_before_it_is_replaced() {
             .exits(0)
             .stdout
     };
-    assert!(shown("2").contains("name: Theirs\n"), "{rows:?}");
-    assert!(shown("3").contains("name: Later\n"), "{rows:?}");
+    assert!(shown("3").contains("name: Theirs\n"), "{rows:?}");
+    assert!(shown("4").contains("name: Later\n"), "{rows:?}");
 }
 
 #[test]
@@ -159,8 +159,8 @@ fn with_prefer_remote_the_writer_s_words_are_in_the_history() {
     assert_eq!(
         told(&kb, YAML)[1..],
         [
-            ["remote, now both", "edited on the service", "name"],
             ["local", "edited here", "name"],
+            ["remote, now both", "edited on the service", "name"],
         ]
     );
 }

@@ -1,20 +1,16 @@
 //! What categories said: their versions in the history, whole files, comments included.
-//!
-//! A category's words stand in the places of an article's: name for title, description for introtext,
-//! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
-//! so that a renamed folder takes its past along.
 
 use super::category_yaml::MAX_YAML;
 use super::render::slug_key;
 use crate::engine::Engine;
 use crate::engine::observe::local::category_version;
+use crate::engine::yaml_past::seen_as;
 use crate::mirror::disk::{At, Disk};
 use crate::mirror::document::{CategoryChanges, CategoryDocument};
 use crate::model::path::{CATEGORY_FILE, EXTENSION};
-use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
+use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest};
 use crate::reconcile::plan::SettleCategory;
 use crate::service::Service;
-use crate::state::{Seen, Subject};
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Keeps what a category says or said.
@@ -22,27 +18,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         id: CategoryId,
         folder: &str,
-        (side, cause): (Side, &str),
+        seen: (Side, &str),
         words: &CategoryVersion,
         source: &str,
     ) -> anyhow::Result<()> {
         let now = self.clock.now();
         let text = TextDigest::of(source);
-        let seen = Seen {
-            subject: Subject::category(id),
-            place: Place::new(folder, CATEGORY_FILE),
-            side,
-            cause: cause.to_owned(),
-            version: Version {
-                title: words.name.clone(),
-                slug: words.slug.clone(),
-                category: id,
-                introtext: words.description.clone(),
-                keywords: words.meta_description.clone(),
-                text,
-            },
-            file: Some(text),
-        };
+        let seen = seen_as(id, folder, seen, words, text);
         self.store.write(now, |tx| {
             tx.put_body(source)?;
             tx.record(&seen)

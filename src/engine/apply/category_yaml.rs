@@ -3,6 +3,7 @@
 use super::category_past::{changes, words_of};
 use super::grain::ScannedYaml;
 use crate::engine::Engine;
+use crate::engine::yaml_past::last_here;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
@@ -64,9 +65,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .as_ref()
             .map(|content| CategoryDocument::parse(&content.bytes))
             .transpose()?;
-        let written = document.as_ref().and_then(CategoryDocument::slug);
+        // One that went missing comes back as it was.
+        let last = match &document {
+            Some(_) => None,
+            None => self.last_document(id)?,
+        };
+        let form = document.as_ref().or(last.as_ref());
+        let written = form.and_then(CategoryDocument::slug);
         let changes = changes(id, folder, version, written);
-        let source = document.as_ref().map_or_else(
+        let source = form.map_or_else(
             || CategoryDocument::compose(&changes),
             |document| document.edit(&changes),
         );
@@ -92,5 +99,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.disk.sync_folder(at)?;
         self.keep_category(id, folder, told.after, version, &source)?;
         Ok(stamp)
+    }
+
+    /// What a category's file said last, where it can be read.
+    fn last_document(&self, id: CategoryId) -> anyhow::Result<Option<CategoryDocument>> {
+        let last = last_here(&self.store, id, None)?;
+        Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
     }
 }

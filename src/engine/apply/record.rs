@@ -193,6 +193,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         run: &Run<'_>,
     ) -> CategoryRow {
         let old = run.sight.base.categories.get(&settle.id);
+        // What it was found to say may wait for a person: then it is not dealt with, and is read again.
+        let found = run.sight.remote.categories.get(&settle.id);
+        let waits = sent.is_none() && found.is_some_and(|(found, _)| *found != settle.seen);
+        let read_at = if waits {
+            Some(Timestamp::default())
+        } else {
+            read_at
+        };
         let local = if sent.is_some() {
             &settle.file
         } else {

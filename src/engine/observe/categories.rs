@@ -168,10 +168,9 @@ fn changed_categories(base: &Base, sight: &Sight, request: &Request) -> Vec<Cate
             && sight.local.categories.iter().any(|category| {
                 let mine = category.id == Some(row.id)
                     || (category.id.is_none() && row.folder.as_deref() == Some(&category.folder));
-                mine && (category
-                    .version
-                    .as_ref()
-                    .is_some_and(|version| *version != row.local)
+                let last = sight.local.last_words.get(&category.folder);
+                let words = category.version.as_ref().or(last);
+                mine && (words.is_some_and(|version| *version != row.local)
                     || row.folder.as_deref() != Some(&category.folder))
             })
     };

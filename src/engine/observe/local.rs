@@ -71,6 +71,7 @@ pub(in crate::engine) fn scan<D: Disk>(
     let mut out = reader.finish()?;
     out.seen_twice(disk);
     out.strays(disk, base, unsettled, &scan);
+    out.keep_yaml(base, &scan.categories, store, spool)?;
     out.finish(base, scan);
     out.keep_just_gone(disk, base, unsettled);
     out.keep_in_motion(base, unsettled);
@@ -96,6 +97,7 @@ pub(in crate::engine) fn glance<D: Disk>(
     let mut reader = Reader::new(base, &rows, store, spool);
     glance.files.into_iter().for_each(|file| reader.take(file));
     let mut out = reader.finish()?;
+    out.keep_yaml(base, &glance.categories, store, spool)?;
     let kept = out.kept_folders(base);
     for category in glance.categories {
         out.category(base, category, &kept);

@@ -23,6 +23,7 @@ pub(in crate::engine) mod sift;
 mod sight;
 mod unread;
 pub(in crate::engine) mod unsettled;
+mod yaml;
 
 use super::recover;
 use super::settings::Request;

@@ -1,5 +1,6 @@
 //! What an intent of an earlier run came to, and what the base and the state say from then on.
 
+use crate::engine::anew;
 use crate::engine::apply::rows_along;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow};
@@ -88,6 +89,7 @@ pub(super) fn write(
                 tx.remove_article(old)?;
                 tx.remove_conflict(old)?;
                 tx.rename_subject(&Subject::Article(old), &Subject::Article(row.id))?;
+                anew::note(tx, old, row.id)?;
             }
             tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
             tx.put_article(row)?;

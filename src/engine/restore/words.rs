@@ -3,10 +3,11 @@
 use super::aim::Aim;
 use super::{Ground, Prepared, Refused, RefusedKind, Wish};
 use crate::engine::apply::{MAX_FILE, slug_key};
-use crate::engine::past::{self, Past, composed, flags_noted};
+use crate::engine::past::{self, Past, composed, flags_noted, has_address};
+use crate::engine::yaml_past::was_here;
 use crate::mirror::disk::{At, Disk, DiskError, DiskErrorKind};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Changes, Document};
-use crate::model::path::{ignored_name, slug_of_stem};
+use crate::model::path::slug_of_stem;
 use crate::model::{ArticleId, CategoryId, Field, Flags, Place, Side, Stamp, TextDigest, Version};
 use crate::state::{Kept, Subject};
 
@@ -149,9 +150,20 @@ impl<D: Disk> Ground<'_, D> {
     ) -> anyhow::Result<Result<Wanted<'p>, Refused>> {
         let found = match (wish.number, aim) {
             (Some(number), _) => past.numbered(number),
-            (None, Aim::Edit { .. }) => past.versions.iter().find(|kept| {
-                document.is_none_or(|document| !fields(document, &kept.seen.version).is_empty())
-            }),
+            (None, Aim::Edit { .. }) => {
+                past.versions
+                    .iter()
+                    .filter(|kept| has_address(kept))
+                    .find(|kept| {
+                        document
+                            .is_none_or(|document| !fields(document, &kept.seen.version).is_empty())
+                    })
+            }
+            // One that is missing comes back as it was here.
+            (None, Aim::Category { .. }) if present.is_none() => {
+                let mut versions = past.versions.iter();
+                versions.find(|kept| was_here(kept)).or(past.newest())
+            }
             (None, Aim::Category { .. }) => past.versions.iter().find(|kept| {
                 let now = present.as_ref().map(|(_, source)| TextDigest::of(source));
                 Some(kept.seen.version.text) != now
@@ -160,7 +172,9 @@ impl<D: Disk> Ground<'_, D> {
             (None, Aim::Back { id, .. }) if self.base.conflicts.contains_key(id) => {
                 last_here(past).or(past.newest())
             }
-            (None, Aim::Back { .. } | Aim::Anew { .. }) => past.newest(),
+            // Of one that ended in conflict it is the writer's, too: a copy beside it was never the file.
+            (None, Aim::Anew { .. }) => last_words(past),
+            (None, Aim::Back { .. }) => past.last_address().or(past.newest()),
         };
         let Some(kept) = found else {
             let message = match wish.number {
@@ -262,7 +276,8 @@ impl<D: Disk> Ground<'_, D> {
         let mut local = past
             .versions
             .iter()
-            .filter(|kept| kept.number <= number && kept.seen.side == Side::Local);
+            .filter(|kept| kept.number <= number && kept.seen.side == Side::Local)
+            .filter(|kept| has_address(kept) || kept.number == number);
         let whole = self.store.body(local.next()?.seen.file?).ok()??;
         Document::parse_with_markers(whole.as_bytes()).ok()
     }
@@ -270,10 +285,19 @@ impl<D: Disk> Ground<'_, D> {
 
 /// The last version that the file itself had.
 fn last_here(past: &Past) -> Option<&Kept> {
-    let own = |kept: &&Kept| {
-        kept.seen.side != Side::Remote && ignored_name(&kept.seen.place.file).is_none()
-    };
+    let own = |kept: &&Kept| kept.seen.side != Side::Remote && has_address(kept);
     past.versions.iter().find(own)
+}
+
+/// The last version that was not undone by a later one: where both sides had their own, the writer's, though what the
+/// service had may have been seen after it.
+fn last_words(past: &Past) -> Option<&Kept> {
+    let addressed = past.versions.iter().filter(|kept| has_address(kept));
+    let mut apart = addressed.take_while(|kept| kept.seen.side != Side::Both);
+    apart
+        .find(|kept| kept.seen.side == Side::Local)
+        .or(past.last_address())
+        .or(past.newest())
 }
 
 /// Tells whether what would be written can be read back. What was no article when it was kept (a file that

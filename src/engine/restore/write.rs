@@ -3,8 +3,10 @@
 use super::Prepared;
 use crate::engine::Engine;
 use crate::engine::apply::{category_file, hides_a_new_article, keep_whole, needs_whole};
+use crate::engine::observe::local::category_version;
+use crate::engine::yaml_past::last_here;
 use crate::mirror::disk::{At, Disk, Durability, Expect};
-use crate::mirror::document::Document;
+use crate::mirror::document::{CategoryChanges, CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
 use crate::model::{CategoryId, Place, Side, TextDigest, Timestamp, Version};
 use crate::reconcile::plan::Kind;
@@ -61,7 +63,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    pub(super) fn write_back(&self, prepared: &Prepared) -> anyhow::Result<()> {
+    pub(super) fn write_back(&mut self, prepared: &Prepared) -> anyhow::Result<()> {
         let Place { folder, file } = &prepared.place;
         let at = At::Folder(folder);
         let is_new = self.disk.look(At::Root, folder)?.is_none();
@@ -85,7 +87,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
     /// another category, which nobody can delete. So does one that lies there without a name, made by a person or left
     /// by a run that was broken off, where its category has no folder and it is not another's.
-    fn name_folder(&self, prepared: &Prepared, is_new: bool) -> anyhow::Result<()> {
+    fn name_folder(&mut self, prepared: &Prepared, is_new: bool) -> anyhow::Result<()> {
         let folder = &prepared.place.folder;
         let row = match prepared.id {
             Some(id) => self.store.article(id)?,
@@ -111,9 +113,41 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         };
         let at = At::Folder(folder);
-        let source = category_file(row.id, folder, &row.local);
+        let last = last_here(&self.store, row.id, Some(folder))?;
+        let last = last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok());
+        let source = match last {
+            Some(last) => {
+                self.keep_clash(&row, folder, &last)?;
+                last.edit(&CategoryChanges {
+                    id: Some(row.id),
+                    ..CategoryChanges::default()
+                })
+            }
+            None => category_file(row.id, folder, &row.local),
+        };
         let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
         self.disk.publish(staged, CATEGORY_FILE, Expect::Absent)?;
+        Ok(())
+    }
+
+    /// Words that come back and were never sent are the writer's alone: what the service said meanwhile was not
+    /// agreed to, though the folder was not there to say so.
+    fn keep_clash(
+        &mut self,
+        row: &CategoryRow,
+        folder: &str,
+        last: &CategoryDocument,
+    ) -> anyhow::Result<()> {
+        if category_version(folder, last).is_ok_and(|words| words == row.local) {
+            return Ok(());
+        }
+        let row = CategoryRow {
+            remote: row.local.clone(),
+            read_at: Timestamp::default(),
+            ..row.clone()
+        };
+        let now = self.clock.now();
+        self.store.write(now, |tx| tx.put_category(&row))?;
         Ok(())
     }
 

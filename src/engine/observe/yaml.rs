@@ -1,0 +1,95 @@
+//! `_category.yaml` as it was scanned: what it says goes into the history, and what a missing one said is found there.
+
+use super::local::{Scanned, category_version};
+use crate::engine::spool::Spool;
+use crate::engine::yaml_past::{last_here, seen_as};
+use crate::mirror::document::CategoryDocument;
+use crate::mirror::scan::{CategoryContent, ScannedCategory};
+use crate::model::{CategoryId, Side, TextDigest};
+use crate::reconcile::snapshot::Base;
+use crate::state::store::Store;
+use crate::state::{CategoryRow, Outcome};
+use std::collections::BTreeSet;
+
+impl Scanned {
+    /// Every version that a writer saved is in the history before anything else happens to it, comments and keys of
+    /// their own included. What a file said last is known from there once it is missing.
+    pub(super) fn keep_yaml(
+        &mut self,
+        base: &Base,
+        categories: &[ScannedCategory],
+        store: &mut Store,
+        spool: &mut Spool,
+    ) -> Outcome<()> {
+        let folders: BTreeSet<&str> = categories
+            .iter()
+            .map(|category| category.folder.as_str())
+            .collect();
+        for ScannedCategory {
+            folder, content, ..
+        } in categories
+        {
+            let row = row_at(base, folder);
+            match content {
+                CategoryContent::Ready(document) => {
+                    let named = document.id().and_then(|id| base.categories.get(&id));
+                    // What was copied from another folder is not that one's.
+                    let copied = named.is_some_and(|named| {
+                        let home = named.folder.as_deref();
+                        home.is_some_and(|home| home != folder && folders.contains(home))
+                    });
+                    let id = document.id().or(row.map(|row| row.id));
+                    if let Some(id) = id.filter(|_| !copied) {
+                        keep(id, folder, document, store, spool)?;
+                    }
+                }
+                CategoryContent::Missing => {
+                    let last = match row {
+                        Some(row) => last_here(store, row.id, Some(folder))?,
+                        None => None,
+                    };
+                    let document =
+                        last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok());
+                    let words =
+                        document.and_then(|document| category_version(folder, &document).ok());
+                    if let Some(words) = words {
+                        self.snapshot.last_words.insert(folder.clone(), words);
+                    }
+                }
+                CategoryContent::Unchanged | CategoryContent::NotReady(_) => {}
+            }
+        }
+        spool.flush(store)
+    }
+}
+
+/// Takes what a file says, unless it is what the history has of it.
+fn keep(
+    id: CategoryId,
+    folder: &str,
+    document: &CategoryDocument,
+    store: &mut Store,
+    spool: &mut Spool,
+) -> Outcome<()> {
+    let source = document.source();
+    let Ok(words) = category_version(folder, document) else {
+        return Ok(());
+    };
+    if spool.is_dry() || last_here(store, id, Some(folder))?.as_deref() == Some(source) {
+        return Ok(());
+    }
+    let seen = seen_as(
+        id,
+        folder,
+        (Side::Local, "edited here"),
+        &words,
+        TextDigest::of(source),
+    );
+    let text = source.to_owned();
+    spool.take(store, text.clone(), Some(text), Some(seen), false)
+}
+
+fn row_at<'b>(base: &'b Base, folder: &str) -> Option<&'b CategoryRow> {
+    let mut rows = base.categories.values();
+    rows.find(|row| row.folder.as_deref() == Some(folder))
+}

@@ -1,0 +1,55 @@
+//! What `_category.yaml` said: how its versions stand in the history, and the last of them.
+//!
+//! A category's words stand in the places of an article's: name for title, description for introtext,
+//! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
+//! so that a renamed folder takes its past along.
+
+use crate::model::path::CATEGORY_FILE;
+use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
+use crate::state::store::Store;
+use crate::state::{Kept, Outcome, Seen, Subject};
+
+/// A version of a category's file, for the history; `text` is that of the whole file.
+pub(super) fn seen_as(
+    id: CategoryId,
+    folder: &str,
+    (side, cause): (Side, &str),
+    words: &CategoryVersion,
+    text: TextDigest,
+) -> Seen {
+    Seen {
+        subject: Subject::category(id),
+        place: Place::new(folder, CATEGORY_FILE),
+        side,
+        cause: cause.to_owned(),
+        version: Version {
+            title: words.name.clone(),
+            slug: words.slug.clone(),
+            category: id,
+            introtext: words.description.clone(),
+            keywords: words.meta_description.clone(),
+            text,
+        },
+        file: Some(text),
+    }
+}
+
+/// What the file itself said last, word for word; in this folder, if one is given.
+pub(super) fn last_here(
+    store: &Store,
+    id: CategoryId,
+    folder: Option<&str>,
+) -> Outcome<Option<String>> {
+    let versions = store.versions(&Subject::category(id))?;
+    let last = versions.iter().find(|kept| was_here(kept));
+    let last = last.filter(|kept| folder.is_none_or(|folder| kept.seen.place.folder == folder));
+    match last.and_then(|kept| kept.seen.file) {
+        Some(whole) => store.body(whole),
+        None => Ok(None),
+    }
+}
+
+/// Tells whether a version was in the mirror, and not only on the service.
+pub(super) fn was_here(kept: &Kept) -> bool {
+    kept.seen.side != Side::Remote
+}
