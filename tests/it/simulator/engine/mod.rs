@@ -35,6 +35,8 @@ mod judged_deaths;
 mod judged_places;
 #[cfg(test)]
 mod judged_sides;
+#[cfg(test)]
+mod judged_states;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
