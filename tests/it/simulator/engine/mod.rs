@@ -80,6 +80,8 @@ mod regressions_stale;
 #[cfg(test)]
 mod regressions_twice;
 #[cfg(test)]
+mod regressions_unanswered;
+#[cfg(test)]
 mod regressions_unclear;
 pub(crate) mod relations;
 mod remote;
