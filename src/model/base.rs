@@ -88,6 +88,23 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
+    /// Tells whether the base says what the service had under its revision. After a colleague had a hand in what our own
+    /// last write made, the revision is still that of what this replaced.
+    pub fn is_of_its_revision(&self) -> bool {
+        let mut replaced = self.replaced.iter().chain(&self.earlier);
+        self.written.as_ref() == Some(&self.revision)
+            || replaced.all(|(digest, of)| *of != self.revision || *digest == self.remote.digest())
+    }
+
+    /// Once a PUT may have been made over this version, and something newer was seen: seen again, it is an old copy,
+    /// whether the PUT made what was seen or a colleague did.
+    pub fn was_replaced(&mut self, over: (Digest, Revision), by: &Revision) {
+        self.earlier = self.earlier_than(&over, by);
+        // What our own last write left is not there any more.
+        self.written = self.written.take().filter(|written| *written != over.1);
+        self.replaced = Some(over);
+    }
+
     /// The revisions of all versions that are known to be old once the article is gone: a replica may show any of them.
     pub fn revisions(&self) -> BTreeSet<&Revision> {
         let replaced = self.replaced.iter().chain(&self.earlier);

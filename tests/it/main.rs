@@ -69,6 +69,7 @@ mod names;
 mod old_state;
 mod outdated;
 mod outdated_pulled;
+mod outdated_unanswered;
 mod overlaid;
 mod partial;
 mod probes;

@@ -6,7 +6,7 @@ use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;
 use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, Field, TextDigest, Version};
+use crate::model::{ArticleId, Field, Revision, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
 use crate::service::{
@@ -70,7 +70,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             if version != after && version != *before {
                 self.keep_found(id, &version, &found, run)?;
-                return Ok(Put::Changed);
+                return Ok(Put::Changed((version, found.revision)));
             }
             if !may_repeat(&error) {
                 return Ok(Put::Failed { error, lost });
@@ -179,8 +179,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     ..row
                 };
                 let now = self.clock.now();
+                let earlier = self.earlier_puts(&row)?;
                 self.store.write(now, |tx| {
                     tx.put_article(&row)?;
+                    let mut earlier = earlier.into_iter();
+                    earlier.try_for_each(|intent| tx.remove_intent(intent))?;
                     tx.remove_intent(intent)
                 })?;
                 let parked = Version {
@@ -206,7 +209,7 @@ pub(super) enum Put {
     /// It is there.
     Answered(RemoteArticle),
     /// Somebody else changed the article meanwhile; whether ours arrived before that cannot be told here.
-    Changed,
+    Changed((Version, Revision)),
     /// It was not carried out, or, if an answer was lost, perhaps not.
     Failed { error: ServiceError, lost: bool },
 }

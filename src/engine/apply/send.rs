@@ -79,7 +79,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Ok(Done::Yes(note.or_else(|| action.note.clone())))
             }
             // The intent stays: the next cycle finds out what became of it.
-            Put::Changed => Ok(changed_meanwhile()),
+            Put::Changed(by) => {
+                self.note_replaced(settle, &by, run)?;
+                Ok(changed_meanwhile())
+            }
             Put::Failed { error, lost: true } => Ok(failed(error)),
             Put::Failed { error, lost: false } => {
                 let now = self.clock.now();
@@ -232,8 +235,30 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// What was seen after a PUT without an answer is newer than what that was to replace, unless it was there before.
+    fn note_replaced(
+        &mut self,
+        settle: &Settle,
+        (version, revision): &(Version, Revision),
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<()> {
+        let over = over(settle, run);
+        let before = self.store.knew(settle.id, version.digest(), Side::Remote)?;
+        let Some(mut row) = self.store.article(settle.id)? else {
+            return Ok(());
+        };
+        if before.is_some() || *revision == over.1 {
+            return Ok(());
+        }
+        row.was_replaced(over, revision);
+        let now = self.clock.now();
+        self.store.write(now, |tx| tx.put_article(&row))?;
+        run.sight.base.articles.insert(settle.id, row);
+        Ok(())
+    }
+
     /// Intents that an earlier run left of PUTs over the version that was replaced now.
-    fn earlier_puts(&self, row: &ArticleRow) -> anyhow::Result<Vec<IntentId>> {
+    pub(super) fn earlier_puts(&self, row: &ArticleRow) -> anyhow::Result<Vec<IntentId>> {
         let over_the_same = |intent: &Intent| {
             let Intent::UpdateArticle {
                 id,

@@ -268,7 +268,8 @@ impl Listing {
         }
         let row = known.rows.get(&id);
         if article.text.is_none() {
-            match row.filter(|row| row.revision == article.revision) {
+            let same = |row: &&ArticleRow| row.revision == article.revision;
+            match row.filter(|row| same(row) && row.is_of_its_revision()) {
                 Some(row) => {
                     self.articles
                         .insert(id, Remote::Present(shown(as_recorded(row), &article)));

@@ -73,8 +73,8 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) validator: Option<Validator>,
     /// Whether the listing was answered with "not modified".
     pub(in crate::engine) not_modified: bool,
-    /// Whether an answer showed an article as published that the listing does not have, or has under another revision:
-    /// the listing's tag does not vouch for that one.
+    /// Whether an answer showed an article as published that the listing does not have, or has under another revision,
+    /// or the listing has an old copy: its tag does not vouch for that one.
     pub(in crate::engine) unlisted: bool,
     pub(in crate::engine) spool: Spool,
     /// Why nothing may be deleted, if a part of the looking failed.
@@ -208,7 +208,9 @@ impl Sight {
         };
         let rows = self.base.articles.values();
         let rows = rows.filter(|row| row.replaced.is_some() || !row.earlier.is_empty());
-        self.recalled.extend(rows.filter(old).map(|row| row.id));
+        let old: Vec<ArticleId> = rows.filter(old).map(|row| row.id).collect();
+        self.unlisted |= !old.is_empty();
+        self.recalled.extend(old);
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.

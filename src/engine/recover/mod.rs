@@ -25,8 +25,8 @@ use anyhow::Context as _;
 use born::{Alike, alike, posted};
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use lying::Lying;
-use put::put_arrived;
 pub(super) use put::put_to;
+use put::{put_arrived, shown_before};
 use std::collections::BTreeSet;
 use verdict::{Verdict, take, write};
 use written::{file_written, folder_written, is_closed, names_on_the_move};
@@ -60,9 +60,11 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
     let alike = alike(&engine.store, base, sight, &intents)?;
+    let before = shown_before(&engine.store, sight, &intents)?;
     let policy = engine.policy(request);
+    let files = (&lying, &names);
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, (&lying, &names), &alike, &policy);
+        let verdict = judge(base, sight, &intent, files, (&alike, &before), &policy);
         met.extend(first_met(&engine.store, base, sight, (&intent, &verdict))?);
         tracing::debug!(?intent, "an earlier run left this behind");
         let along = take(base, sight, &verdict);
@@ -197,12 +199,12 @@ fn judge(
     sight: &Sight,
     intent: &Intent,
     files: (&Lying<'_>, &BTreeSet<Place>),
-    alike: &Alike,
+    (alike, before): (&Alike, &BTreeSet<ArticleId>),
     policy: &Policy,
 ) -> Verdict {
     match intent {
         Intent::WriteFile { .. } => file_written(base, sight, intent, files, policy),
-        Intent::UpdateArticle { .. } => put_arrived(base, sight, intent),
+        Intent::UpdateArticle { .. } => put_arrived(base, sight, intent, before),
         Intent::CreateArticle { .. } => posted(base, sight, intent, alike, policy),
         Intent::CreateCategory { folder, .. } => {
             // It cannot be found through the API; the slug tells, when it is sent again.

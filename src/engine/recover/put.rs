@@ -2,10 +2,12 @@
 
 use super::Verdict;
 use crate::engine::observe::Sight;
-use crate::model::base::Visibility;
-use crate::model::{ArticleId, Field, Version};
+use crate::model::base::{ArticleRow, Visibility};
+use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::snapshot::{Base, LocalFile, Remote};
-use crate::state::Intent;
+use crate::state::store::Store;
+use crate::state::{Intent, IntentId, StateError};
+use std::collections::BTreeSet;
 
 /// The article of a PUT.
 pub(in crate::engine) fn put_to(intent: &Intent) -> Option<ArticleId> {
@@ -15,8 +17,32 @@ pub(in crate::engine) fn put_to(intent: &Intent) -> Option<ArticleId> {
     Some(*id)
 }
 
+/// The articles of PUTs that are shown as they were some time ago.
+pub(super) fn shown_before(
+    store: &Store,
+    sight: &Sight,
+    intents: &[(IntentId, Intent)],
+) -> Result<BTreeSet<ArticleId>, StateError> {
+    let mut before = BTreeSet::new();
+    for id in intents.iter().filter_map(|(_, intent)| put_to(intent)) {
+        if let Some(Remote::Present(seen)) = sight.remote.articles.get(&id)
+            && store
+                .knew(id, seen.version.digest(), Side::Remote)?
+                .is_some()
+        {
+            before.insert(id);
+        }
+    }
+    Ok(before)
+}
+
 /// A PUT found as it was sent is the base for its fields.
-pub(super) fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdict {
+pub(super) fn put_arrived(
+    base: &Base,
+    sight: &Sight,
+    intent: &Intent,
+    before: &BTreeSet<ArticleId>,
+) -> Verdict {
     let Intent::UpdateArticle {
         id,
         version,
@@ -42,12 +68,16 @@ pub(super) fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdic
     if row.has_replaced(&seen.version, &seen.revision) {
         return Verdict::Open;
     }
-    // Nor may what it replaced be as it is now, while the file still wants it: the same PUT is about to be made
-    // again, and finding the article changed by then it leaves to this intent what the first one replaced.
+    // Nor does what it was to replace, which may be an old copy: whoever sends or deletes reads the article first, and
+    // leaves to this intent what is found changed by then. With nothing to be done that is not waited for.
     let over = (*over, over_revision.clone());
     let old = (seen.version.digest(), seen.revision.clone());
-    if old == over && is_wanted(sight, *id, version, fields) {
-        return Verdict::Open;
+    if old == over {
+        return if is_as_before(sight, row, fields, *enabled) {
+            Verdict::Void
+        } else {
+            Verdict::Open
+        };
     }
     // A listed article is not hidden: a wish to hide it did not arrive, or is not ours any more.
     let shown = *enabled == Some(true);
@@ -59,10 +89,15 @@ pub(super) fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdic
     // A listing shows what is published; only a probe tells `enabled` itself.
     let listed = seen.visibility == Visibility::Published;
     let enabled_arrived = enabled.is_none_or(|wish| seen.flags.enabled.unwrap_or(listed) == wish);
-    if !arrived || !enabled_arrived {
-        return Verdict::Void;
-    }
     let mut row = row.clone();
+    if !arrived || !enabled_arrived {
+        // The service may have rewritten it, or a colleague. One that was there before may be an old copy itself.
+        if seen.revision == over.1 || before.contains(id) {
+            return Verdict::Void;
+        }
+        row.was_replaced(over, &seen.revision);
+        return Verdict::Article(Box::new(row));
+    }
     for field in fields {
         row.local.take(*field, version);
         row.remote.take(*field, version);
@@ -71,18 +106,18 @@ pub(super) fn put_arrived(base: &Base, sight: &Sight, intent: &Intent) -> Verdic
         row.file_flags.enabled = Some(true);
         row.remote_flags.enabled = Some(true);
     }
-    // Seen again, the version that it replaced is an old copy.
-    row.earlier = row.earlier_than(&over, &seen.revision);
-    row.replaced = Some(over);
+    row.was_replaced(over, &seen.revision);
     row.stamp = None;
     Verdict::Article(Box::new(row))
 }
 
-/// Tells whether the article's file still says what a PUT was about.
-fn is_wanted(sight: &Sight, id: ArticleId, version: &Version, fields: &[Field]) -> bool {
-    let says = |file: &LocalFile| {
+/// Tells whether the article's file says what it said before a PUT: nothing is to be sent.
+fn is_as_before(sight: &Sight, row: &ArticleRow, fields: &[Field], enabled: Option<bool>) -> bool {
+    let as_before = |file: &LocalFile| {
         let mut fields = fields.iter();
-        file.id == Some(id) && fields.all(|field| file.version.agrees(version, *field))
+        file.id == Some(row.id)
+            && fields.all(|field| file.version.agrees(&row.local, *field))
+            && (enabled.is_none() || file.flags.enabled == row.file_flags.enabled)
     };
-    !fields.is_empty() && sight.local.files.iter().any(says)
+    sight.local.files.iter().any(as_before)
 }

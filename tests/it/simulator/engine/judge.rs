@@ -29,7 +29,13 @@ impl World {
         if side == Side::Mirror {
             // What kbsync itself has brought back nobody has taken away any more; of what an old listing alone still
             // shows, it stays taken away.
-            ledger.removed.remove(&new.and(&there));
+            let back = new.and(&there).and(&ledger.removed);
+            ledger.removed.remove(&back);
+            if what.ends_with(".conflict.html") {
+                ledger.shown_beside.add(&back);
+            } else {
+                ledger.shown_beside.remove(&new);
+            }
         }
         if let Some(back) = back {
             ledger.withdrawn.retain(|id| !back.contains_key(id));
@@ -79,6 +85,19 @@ impl World {
                 format!("words {words:?} vanished from the {side:?} without a cause: {what}"),
             );
         }
+    }
+
+    /// The state was set back, and knows nothing of conflicts that were shown since, but for those that are `shown`: what
+    /// the writer had removed, and only their copies brought back, is removed for it.
+    pub(crate) fn forget_conflicts(&mut self, shown: &Tokens) {
+        let mut there = shown.clone();
+        self.mirror.each(&mut |folder, name, bytes, _| {
+            if is_article(folder, name) {
+                there.read(bytes);
+            }
+        });
+        let beside = std::mem::take(&mut self.ledger.shown_beside);
+        self.ledger.removed.add(&beside.without(&there));
     }
 
     /// `pull` sends nothing; `push` brings no words into files, but for the copy beside one in conflict, and takes no

@@ -18,16 +18,16 @@ use std::collections::BTreeSet;
 const A: At = At(0, 0);
 const B: At = At(0, 1);
 
-fn world() -> World {
+pub(super) fn world() -> World {
     World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0)
 }
 
-fn found(world: World) -> Option<&'static str> {
+pub(super) fn found(world: World) -> Option<&'static str> {
     world.ledger.violation.map(|violation| violation.invariant)
 }
 
 /// An article of kbsync's own in the first category.
-fn born(world: &mut World, slug: &str, text: &str, enabled: bool) -> ArticleId {
+pub(super) fn born(world: &mut World, slug: &str, text: &str, enabled: bool) -> ArticleId {
     world.colleague(Colleague::Found { folder: 0 });
     let new = NewArticle {
         category: world.kb.category_at("alpha").expect("it is there"),

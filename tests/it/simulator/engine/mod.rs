@@ -35,6 +35,8 @@ mod judged_deaths;
 mod judged_places;
 #[cfg(test)]
 mod judged_sides;
+#[cfg(test)]
+mod judged_states;
 pub(crate) mod kb;
 pub(crate) mod mirror;
 pub(crate) mod oracle;
@@ -77,6 +79,8 @@ mod regressions_rare;
 mod regressions_stale;
 #[cfg(test)]
 mod regressions_twice;
+#[cfg(test)]
+mod regressions_unanswered;
 #[cfg(test)]
 mod regressions_unclear;
 pub(crate) mod relations;

@@ -28,14 +28,7 @@ fn search(world: &World, store: &Store, wanted: Option<&Tokens>) -> Tokens {
             subjects.push(Subject::File(Place::new(folder, name)));
         }
     }
-    let read = |version: &Version, tokens: &mut Tokens| {
-        for line in [&version.title, &version.introtext, &version.keywords] {
-            tokens.read(line.as_bytes());
-        }
-        if let Some(text) = store.body(version.text).expect("the state is readable") {
-            tokens.read(text.as_bytes());
-        }
-    };
+    let read = |version: &Version, tokens: &mut Tokens| read(store, version, tokens);
     for subject in subjects {
         if found(&tokens) {
             return tokens;
@@ -49,12 +42,28 @@ fn search(world: &World, store: &Store, wanted: Option<&Tokens>) -> Tokens {
             }
         }
     }
+    tokens.add(&shown(store));
+    tokens
+}
+
+/// The service's words in the conflicts that were shown.
+pub(crate) fn shown(store: &Store) -> Tokens {
+    let mut tokens = Tokens::default();
     for row in store.conflicts().expect("the state is readable") {
         if let Some(remote) = &row.remote {
-            read(remote, &mut tokens);
+            read(store, remote, &mut tokens);
         }
     }
     tokens
+}
+
+fn read(store: &Store, version: &Version, tokens: &mut Tokens) {
+    for line in [&version.title, &version.introtext, &version.keywords] {
+        tokens.read(line.as_bytes());
+    }
+    if let Some(text) = store.body(version.text).expect("the state is readable") {
+        tokens.read(text.as_bytes());
+    }
 }
 
 /// The words of articles that the base does not know, and whose files were about to be written.

@@ -463,6 +463,10 @@ impl Run<'_> {
                     let now = self.shared.lock().now;
                     let store = self.store.take();
                     self.store = store.map(|store| database::restore(store, saved, now));
+                    if let Some(store) = &self.store {
+                        let shown = oracle::shown(store);
+                        self.shared.lock().forget_conflicts(&shown);
+                    }
                     self.forgot();
                 }
             }

@@ -49,6 +49,8 @@ pub(crate) struct Ledger {
     pub(crate) written: Tokens,
     /// Words that a person removed from the mirror, or gave up.
     pub(crate) removed: Tokens,
+    /// Words that a person had removed from the mirror, and that came back into it in the copy of a conflict only.
+    pub(crate) shown_beside: Tokens,
     /// Words that a person removed from the service.
     pub(crate) removed_there: Tokens,
     /// Of these, the ones that were gone when kbsync looked in this cycle.

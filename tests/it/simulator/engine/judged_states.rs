@@ -1,0 +1,66 @@
+//! What the judges let pass of a state that was set back, and beside it the sharper cases that they still find.
+
+use super::judged::{born, found, world};
+use super::kb::By;
+use super::step::{At, Save};
+use super::token::Tokens;
+use super::world::{Side, World};
+use kbsync::model::ArticleId;
+use kbsync::service::ArticlePatch;
+
+const A: At = At(0, 0);
+const WORDS: &str = "zq001z";
+
+/// The copy of a conflict shows what the writer had removed.
+fn shown_in_a_copy() -> (World, ArticleId) {
+    let mut world = world();
+    let id = born(&mut world, "a", WORDS, true);
+    world.ledger.removed.add(&Tokens::of(WORDS.as_bytes()));
+    world.begin();
+    let (folder, copy) = (A.folder(), "a.conflict.html");
+    world
+        .mirror
+        .save(folder, copy, WORDS.into(), Save::RenameOver);
+    let path = format!("Publish {folder}/{copy}");
+    world.effect(Side::Mirror, &Tokens::default(), &path, None);
+    (world, id)
+}
+
+/// The file is sent as the writer has it, without these words.
+fn sent(mut world: World, id: ArticleId) -> Option<&'static str> {
+    world.begin();
+    world.saw([id]);
+    let patch = ArticlePatch {
+        text: Some(String::new()),
+        ..ArticlePatch::default()
+    };
+    world
+        .write("PUT", Some(id), |kb| kb.update(id, &patch, By::Us))
+        .expect("updated");
+    found(world)
+}
+
+#[test]
+fn what_only_a_conflict_showed_again_is_removed_for_a_state_that_does_not_know_it() {
+    let (mut world, id) = shown_in_a_copy();
+    world.forget_conflicts(&Tokens::default());
+    assert_eq!(sent(world, id), None);
+}
+
+#[test]
+fn what_a_conflict_shows_is_not_written_over() {
+    let (world, id) = shown_in_a_copy();
+    assert_eq!(sent(world, id), Some("I4"));
+    // The state that was put back knows of the conflict, too.
+    let (mut world, id) = shown_in_a_copy();
+    world.forget_conflicts(&Tokens::of(WORDS.as_bytes()));
+    assert_eq!(sent(world, id), Some("I4"));
+    // Or the words are in a file by then.
+    let (mut world, id) = shown_in_a_copy();
+    let file = A.file();
+    world
+        .mirror
+        .save(A.folder(), &file, WORDS.into(), Save::RenameOver);
+    world.forget_conflicts(&Tokens::default());
+    assert_eq!(sent(world, id), Some("I4"));
+}
