@@ -149,8 +149,8 @@ impl Planner<'_> {
         let anew = standing.is_some_and(|row| row.remote.as_ref() != Some(&seen.version));
         let reason = match standing.filter(|_| known && !outrun) {
             Some(row) => row.reason.clone(),
-            None if anew && !outrun => format!("{ANEW}{}", reasons(way)),
-            None => reasons(way),
+            None if anew && !outrun => format!("{ANEW}{}", reasons(way, file, seen)),
+            None => reasons(way, file, seen),
         };
         let mut action = wait(Kind::Conflict, id, &place);
         action.fields = way.clashes.iter().map(|(field, _)| *field).collect();
@@ -231,9 +231,23 @@ fn copy_folders<'c>(
     .flatten()
 }
 
-fn reasons(way: &ThreeWay) -> String {
+/// What clashes, and what else would be settled with it: one version or the other is kept as a whole.
+fn reasons(way: &ThreeWay, file: &LocalFile, seen: &Seen) -> String {
     let reasons: Vec<&str> = way.clashes.iter().map(|(_, why)| why.as_str()).collect();
-    reasons.join(", ")
+    let reasons = reasons.join(", ");
+    let clashes = |field: &Field| way.clashes.iter().any(|(clash, _)| clash == field);
+    let others: Vec<String> = file
+        .version
+        .differing(&seen.version)
+        .iter()
+        .filter(|field| !clashes(field))
+        .map(ToString::to_string)
+        .collect();
+    match others.as_slice() {
+        [] => reasons,
+        [one] => format!("{reasons}; the {one} differs, too"),
+        [_, ..] => format!("{reasons}; {} differ, too", others.join(", ")),
+    }
 }
 
 /// The name of the copy beside a file.
