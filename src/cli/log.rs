@@ -118,6 +118,7 @@ fn folders(
         return Ok(Some(Vec::new()));
     }
     let (part, rest) = scope::part(context, config, path)?;
+    scope::must_be_there(config, &part.root)?;
     if rest.contains('/') {
         return Ok(None);
     }
@@ -231,7 +232,7 @@ fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure
     }
     let columns = ["version", "when", "side", "why", "changed"].map(Column::words);
     out.line(table(&columns, rows(named, limit)))?;
-    if named.past.now_at.is_none() && named.past.article().is_some() {
+    if named.past.ended.is_some() {
         out.line(format!(
             "{DIM}deleted; `kbsync restore {}` brings it back as a new article{DIM:#}",
             escape(&named.name)

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     config::Config,
     engine::{
-        Clock as _, SystemClock, open,
+        Clock as _, SystemClock, anew, open, past,
         restore::Wish,
         status::{self, ChangeKind},
     },
@@ -43,6 +43,7 @@ pub(super) fn missing(
     let Ok((part, folder)) = scope::part(context, config, path) else {
         return Ok(None);
     };
+    scope::must_be_there(config, &part.root)?;
     if folder.contains('/') || (!folder.is_empty() && !is_folder(config, &part, &folder)?) {
         return Ok(None);
     }
@@ -120,5 +121,17 @@ fn none_missing(path: &Path, part: &Part, deleted: &[Kept]) -> Failure {
 fn deleted(store: &Store, folder: &str) -> Result<Vec<Kept>, Failure> {
     let mut deleted = store.deleted_articles()?;
     deleted.retain(|kept| folder.is_empty() || kept.seen.place.folder == folder);
-    Ok(deleted)
+    let mut gone = Vec::new();
+    for kept in deleted {
+        let Subject::Article(id) = kept.seen.subject else {
+            continue;
+        };
+        let past = past::of(store, kept.seen.subject.clone())?;
+        let ended = past.is_some_and(|past| past.ended.is_some());
+        // One that came back is there under another id.
+        if ended && !anew::came_back(store, id)? {
+            gone.push(kept);
+        }
+    }
+    Ok(gone)
 }

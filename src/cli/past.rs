@@ -12,7 +12,7 @@ use super::{
 use crate::{
     config::Config,
     engine::{
-        open,
+        anew, open,
         past::{self, Past},
     },
     model::{
@@ -48,7 +48,8 @@ impl Named {
     pub(super) fn version(&self) -> Result<&Kept, Failure> {
         let found = match self.number {
             Some(number) => self.past.numbered(number),
-            None => self.past.newest(),
+            // What somebody wrote into a conflict's copy was never the file.
+            None => self.past.last_address().or(self.past.newest()),
         };
         found.ok_or_else(|| self.no_such_version())
     }
@@ -145,6 +146,7 @@ pub(super) fn became(past: &Past) -> String {
     let state = match (&past.now_at, past.ended, past.article()) {
         (Some(place), _, _) => format!("now {place}, {seen}"),
         (None, Some(at), _) => format!("deleted {}", local_time(at)),
+        (None, None, Some(_)) if past.was_met() => format!("no article of this workspace, {seen}"),
         (None, None, Some(_)) => format!("never fetched, {seen}"),
         (None, None, None) => format!("never created, {seen}"),
     };
@@ -237,7 +239,13 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>
             let Some(store) = state(config, &part)? else {
                 continue;
             };
-            if let Some(past) = past::of(&store, Subject::Article(id))? {
+            let current = anew::goes_on_as(&store, id)?;
+            if let Some(past) = past::of(&store, Subject::Article(current.unwrap_or(id)))? {
+                if let Some(current) = current {
+                    context
+                        .out
+                        .note(format!("article {id} was created anew as {current}"));
+                }
                 return Ok(Some(Found {
                     part,
                     store,
@@ -249,6 +257,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>
         return Ok(None);
     }
     let (part, path) = scope::part(context, config, Path::new(name))?;
+    scope::must_be_there(config, &part.root)?;
     let Some(store) = state(config, &part)? else {
         return Err(Failure::usage(
             "the history is empty: nothing was synced here yet",

@@ -4,6 +4,7 @@ use super::{context::Context, failure::Failure, paths::in_mirror, print::escape}
 use crate::{
     config::{Config, Root},
     engine::open,
+    mirror::lock::PRIVATE_FOLDER,
     model::path::{CATEGORY_FILE, EXTENSION},
     state::Store,
 };
@@ -95,6 +96,22 @@ pub(super) fn parts(
         .collect())
 }
 
+/// Each of several workspaces has its history in its own folder. Whoever removed that is told so.
+pub(super) fn must_be_there(config: &Config, root: &Root) -> Result<(), Failure> {
+    let is_whole = root.path == config.mirror;
+    if is_whole || !root.state.starts_with(&root.path) || root.path.exists() {
+        return Ok(());
+    }
+    let folder = open::prefix(config, root);
+    Err(Failure::failed(anyhow::anyhow!(
+        "the folder of a workspace, {folder}, is not there, and its history lay in {folder}/{PRIVATE_FOLDER}"
+    ))
+    .help(format!(
+        "put the folder back as it was, `{PRIVATE_FOLDER}` included; or `kbsync sync {folder}` fetches what the \
+         service has, without the history"
+    )))
+}
+
 /// The workspace and the path in it that one argument names.
 pub(super) fn part(
     context: &Context,
@@ -108,10 +125,15 @@ pub(super) fn part(
         .find_map(|part| Some((part, part.below(&below)?)));
     match found {
         Some((part, rest)) => Ok((part.clone(), rest.to_owned())),
-        None if parts.iter().any(|part| part.is_under(&below)) => Err(Failure::usage(
-            format!("{} holds the folders of several workspaces", path.display()),
-            format!("name one of them, or what is in it: {}", folders(&parts)),
-        )),
+        None if parts.iter().any(|part| part.is_under(&below)) => {
+            for part in &parts {
+                must_be_there(config, &part.root)?;
+            }
+            Err(Failure::usage(
+                format!("{} holds the folders of several workspaces", path.display()),
+                format!("name one of them, or what is in it: {}", folders(&parts)),
+            ))
+        }
         None => Err(in_none(path, &parts)),
     }
 }

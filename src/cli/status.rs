@@ -68,7 +68,9 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         // A daemon that answers says the same below, and more.
         let busy = busy(&config).filter(|_| daemon.is_none());
-        for line in shown(&found, now, busy.as_deref()) {
+        for line in shown(&found, now, busy.as_deref(), &|path| {
+            config.mirror.join(path).symlink_metadata().is_ok()
+        }) {
             context.out.line(line)?;
         }
         // A daemon says it below.
@@ -115,6 +117,7 @@ async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
 fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
     let mut all: Option<Status> = None;
     for root in config.roots() {
+        scope::must_be_there(config, &root)?;
         let mut store = open::read_state(config, &root)?;
         let disk = RealDisk::open(&root.path)?;
         let one = status::status(&disk, &mut store, &open::settings(config, &root), now)
@@ -160,12 +163,22 @@ fn busy(config: &Config) -> Option<String> {
     Some(owner.to_string())
 }
 
-fn shown(status: &Status, now: Timestamp, busy: Option<&str>) -> Vec<String> {
+/// `is_taken` tells whether something lies at a path by now.
+fn shown(
+    status: &Status,
+    now: Timestamp,
+    busy: Option<&str>,
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Vec<String> {
     let mut lines = Vec::new();
     let here = |change: &&Change| change.side != Some(Side::Remote);
     let there = |change: &&Change| change.side == Some(Side::Remote);
-    let removed =
-        |change: &Change| change.change == ChangeKind::Deleted && change.path.ends_with(EXTENSION);
+    // Where something else lies, nothing comes back before that is moved away.
+    let removed = |change: &Change| {
+        change.change == ChangeKind::Deleted
+            && change.path.ends_with(EXTENSION)
+            && !is_taken(&change.path)
+    };
     let back = status.changes.iter().filter(here).any(removed);
     section(
         &mut lines,

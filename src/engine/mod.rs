@@ -4,6 +4,7 @@
 //! decided by [`crate::reconcile`], how to do it is known by [`crate::mirror`], [`crate::service`] and
 //! [`crate::state`]. One cycle runs at a time; the caller holds the mirror's lock.
 
+pub mod anew;
 mod apply;
 mod clock;
 pub mod compare;

@@ -166,21 +166,23 @@ fn hold_duels(plan: &mut Plan, facts: &Facts) {
 type Reach = fn(&Settle) -> bool;
 
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
-    let sides: [(_, usize, Reach, _); 2] = [
+    let sides: [(_, usize, Reach, _, _); 2] = [
         (
             &facts.older_local,
             facts.lately_older,
             Settle::sends,
             "files went back to older versions at once, as after an old checkout",
+            "; `kbsync restore PATH` undoes that in one of them",
         ),
         (
             &facts.older_remote,
             0,
             Settle::touches_file,
             "articles went back to older versions at once, as after a restored backup",
+            "",
         ),
     ];
-    for (older, lately, reaches, what) in sides {
+    for (older, lately, reaches, what, back) in sides {
         let concerned = |action: &Action| {
             action.held.is_none()
                 && matches!(&action.step, Step::Settle(settle) if reaches(settle))
@@ -204,7 +206,7 @@ fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
         let rule = HoldRule::MassRollback;
         let concerned = plan.actions.iter_mut().filter(|action| concerned(action));
         if count > MAX_ROLLBACKS {
-            let reason = format!("{count} {what}; `kbsync approve` shows and releases them");
+            let reason = format!("{count} {what}; `kbsync approve` shows and releases them{back}");
             concerned.for_each(|action| action.hold(rule, reason.clone()));
         } else {
             let standing = concerned.filter(|action| facts.stands(rule, action));
@@ -304,7 +306,9 @@ fn against_deleting(
     }
     let back = match side {
         Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",
-        Side::Local | Side::Both => "",
+        Side::Local | Side::Both => {
+            "; whatever you want to keep, `kbsync restore PATH` then brings back as a new article"
+        }
     };
     let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {
         let done = if closely > 0 {

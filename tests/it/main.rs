@@ -14,6 +14,7 @@ mod cli_diff;
 mod cli_git;
 mod cli_history;
 mod cli_init;
+mod cli_last_words;
 mod cli_new;
 mod cli_resolve;
 mod cli_restore;

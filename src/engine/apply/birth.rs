@@ -6,11 +6,11 @@ use super::grain::GRAIN;
 use super::record::{agreed, deed};
 use super::render::{MAX_FILE, digest_of, needs_whole, says};
 use super::{Done, Run, not_written};
-use crate::engine::Engine;
 use crate::engine::observe::Sight;
 use crate::engine::observe::remote::visibility_of;
 use crate::engine::recover::said_when_sent;
 use crate::engine::spool::text_lf;
+use crate::engine::{Engine, anew};
 use crate::mirror::disk::{At, Disk, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::base::ArticleRow;
@@ -157,6 +157,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 tx.remove_article(old)?;
                 tx.remove_conflict(old)?;
                 tx.rename_subject(&Subject::Article(old), &Subject::Article(id))?;
+                anew::note(tx, old, id)?;
             }
             tx.rename_subject(&Subject::File(birth.place.clone()), &Subject::Article(id))?;
             tx.put_article(row)?;

@@ -5,15 +5,15 @@
 
 use super::Run;
 use super::grain::GRAIN;
-use crate::engine::Engine;
 use crate::engine::observe::Sight;
 use crate::engine::report::{Line, Report, Status};
+use crate::engine::{Engine, anew};
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::{Changes, Document};
 use crate::model::{ArticleId, CategoryId, Place, Side, TextDigest, Version};
 use crate::reconcile::plan::{Conflict, Kind};
 use crate::service::Service;
-use crate::state::{Intent, Seen as SeenVersion, Subject};
+use crate::state::{Intent, Kept, Seen as SeenVersion, Subject};
 use std::collections::BTreeMap;
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -46,7 +46,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let conflicts = self.store.conflicts()?;
                 let standing = conflicts.iter().find(|row| row.id == conflict.id);
                 let shown = standing.and_then(|row| row.remote.as_ref());
-                if !still_says(&earlier, conflict.id, shown) {
+                if !self.was_shown(&earlier, conflict.id, shown)? {
                     // An earlier copy that was edited: its bytes are kept before it is replaced.
                     let place = Place::new(&conflict.place.folder, copy);
                     let bytes = &earlier.bytes;
@@ -97,6 +97,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         edited: bool,
     ) -> anyhow::Result<Option<u64>> {
         let now = self.clock.now();
+        let id = anew::goes_on_as(&self.store, id)?.unwrap_or(id);
         let source = String::from_utf8_lossy(bytes).into_owned();
         let document = Document::parse_with_markers(bytes).ok();
         let text = document.as_ref().map_or(source.as_str(), Document::text);
@@ -117,7 +118,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             keywords: words(Document::keywords).to_owned(),
             text: TextDigest::of(text),
         };
-        let edited = edited || !self.store.has_body(version.text)?;
+        // It may have been kept when it was seen.
+        let known = self.number_of(id, place, &source)?.is_some();
+        let edited = edited || known || !self.store.has_body(version.text)?;
         let number = self.store.write(now, |tx| {
             tx.put_body(text)?;
             let file = tx.put_body(&source)?;
@@ -125,7 +128,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 subject: Subject::Article(id),
                 place: place.clone(),
                 side: Side::Local,
-                cause: "an earlier conflict copy".to_owned(),
+                cause: COPY.to_owned(),
                 version,
                 file: Some(file),
             })
@@ -136,6 +139,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
             None => self.number_of(id, place, &source)?,
         };
         Ok(number.filter(|_| edited))
+    }
+
+    /// Tells whether a copy is as it was written. What was shown in it may be forgotten, as where the article is gone
+    /// by now: then the history has it.
+    fn was_shown(
+        &self,
+        copy: &Content,
+        id: ArticleId,
+        shown: Option<&Version>,
+    ) -> anyhow::Result<bool> {
+        if shown.is_some() {
+            return Ok(still_says(copy, id, shown));
+        }
+        let now = anew::goes_on_as(&self.store, id)?.unwrap_or(id);
+        let versions = self.store.versions(&Subject::Article(now))?;
+        let mut there = versions.iter().filter(|kept| kept.seen.side != Side::Local);
+        Ok(there.any(|kept| still_says(copy, id, Some(&kept.seen.version))))
     }
 
     /// The version that holds a file of an article word for word.
@@ -172,7 +192,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 // It is named when it is about to go, and stays.
                 Ok(_) | Err(_) => continue,
             };
-            if !still_says(&found, row.id, row.remote.as_ref()) {
+            if !self.was_shown(&found, row.id, row.remote.as_ref())? {
                 self.keep_copy(row.id, &place, &found.bytes, true)?;
             }
             if let Some(stamp) = self.trusted(found.stamp) {
@@ -214,10 +234,28 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// Forgets a conflict that was just settled in the state, and takes its copy away.
     pub(super) fn clear_copy(&mut self, id: ArticleId, run: &mut Run<'_>) -> anyhow::Result<()> {
-        match run.sight.base.conflicts.remove(&id) {
-            Some(row) if row.copy.is_some() => self.clear_copies(),
-            Some(_) | None => Ok(()),
+        let Some(row) = run.sight.base.conflicts.remove(&id) else {
+            return Ok(());
+        };
+        let Some(copy) = &row.copy else {
+            return Ok(());
+        };
+        let place = Place::new(&row.place.folder, copy);
+        if let Ok(None) = self.disk.look(At::Folder(&place.folder), copy) {
+            // Its writer took it away, and may want what was in it.
+            let now = anew::goes_on_as(&self.store, id)?.unwrap_or(id);
+            let versions = self.store.versions(&Subject::Article(now))?;
+            // While they stood against each other, both sides agreed on nothing.
+            let agreed = |kept: &&Kept| kept.seen.side == Side::Both && kept.at < row.at;
+            let since = versions.iter().find(agreed).map_or(0, |kept| kept.number);
+            let written = |kept: &&Kept| {
+                kept.number > since && kept.seen.cause == COPY && kept.seen.place == place
+            };
+            let last = versions.iter().find(written).map(|kept| kept.number);
+            let kept = last.map(|number| (now, place, number));
+            self.kept_copies.extend(kept);
         }
+        self.clear_copies()
     }
 
     /// Takes the copies of settled conflicts away, where they are still there. What they held is in the history.
@@ -267,7 +305,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Ok(())
             }
             Ok(Some(found)) => {
-                if !still_says(&found, id, shown) {
+                if !self.was_shown(&found, id, shown)? {
                     let number = self.keep_copy(id, copy, &found.bytes, shown.is_some())?;
                     let kept = number.map(|number| (id, copy.clone(), number));
                     self.kept_copies.extend(kept);
@@ -282,6 +320,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 }
+
+/// Why what a copy held is in the history.
+const COPY: &str = "an earlier conflict copy";
 
 /// A conflict's copy.
 pub(super) fn copy_of(id: ArticleId, version: &Version, text: String) -> String {

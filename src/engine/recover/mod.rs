@@ -10,10 +10,10 @@ mod put;
 mod repeated;
 mod written;
 
-use super::Engine;
 use super::apply::{met, rows_along};
 use super::observe::Sight;
 use super::settings::Request;
+use super::{Engine, anew};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, CategoryRow};
 use crate::model::{ArticleId, Place, Revision};
@@ -232,6 +232,7 @@ fn write(tx: &mut Writing<'_>, id: IntentId, verdict: &Verdict) -> crate::state:
                 tx.remove_article(old)?;
                 tx.remove_conflict(old)?;
                 tx.rename_subject(&Subject::Article(old), &Subject::Article(row.id))?;
+                anew::note(tx, old, row.id)?;
             }
             tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
             tx.put_article(row)?;
