@@ -90,7 +90,7 @@ impl World {
     /// The state was set back, and knows nothing of conflicts that were shown since, but for those that are `shown`: what
     /// the writer had removed, and only their copies brought back, is removed for it.
     pub(crate) fn forget_conflicts(&mut self, shown: &Tokens) {
-        let mut there = shown.clone();
+        let mut there = *shown;
         self.mirror.each(&mut |folder, name, bytes, _| {
             if is_article(folder, name) {
                 there.read(bytes);
