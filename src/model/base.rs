@@ -77,7 +77,8 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
-    /// The same, once a colleague's version was pulled: what our own last write left is an old copy from then on.
+    /// The same, once a colleague's version was pulled that nobody had seen before: what our own last write left is an old
+    /// copy from then on.
     pub fn earlier_once_pulled(&self, pulled: &Revision) -> Vec<(Digest, Revision)> {
         let left = (self.remote.digest(), self.revision.clone());
         if self.written.as_ref() != Some(&self.revision) || self.revision == *pulled {

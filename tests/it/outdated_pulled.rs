@@ -135,3 +135,26 @@ fn without(value: &mut Value, field: &str) {
         fields.values_mut().for_each(|value| without(value, field));
     }
 }
+
+/// What is pulled may be an old copy that nothing tells from a colleague's return: what we left is not old by it.
+#[tokio::test]
+async fn f022_what_we_left_comes_back_after_an_older_version_that_was_a_colleagues() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let id = world.article(a, "one", "<p>1</p>");
+    world.sync().await;
+    let past = world.sandbox().past();
+    let sandbox = world.sandbox();
+    sandbox.edit(id, |article| THEIRS.clone_into(&mut article.text));
+    world.sync().await;
+    world.edit("a/one.html", THEIRS, OURS);
+    world.sync().await;
+    assert_eq!(text_of(&world, id), OURS);
+    world.sandbox().serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update local a/one.html done"]);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update local a/one.html done"]);
+    assert!(world.read("a/one.html").contains(OURS));
+    assert_quiet(&world, 1).await;
+}

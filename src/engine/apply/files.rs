@@ -133,7 +133,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let rows: Vec<_> = jobs
                 .iter()
                 .filter(|job| job.outcome.is_none())
-                .map(|job| row_after(run.row(job.settle.id), job.settle, None, None, None))
+                .map(|job| row_after(run.row_for(job.settle), job.settle, None, None, None))
                 .collect();
             let now = self.clock.now();
             self.store.write(now, |tx| {
@@ -282,7 +282,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             for &(stamp, job) in &done {
                 // A failure ends the cycle, and the base in memory with it.
-                let row = row_after(run.row(job.settle.id), job.settle, stamp, job.text_lf, None);
+                let row = row_after(
+                    run.row_for(job.settle),
+                    job.settle,
+                    stamp,
+                    job.text_lf,
+                    None,
+                );
                 let row = asked_for(row, now);
                 tx.put_article(&row)?;
                 if job.settle.settles {

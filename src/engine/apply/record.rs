@@ -30,9 +30,9 @@ pub(super) struct Sent {
     pub(super) visibility: Visibility,
 }
 
-/// The base row after a step.
+/// The base row after a step. `recalled`: what was seen may be an old copy itself, and tells nothing of another one.
 pub(super) fn row_after(
-    old: Option<&ArticleRow>,
+    (old, recalled): (Option<&ArticleRow>, bool),
     settle: &Settle,
     stamp: Option<Stamp>,
     local_text_lf: Option<TextDigest>,
@@ -74,6 +74,7 @@ pub(super) fn row_after(
         earlier: match (sent, old) {
             (Some(_), _) if defect::is(Defect::StaleReadReverts) => Vec::new(),
             (Some(sent), Some(old)) => old.earlier_than(&sent.over, &sent.written),
+            (None, Some(old)) if recalled => old.earlier.clone(),
             (None, Some(old)) => old.earlier_once_pulled(&settle.seen.revision),
             (_, None) => Vec::new(),
         },
@@ -162,7 +163,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let stamp = run.sight.stamps.get(&settle.to).copied();
                 let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
                 let lf = run.sight.text_lf.get(&settle.file.text).copied();
-                asked_for(row_after(run.row(settle.id), settle, stamp, lf, None), now)
+                asked_for(row_after(run.row_for(settle), settle, stamp, lf, None), now)
             })
             .collect();
         let categories: Vec<CategoryRow> = categories

@@ -8,7 +8,7 @@ use crate::engine::settings::Request;
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, CategoryId, Revision, Version};
 use crate::reconcile::order::{self, Address};
-use crate::reconcile::plan::{Action, Step};
+use crate::reconcile::plan::{Action, Settle, Step};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
@@ -156,6 +156,14 @@ impl Run<'_> {
 
     pub(super) fn row(&self, id: ArticleId) -> Option<&ArticleRow> {
         self.sight.base.articles.get(&id)
+    }
+
+    /// The base row of what a step settles, and whether what was seen of it may be an old copy.
+    pub(super) fn row_for(&self, settle: &Settle) -> (Option<&ArticleRow>, bool) {
+        (
+            self.row(settle.id),
+            self.sight.recalled.contains(&settle.id),
+        )
     }
 
     /// What this run itself has put on the service counts, whatever was seen there before.

@@ -170,7 +170,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let stamp = run.sight.stamps.get(&settle.to).copied();
         let stamp = stamp.and_then(|stamp| self.trusted_scan(stamp, run.sight));
         let lf = run.sight.text_lf.get(&settle.file.text).copied();
-        let mut row = row_after(run.row(settle.id), settle, stamp, lf, Some(&sent));
+        let mut row = row_after(run.row_for(settle), settle, stamp, lf, Some(&sent));
         if meddled {
             // It is not as we left it: the next look at it tells what it is.
             row.revision.clone_from(&settle.seen.revision);

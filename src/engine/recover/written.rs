@@ -142,9 +142,7 @@ fn row_written(intent: &Intent, old: Option<&ArticleRow>) -> Option<ArticleRow> 
         visibility,
         stamp: None,
         replaced: old.and_then(|row| row.replaced.clone()),
-        earlier: old
-            .map(|row| row.earlier_once_pulled(revision))
-            .unwrap_or_default(),
+        earlier: old.map(|row| row.earlier.clone()).unwrap_or_default(),
         written: old.and_then(|row| row.written.clone()),
         asked: old.and_then(|row| row.asked),
     })
