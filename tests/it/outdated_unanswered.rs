@@ -88,7 +88,8 @@ async fn f022_after_a_put_without_an_answer_other_words_are_not_sent_over_what_o
             sandbox.serve_past(&past, 1);
             let report = world.sync().await;
             assert_eq!(lines(&report), [expected]);
-            assert_eq!(report.requests.put + report.requests.delete, 0);
+            // A probe, and nothing else.
+            assert_eq!((report.requests.put, report.requests.delete), (1, 0));
             assert_eq!(text_of(&world, id), THEIRS);
         }
     }
@@ -103,8 +104,22 @@ async fn f022_what_was_seen_after_a_put_without_an_answer_is_newer_than_what_it_
     world.sandbox().serve_past(&past, 2);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
-    assert_eq!(report.requests.put, 0, "{report:#?}");
+    // A probe, and nothing else.
+    assert_eq!(report.requests.put, 1, "{report:#?}");
     assert_eq!(text_of(&world, id), "<p>1, <strong>ours</strong></p>");
+}
+
+/// A replica that answers reads may be behind all along: a probe is answered by who carries out writes.
+#[tokio::test]
+async fn f022_a_put_without_an_answer_is_not_made_again_over_what_two_old_answers_hide() {
+    let (world, id, past) = agreed().await;
+    unanswered(&world, id, false).await;
+    let sandbox = world.sandbox();
+    sandbox.edit(id, |article| THEIRS.clone_into(&mut article.text));
+    sandbox.serve_past(&past, 2);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
+    assert_eq!(text_of(&world, id), THEIRS);
 }
 
 /// A PUT that did not arrive, and that nobody wants any more, is not waited for.

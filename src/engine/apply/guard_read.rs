@@ -4,18 +4,19 @@
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
 //! probe. What changed meanwhile is left to the next cycle, which decides anew.
 
-use super::put::version_of;
+use super::put::{version_of, worth_another_try};
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
+use crate::engine::recover::put_to;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
 use crate::model::{ArticleId, CategoryId, Revision, Side, Version};
 use crate::reconcile::is_outdated;
 use crate::reconcile::snapshot::{Remote, Seen};
-use crate::service::{Answer, ListRequest, Purpose, RemoteArticle, Service};
+use crate::service::{Answer, ErrorKind, ListRequest, Purpose, RemoteArticle, Service};
 use crate::state::{Seen as SeenVersion, Subject};
 use std::collections::{BTreeSet, HashSet};
 use tokio::time::Instant;
@@ -56,7 +57,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(changed(id, seen, run));
             }
         }
-        let article = match self.read_one(id, seen.visibility).await {
+        let article = match self.read_surely(id, seen.visibility, recalled).await? {
             Ok(article) => article,
             Err(error) => {
                 if recalled && !error.stops_all() {
@@ -123,13 +124,43 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
+    /// Reads one article before it is replaced. Where a PUT to it got no answer, and it is shown as it was before that,
+    /// a GET may be as old as the listing, and what came of the PUT is known to nobody: a probe is answered by who
+    /// carries out writes.
+    async fn read_surely(
+        &self,
+        id: ArticleId,
+        visibility: Visibility,
+        recalled: bool,
+    ) -> anyhow::Result<Answer<RemoteArticle>> {
+        if recalled
+            && visibility == Visibility::Published
+            && self.awaits_answer(id)?
+            && self.may_probe()?
+        {
+            match self.service.probe(id, Purpose::Push).await {
+                // Where a probe comes to nothing, a GET is the best that there is.
+                Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
+                Err(error) if worth_another_try(&error) => {}
+                answer => return Ok(answer),
+            }
+        }
+        Ok(self.read_one(id, visibility).await)
+    }
+
+    /// Tells whether a PUT to an article got no answer, and what came of it is still open.
+    fn awaits_answer(&self, id: ArticleId) -> anyhow::Result<bool> {
+        let intents = self.store.intents()?;
+        let mut puts = intents.iter().filter_map(|(_, intent)| put_to(intent));
+        Ok(puts.any(|to| to == id))
+    }
+
     /// Reads one article, by the way that shows it.
     pub(super) async fn read_one(
         &self,
         id: ArticleId,
         visibility: Visibility,
     ) -> Answer<RemoteArticle> {
-        use crate::service::Purpose;
         match visibility {
             Visibility::Published => self.service.article(id, Purpose::Push).await,
             Visibility::Unpublished | Visibility::NotVisible | Visibility::Gone => {

@@ -228,7 +228,9 @@ impl Sight {
             Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
         };
         let rows = self.base.articles.values();
-        let rows = rows.filter(|row| row.written.as_ref() == Some(&row.revision));
+        let rows = rows.filter(|row| {
+            row.visibility == Visibility::Published && row.written.as_ref() == Some(&row.revision)
+        });
         let unclaimed: Vec<ArticleId> = rows.filter(unclaimed).map(|row| row.id).collect();
         self.recalled.extend(unclaimed);
     }
