@@ -105,8 +105,8 @@ async fn f047_such_a_file_that_is_in_motion_after_the_death_makes_no_removal_eit
         assert!(!removed, "the process dies");
         Ok(())
     });
-    let died = AssertUnwindSafe(resolve(&world, Keep::Remote, &dies)).catch_unwind();
-    assert!(died.await.is_err());
+    let killed = AssertUnwindSafe(resolve(&world, Keep::Remote, &dies)).catch_unwind();
+    assert!(killed.await.is_err());
     assert!(!world.exists("a/one.html"));
     let in_motion = Request {
         unsettled: ["a/one.html".to_owned()].into(),
