@@ -183,6 +183,8 @@ impl<'a> Reader<'a> {
             || (row.is_none() && hides_a_new_article(document));
         let namesakes = match &row {
             None if document.id().is_none() => self.namesakes(&place, &version.slug),
+            // Of two files with one id, the copy is without one.
+            Some(row) if row.place != place => self.namesakes(&place, &version.slug),
             Some(_) | None => Vec::new(),
         };
         let may_merge = row.is_some() || !namesakes.is_empty() || self.spool.is_seeking();
@@ -229,8 +231,8 @@ impl<'a> Reader<'a> {
         self.spool.take(self.store, text, whole, seen, may_merge)
     }
 
-    /// The articles that a file without an id may turn out to be, by its name or its slug: their folder may have
-    /// another name by now. Only a dry run has to know before they are paired.
+    /// The articles that a file without an id, or with that of a file elsewhere, may turn out to be, by its name or its
+    /// slug: their folder may have another name by now. Only a dry run has to know before they are paired.
     fn namesakes(&self, place: &Place, slug: &str) -> Vec<ArticleId> {
         if !self.spool.is_dry() {
             return Vec::new();

@@ -8,7 +8,7 @@ use crate::engine::memory::Entries;
 use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::layout::Layout;
-use crate::model::base::ArticleRow;
+use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Place, Stamp, TextDigest, Timestamp};
 use crate::reconcile::is_outdated;
 use crate::reconcile::pairing::Paired;
@@ -208,6 +208,26 @@ impl Sight {
         let old: Vec<ArticleId> = rows.filter(old).map(|row| row.id).collect();
         self.unlisted |= !old.is_empty();
         self.recalled.extend(old);
+        self.recall_unclaimed();
+    }
+
+    /// Marks the articles that say what our own last write left, under a revision that nobody has told us: a colleague
+    /// may have saved them as they were, or that PUT was made twice, since its first answer was lost, and this is an old
+    /// copy of what the first one made.
+    fn recall_unclaimed(&mut self) {
+        let articles = &self.remote.articles;
+        let unclaimed = |row: &&ArticleRow| match articles.get(&row.id) {
+            Some(Remote::Present(seen)) => {
+                seen.visibility == Visibility::Published
+                    && seen.revision != row.revision
+                    && seen.version == row.remote
+            }
+            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => false,
+        };
+        let rows = self.base.articles.values();
+        let rows = rows.filter(|row| row.written.as_ref() == Some(&row.revision));
+        let unclaimed: Vec<ArticleId> = rows.filter(unclaimed).map(|row| row.id).collect();
+        self.recalled.extend(unclaimed);
     }
 
     /// Remembers what ended the looking; nothing is deleted in such a cycle.

@@ -76,6 +76,8 @@ mod regressions_planned;
 #[cfg(test)]
 mod regressions_rare;
 #[cfg(test)]
+mod regressions_repeated;
+#[cfg(test)]
 mod regressions_stale;
 #[cfg(test)]
 mod regressions_twice;

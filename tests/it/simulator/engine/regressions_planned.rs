@@ -1,7 +1,7 @@
-//! What a dry run plans after a process died: the same as is done then.
+//! What a dry run plans: the same as is done then.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Save, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
 
 const AT: At = At(0, 4);
 
@@ -73,4 +73,83 @@ fn a_new_file_that_is_not_durable_is_merged_by_a_dry_run_too() {
         ];
         holds(PLAIN, &steps);
     }
+}
+
+/// The copy of a file takes the place of another article, whose words are merged with it.
+#[test]
+fn seed_134233272634840() {
+    let setup = Setup {
+        max_deletes: 3,
+        ..PLAIN
+    };
+    let steps = [
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(0, 1),
+                token: 2,
+                enabled: true,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Write {
+                at: At(1, 0),
+                token: 3,
+                enabled: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(1, 0),
+                token: 4,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 1),
+                token: 5,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::RemoveFolder { folder: 0 },
+        },
+        Step::Mirror {
+            deed: Writer::Break { at: At(1, 0) },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Fault {
+            call: Call::Look,
+            nth: 0,
+            what: What::Full {},
+        },
+        Step::Mirror {
+            deed: Writer::RemoveFolder { folder: 1 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::Copy {
+                from: At(0, 1),
+                to: At(1, 0),
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 0),
+                part: Part::More,
+                token: 20,
+            },
+        },
+        Step::Run {
+            command: Command::DryThenSync {},
+        },
+    ];
+    holds(setup, &steps);
 }

@@ -1,0 +1,99 @@
+//! Old answers to what a PUT that was made twice left: its first answer was lost, and with it the revision that it made.
+
+use super::regressions::holds;
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
+
+#[test]
+fn seed_78857553753() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(0, 0),
+                token: 1,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(0, 0),
+                part: Part::Third,
+                token: 4,
+            },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 0),
+                part: Part::Third,
+                token: 5,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 0, to: 2 },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Mirror {
+            deed: Writer::DropCopy { at: At(0, 0) },
+        },
+        Step::Fault {
+            call: Call::Update,
+            nth: 0,
+            what: What::LostAfter {},
+        },
+        Step::Fault {
+            call: Call::Read,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 2, to: 3 },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(0, 0),
+                part: Part::First,
+                token: 16,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(3, 0),
+                part: Part::First,
+                token: 17,
+            },
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(setup, &steps);
+}
