@@ -50,7 +50,6 @@ fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
         unsettled: unsettled.filter(|_| !limited).collect(),
         patient: true,
         git_hold: job.git_hold.clone(),
-        grace: Some(job.grace),
         ..request
     }
 }

@@ -11,7 +11,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
     future::Future,
-    time::Duration,
 };
 
 /// Why a cycle runs.
@@ -70,8 +69,6 @@ pub struct Job {
     pub look: Look,
     /// Paths whose files are in motion or gone for too short a time: present and unknown in this cycle.
     pub unsettled: BTreeSet<String>,
-    /// How long a removal waits. A file whose place another one took is found out by the cycle alone.
-    pub grace: Duration,
     /// Why no removal may be pushed because of git, if so.
     pub git_hold: Option<String>,
     /// Where git's HEAD was when the cycle began, by the workspace whose folder is in the repository.

@@ -220,9 +220,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// What was held for its number, and no person has decided on yet.
+/// What was held for its number, or because its file went to another workspace, and no person has decided on yet.
 fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
-    let counted = |rule| matches!(rule, HoldRule::MassDeletion | HoldRule::MassRollback);
+    let counted = |rule| {
+        matches!(
+            rule,
+            HoldRule::MassDeletion | HoldRule::MassRollback | HoldRule::Elsewhere
+        )
+    };
     held.iter()
         .filter_map(|held| Some((held.rule?, held.side, held.id?)))
         .filter(|(rule, ..)| counted(*rule))

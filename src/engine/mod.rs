@@ -20,7 +20,6 @@ pub mod open;
 pub mod past;
 mod progress;
 mod recover;
-mod replaced;
 pub mod report;
 pub mod restore;
 pub mod settings;
@@ -83,8 +82,6 @@ pub struct Engine<S, D> {
     kept: Option<Kept>,
     /// Cycles that compared a few articles only.
     sifted: u64,
-    /// Articles whose file another one took the place of.
-    replaced: replaced::Replaced,
     /// Whether it was cleared up after an earlier run.
     cleared_up: bool,
     /// Conflict copies that went in this cycle after they had been edited, with the versions that hold their words.
@@ -113,7 +110,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             memory: Memory::new(),
             kept: None,
             sifted: 0,
-            replaced: replaced::Replaced::new(),
             cleared_up: false,
             kept_copies: Vec::new(),
             seen_copies: BTreeMap::new(),
@@ -273,8 +269,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (plan, mut sight) = self.decide(request, kept).await?;
         report.problems.clone_from(&plan.problems);
         report.doubt = sight.hides || sight.doubt.is_some();
-        let again = std::mem::take(&mut sight.again).into_iter();
-        report.again = again.map(|(place, at)| (place.to_string(), at)).collect();
         if request.dry_run {
             report.plan(&plan);
             return Ok(sight.stop);
@@ -380,9 +374,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             policy: &policy,
         };
         let mut plan = reconcile::reconcile(world);
-        if !request.dry_run {
-            self.wait_for_replaced(&mut plan, &mut sight, request);
-        }
         let facts = self.facts(&plan, &sight, request)?;
         // What was there earlier may be there again, or be an old copy: it is read before something takes its place.
         sight.recalled.extend(facts.older_remote.iter().copied());
@@ -420,9 +411,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let prefix = &self.settings.prefix;
         for line in &mut report.actions {
             put_below(prefix, &mut line.path, line.reason.as_mut());
-        }
-        for (path, _) in &mut report.again {
-            put_below(prefix, path, None);
         }
         for problem in &mut report.problems {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));

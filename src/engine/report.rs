@@ -8,7 +8,6 @@ use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
-use tokio::time::Instant;
 
 /// How a cycle ended, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -163,9 +162,6 @@ pub struct Report {
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
     #[serde(skip)]
     pub doubt: bool,
-    /// Paths that have to be looked at again, and when: the grace time of what lay there is over by then.
-    #[serde(skip)]
-    pub again: Vec<(String, Instant)>,
 }
 
 impl Report {
@@ -183,7 +179,6 @@ impl Report {
             partial: false,
             stopped: None,
             doubt: false,
-            again: Vec::new(),
         }
     }
 
@@ -212,9 +207,7 @@ impl Report {
             let verdict = match (line.status, line.rule) {
                 (Status::Done | Status::Planned, _) => Ending::Done,
                 (Status::Held, Some(HoldRule::Refused)) | (Status::Failed, _) => Ending::Partial,
-                (Status::Held, Some(HoldRule::Doubt | HoldRule::Grace)) | (Status::Skipped, _) => {
-                    Ending::Retry
-                }
+                (Status::Held, Some(HoldRule::Doubt)) | (Status::Skipped, _) => Ending::Retry,
                 (
                     Status::Held,
                     None
@@ -224,6 +217,7 @@ impl Report {
                         | HoldRule::MassRollback
                         | HoldRule::Unrestored
                         | HoldRule::Elsewhere
+                        | HoldRule::Unfound
                         | HoldRule::ForeignWriter
                         | HoldRule::Waits
                         | HoldRule::Person,
@@ -252,7 +246,6 @@ impl Report {
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
         self.doubt |= other.doubt;
-        self.again.extend(other.again);
         self.partial |= other.partial;
     }
 

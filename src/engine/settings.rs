@@ -83,8 +83,6 @@ pub struct Request {
     pub since: Option<Timestamp>,
     /// Paths of files and folders that went long enough before that: they are waited for no more.
     pub gone: BTreeSet<String>,
-    /// How long an article waits for its file whose place another one took, if it does.
-    pub grace: Option<Duration>,
     /// Only plan.
     pub dry_run: bool,
     /// Let deletions pass the guards.
@@ -111,7 +109,6 @@ impl Request {
             unsettled: BTreeSet::new(),
             since: None,
             gone: BTreeSet::new(),
-            grace: None,
             dry_run: false,
             allow_deletes: false,
             prefer: None,

@@ -1,6 +1,6 @@
 //! What an action is: its key, its fingerprint, what it changes, and how it is printed.
 
-use super::plan::{Action, Hold, HoldRule, Key, Kind, Plan, Settle, Step};
+use super::plan::{Action, Hold, HoldRule, Kind, Plan, Settle, Step};
 use crate::model::{ArticleId, CategoryId, Digest, Place, Side, Version};
 use std::fmt;
 
@@ -98,33 +98,6 @@ impl Action {
             Step::Wait => {}
         }
         Digest::of_parts(&parts.iter().map(Vec::as_slice).collect::<Vec<_>>())
-    }
-
-    /// What an action decides on; `None`: a category.
-    pub(super) fn decides_on(&self) -> Option<Key> {
-        match (&self.step, self.id) {
-            (_, Some(id)) => Some(Key::Article(id)),
-            (
-                Step::CreateArticle {
-                    instead_of: Some(id),
-                    ..
-                },
-                None,
-            ) => Some(Key::Article(*id)),
-            (Step::CreateArticle { place, .. }, None) => Some(Key::File(place.clone())),
-            (
-                Step::CreateCategory { .. }
-                | Step::SettleCategory(_)
-                | Step::Settle(_)
-                | Step::ParkSlug { .. }
-                | Step::DeleteArticle { .. }
-                | Step::RemoveFile { .. }
-                | Step::Forget { .. }
-                | Step::Conflict(_)
-                | Step::Wait,
-                None,
-            ) => None,
-        }
     }
 
     /// The article that is known to have the address which the action takes.

@@ -266,18 +266,31 @@ fn hold_moved_out(plan: &mut Plan, facts: &Facts) {
     };
     for action in plan.actions.iter_mut().filter(unasked) {
         let found = action.id.and_then(|id| at.get(&id));
-        let reason = match (found, unread) {
-            (Some(path), _) => format!(
-                "its file is {path} now, in another workspace's folder, and no article can move there: move it back, \
-                 or take its `id:` line out there for a new article; `kbsync approve` deletes this one"
+        let stands = facts.stands(HoldRule::Elsewhere, action);
+        let (rule, reason) = match (found, unread) {
+            (Some(path), _) => (
+                HoldRule::Elsewhere,
+                format!(
+                    "its file is {path} now, in another workspace's folder, and no article can move there: move it \
+                     back; or take its `id:` line out there, which makes a new article, and `kbsync approve` deletes this one"
+                ),
             ),
-            (None, Some(path)) => format!(
-                "whether its file is in another workspace's folder by now cannot be told while {path} cannot be \
-                 read; `kbsync approve` deletes the article"
+            // It may be saved just now, or have lost its `id:` line: that is no word of a person about this article.
+            (None, _) if stands => (
+                HoldRule::Elsewhere,
+                "its file went into another workspace's folder: put it back, or `kbsync approve` deletes the article"
+                    .to_owned(),
+            ),
+            (None, Some(path)) => (
+                HoldRule::Unfound,
+                format!(
+                    "whether its file is in another workspace's folder by now cannot be told while {path} cannot be \
+                     read; `kbsync approve` deletes the article"
+                ),
             ),
             (None, None) => continue,
         };
-        action.hold(HoldRule::Elsewhere, reason);
+        action.hold(rule, reason);
     }
 }
 

@@ -21,7 +21,6 @@ pub use super::addresses::{Address, leaves, takes};
 pub fn arrange(plan: &mut Plan, base: &Base, remote: &RemoteSnapshot) {
     let holders = holders(&plan.actions, base, remote);
     while wait_for_names(plan) | wait_for_addresses(plan, &holders) | wait_for_categories(plan) {}
-    plan.leave_out_waiting();
     plan.note_held();
     let mut actions = std::mem::take(&mut plan.actions);
     let wanted: BTreeSet<Name> = actions.iter().filter_map(takes_name).collect();

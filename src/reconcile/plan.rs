@@ -101,10 +101,10 @@ pub enum HoldRule {
     MassRollback,
     /// A restore was to bring the file back, and did not; released by `approve`.
     Unrestored,
-    /// The file lies in another workspace's folder, or may lie there; released by `approve`.
+    /// The file lies in another workspace's folder, or did when that was last seen; released by `approve`.
     Elsewhere,
-    /// The file may come back yet; what it holds is left out of the plan.
-    Grace,
+    /// The file may lie in another workspace's folder, which cannot be read; released by `approve`.
+    Unfound,
     /// Part of the observation failed in this cycle; tried again in the next.
     Doubt,
     /// Someone else writes the same article back and forth.
@@ -130,13 +130,9 @@ impl HoldRule {
             | Self::MovedHead
             | Self::MassRollback
             | Self::Unrestored
-            | Self::Elsewhere => true,
-            Self::Grace
-            | Self::Doubt
-            | Self::ForeignWriter
-            | Self::Refused
-            | Self::Waits
-            | Self::Person => false,
+            | Self::Elsewhere
+            | Self::Unfound => true,
+            Self::Doubt | Self::ForeignWriter | Self::Refused | Self::Waits | Self::Person => false,
         }
     }
 }
@@ -350,26 +346,32 @@ impl Plan {
 
     /// Brings the outcomes in line with what is held.
     pub(super) fn note_held(&mut self) {
-        let held = self.actions.iter().filter(|action| action.held.is_some());
-        for key in held.filter_map(Action::decides_on) {
+        for action in self.actions.iter().filter(|action| action.held.is_some()) {
+            let key = match (&action.step, action.id) {
+                (_, Some(id)) => Key::Article(id),
+                (
+                    Step::CreateArticle {
+                        instead_of: Some(id),
+                        ..
+                    },
+                    None,
+                ) => Key::Article(*id),
+                (Step::CreateArticle { place, .. }, None) => Key::File(place.clone()),
+                (
+                    Step::CreateCategory { .. }
+                    | Step::SettleCategory(_)
+                    | Step::Settle(_)
+                    | Step::ParkSlug { .. }
+                    | Step::DeleteArticle { .. }
+                    | Step::RemoveFile { .. }
+                    | Step::Forget { .. }
+                    | Step::Conflict(_)
+                    | Step::Wait,
+                    None,
+                ) => continue,
+            };
             if let Some(outcome) = self.outcomes.get_mut(&key) {
                 *outcome = Outcome::Held;
-            }
-        }
-    }
-
-    /// Leaves out what waits only for the end of a grace time: nobody has to decide on it.
-    pub(super) fn leave_out_waiting(&mut self) {
-        let waits = |action: &mut Action| {
-            let rule = action.held.as_ref().map(|hold| hold.rule);
-            rule == Some(HoldRule::Grace)
-        };
-        for action in self.actions.extract_if(.., waits) {
-            if let Some(outcome) = action
-                .decides_on()
-                .and_then(|key| self.outcomes.get_mut(&key))
-            {
-                *outcome = Outcome::Unknown;
             }
         }
     }

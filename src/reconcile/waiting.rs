@@ -6,24 +6,13 @@ use super::plan::{HoldRule, Plan, Step};
 use crate::drill::defect::{self, Defect};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Whoever waits for what is only not due yet is not due yet either.
-fn inherited(rule: HoldRule) -> HoldRule {
-    if rule == HoldRule::Grace {
-        HoldRule::Grace
-    } else {
-        HoldRule::Waits
-    }
-}
-
 /// Holds what takes the name of a file that was to leave it and is held itself. Tells whether it did.
 pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
-    let kept: BTreeMap<Name, (String, HoldRule)> = plan
+    let kept: BTreeMap<Name, String> = plan
         .actions
         .iter()
-        .filter_map(|action| {
-            let rule = inherited(action.held.as_ref()?.rule);
-            Some((leaves_name(action)?, (action.path.clone(), rule)))
-        })
+        .filter(|action| action.held.is_some())
+        .filter_map(|action| Some((leaves_name(action)?, action.path.clone())))
         .collect();
     let mut changed = false;
     for action in plan
@@ -31,9 +20,9 @@ pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
         .iter_mut()
         .filter(|action| action.held.is_none())
     {
-        if let Some((path, rule)) = takes_name(action).and_then(|name| kept.get(&name)) {
+        if let Some(path) = takes_name(action).and_then(|name| kept.get(&name)) {
             let reason = format!("its name is free only when {path} is done, which is held");
-            action.hold(*rule, reason);
+            action.hold(HoldRule::Waits, reason);
             changed = true;
         }
     }
@@ -125,8 +114,8 @@ pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Ho
             (Some(holder), None) => {
                 leaving.insert(holder);
             }
-            (Some(holder), Some(guard)) => {
-                held.insert(holder, (action.path.clone(), inherited(guard.rule)));
+            (Some(holder), Some(_)) => {
+                held.insert(holder, action.path.clone());
             }
             (None, _) => {}
         }
@@ -155,11 +144,11 @@ pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Ho
                     let reason = format!("its slug \"{slug}\" is that of {holder}; choose another");
                     (HoldRule::Person, reason)
                 },
-                |(path, rule)| {
+                |path| {
                     let reason = format!(
                         "its slug \"{slug}\" is free only when {path} is done, which is held"
                     );
-                    (*rule, reason)
+                    (HoldRule::Waits, reason)
                 },
             )),
             None => takers

@@ -72,8 +72,6 @@ struct Script {
     as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
     doubt: bool,
-    /// Paths that the next cycle wants to look at again, and when.
-    again: Vec<(String, Instant)>,
 }
 
 #[derive(Clone)]
@@ -226,7 +224,6 @@ impl Cycle for Fake {
         }
         report.requests.get = 1;
         report.doubt = self.script.lock().expect("script").doubt;
-        report.again = std::mem::take(&mut self.script.lock().expect("script").again);
         let polls = job.look == Look::Whole && job.trigger == Trigger::Poll;
         Done {
             report,
@@ -644,27 +641,6 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                 .text(&bench.board.seen(), BudgetLeft::default(), now);
             let text = text.expect("text");
             assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_a_cycle_wants_to_look_at_again_is_looked_at_when_it_says() {
-    let (_, ()) = Stage::new()
-        .play(|bench| async move {
-            seconds(1).await;
-            bench.clear();
-            let end = Instant::now() + Duration::from_mins(1);
-            bench.script.lock().expect("script").again = vec![("a/b.html".to_owned(), end)];
-            bench.touch("a/b.html").await;
-            seconds(59).await;
-            let watched = || (Trigger::Watch, strings(&["a/b.html"]));
-            assert_eq!(bench.jobs(), [watched()]);
-            assert_eq!(bench.full()[0].grace, Duration::from_mins(1));
-            seconds(2).await;
-            assert_eq!(bench.jobs(), [watched(), watched()]);
-            seconds(120).await;
-            assert_eq!(bench.jobs().len(), 2);
         })
         .await;
 }
@@ -1119,32 +1095,6 @@ async fn f084_where_a_folder_cannot_be_read_head_is_not_agreed_on() {
                 seconds(2).await;
                 assert_eq!(bench.full()[0].git_hold.is_some(), held, "{doubt}");
             }
-        })
-        .await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn f084_while_a_file_that_was_replaced_may_come_back_head_is_not_agreed_on() {
-    let (folder, stage) = work_tree();
-    stage
-        .play(|bench| async move {
-            seconds(2).await;
-            check_out(folder.path(), "two");
-            let end = Instant::now() + Duration::from_mins(1);
-            bench.script.lock().expect("script").again = vec![("a/b.html".to_owned(), end)];
-            for _ in 0..2 {
-                bench.clear();
-                bench.event(Event::SyncNow).await;
-                seconds(2).await;
-                assert!(bench.full()[0].git_hold.is_some());
-            }
-            bench.clear();
-            seconds(60).await;
-            assert!(bench.full()[0].git_hold.is_some());
-            bench.clear();
-            bench.event(Event::SyncNow).await;
-            seconds(2).await;
-            assert_eq!(bench.full()[0].git_hold, None, "both sides agree now");
         })
         .await;
 }

@@ -76,7 +76,6 @@ mod probes;
 mod quiet;
 mod races;
 mod remote;
-mod replaced;
 mod restoring;
 mod restoring_over;
 mod restoring_some;

@@ -94,6 +94,34 @@ async fn f047_a_run_that_dies_over_such_a_file_does_not_make_a_removal_of_it() {
     assert_settled(&world, false).await;
 }
 
+/// The same, and the daemon that is started then does not know since when the file has been gone.
+#[tokio::test]
+async fn f047_such_a_file_that_is_in_motion_after_the_death_makes_no_removal_either() {
+    silence_deaths();
+    let (world, one) = copied_over(false).await;
+    hostile::sync(&world).await;
+    let dies: Meddler = Arc::new(|moment| {
+        let removed = (moment.doing, moment.after) == ("remove", true);
+        assert!(!removed, "the process dies");
+        Ok(())
+    });
+    let killed = AssertUnwindSafe(resolve(&world, Keep::Remote, &dies)).catch_unwind();
+    assert!(killed.await.is_err());
+    assert!(!world.exists("a/one.html"));
+    let in_motion = Request {
+        unsettled: ["a/one.html".to_owned()].into(),
+        patient: true,
+        ..Request::new(Direction::Both)
+    };
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    engine.cycle(&in_motion).await.expect("a report");
+    drop(engine);
+    let report = hostile::sync(&world).await;
+    assert_eq!(report.requests.delete, 0, "{report:#?}");
+    assert!(world.sandbox().article(one).is_some());
+    assert_settled(&world, false).await;
+}
+
 /// The run dies when it has written down that the other article's file is to come back, and before it does anything.
 #[tokio::test]
 async fn f047_a_run_that_dies_before_such_a_file_goes_leaves_nothing_of_it() {

@@ -118,10 +118,32 @@ fn without_its_id_line_it_is_an_article_of_the_other_workspace() {
     rename(&kb, "en/start/one.html", "de/start/one.html");
     kb.run(&["sync", "en"]).exits(3);
     kb.edit("de/start/one.html", &format!("id: {one}\n"), "");
-    kb.run(&["sync"]).exits(0);
-    assert!(service.sandbox.article(one).is_none());
-    assert_eq!(service.sandbox.articles().len(), 2);
+    // That alone is no word about the one that it was.
+    let ran = kb.run(&["sync"]).exits(3);
+    let told = "its file went into another workspace's folder";
+    assert!(ran.stdout.contains(told), "{ran:#?}");
+    assert!(service.sandbox.article(one).is_some());
+    assert_eq!(service.sandbox.articles().len(), 3);
     assert!(kb.read("de/start/one.html").contains("\nid: "));
+    kb.run(&["approve", "--yes"]);
+    assert!(service.sandbox.article(one).is_none());
+    kb.run(&["sync"]).exits(0);
+}
+
+/// An editor that empties a file before it writes it anew: for a moment its `id:` line is not there.
+#[test]
+fn a_file_that_is_just_being_saved_in_the_other_workspaces_folder_lets_nothing_go() {
+    let (service, kb, one, _) = two_workspaces();
+    rename(&kb, "en/start/one.html", "de/start/one.html");
+    kb.run(&["sync", "en"]).exits(3);
+    let text = kb.read("de/start/one.html");
+    kb.write("de/start/one.html", "");
+    kb.run(&["sync", "en"]).exits(3);
+    assert!(service.sandbox.article(one).is_some());
+    kb.write("en/start/one.html", &text);
+    kb.remove("de/start/one.html");
+    kb.run(&["sync"]).exits(0);
+    assert!(service.sandbox.article(one).is_some());
 }
 
 #[test]

@@ -125,7 +125,6 @@ impl Desk {
             trigger,
             look,
             unsettled,
-            grace: self.settings.pace.delete_grace,
             git_hold: held.map(str::to_owned),
             heads: self
                 .git

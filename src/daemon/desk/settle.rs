@@ -32,9 +32,6 @@ impl Desk {
                 self.quiet.pushed(&line.path, now.steady);
             }
         }
-        for (path, at) in &done.report.again {
-            self.quiet.again(path, *at, now.steady);
-        }
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
         if job.look == Look::Whole && !done.got_through() {
@@ -96,7 +93,6 @@ impl Desk {
         let (waiting, _) = self.quiet.backlog(|_| true);
         let settled = looked
             && waiting == 0
-            && done.report.again.is_empty()
             && self.taken.is_empty()
             && self.put_off.is_empty()
             && !held

@@ -5,7 +5,6 @@
 //! waits for its grace time, and is cancelled when the path appears again: editors, checkouts and rebases
 //! remove and write anew. Removals that come close together are taken together, so that their number can be
 //! judged: nobody wants them to pass one by one. What happens in a folder that waits itself makes the folder wait as well.
-//! What lies at a path may be another article's file than before: such a path is taken once more when told.
 //! A path that is never quiet is not left alone for ever either: after a minute it takes part in polls.
 //!
 //! No clock is read here, and no file: what is taken is looked at by others.
@@ -106,8 +105,6 @@ pub struct Quiet {
     /// Since when a path has not been quiet, and when it was last touched, whether or not it was taken meanwhile.
     moving: BTreeMap<String, (Instant, Instant)>,
     pushed: BTreeMap<String, Instant>,
-    /// Paths that are taken again at a later time whatever happens to them, with since when that is so.
-    again: BTreeMap<String, (Instant, Instant)>,
 }
 
 impl Quiet {
@@ -118,7 +115,6 @@ impl Quiet {
             waiting: BTreeMap::new(),
             moving: BTreeMap::new(),
             pushed: BTreeMap::new(),
-            again: BTreeMap::new(),
         }
     }
 
@@ -167,11 +163,6 @@ impl Quiet {
         self.pushed.insert(path.to_owned(), now);
     }
 
-    /// Notes that a path is to be taken again at a later time: what lay there may come back until then.
-    pub fn again(&mut self, path: &str, at: Instant, now: Instant) {
-        self.again.insert(path.to_owned(), (now, at));
-    }
-
     /// Takes what is due.
     pub fn due(&mut self, now: Instant) -> Taken {
         let interval = self.pace.push_interval;
@@ -188,8 +179,6 @@ impl Quiet {
             .map(|(path, _)| path.clone())
             .collect();
         let mut taken = Taken::default();
-        let again = self.again.extract_if(.., |_, (_, at)| *at <= now);
-        taken.changed.extend(again.map(|(path, _)| path));
         for path in due {
             let Some(waiting) = self.waiting.remove(&path) else {
                 continue;
@@ -199,7 +188,6 @@ impl Quiet {
                     taken.changed.insert(path);
                 }
                 Touch::Removed => {
-                    taken.changed.remove(&path);
                     taken.removed.insert(path, waiting.gone);
                 }
             }
@@ -210,10 +198,9 @@ impl Quiet {
     /// When the next path is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = self.deadlines();
-        let waiting = self.waiting.iter();
-        waiting
+        self.waiting
+            .iter()
             .map(|(path, waiting)| deadlines.of(path, waiting))
-            .chain(self.again.values().map(|(_, at)| *at))
             .min()
     }
 
@@ -244,13 +231,9 @@ impl Quiet {
 
     /// How many paths wait, and since when the oldest does: of those that count.
     pub fn backlog(&self, counts: impl Fn(&str) -> bool) -> (usize, Option<Instant>) {
-        let waiting = self.waiting.iter();
-        let waiting = waiting.map(|(path, waiting)| (path, waiting.first));
-        let again = self.again.iter().map(|(path, (since, _))| (path, *since));
-        let again = again.filter(|(path, _)| !self.waiting.contains_key(*path));
-        let counted = waiting.chain(again).filter(|(path, _)| counts(path));
-        counted.fold((0, None), |(count, oldest), (_, since)| {
-            let oldest = oldest.map_or(since, |oldest: Instant| oldest.min(since));
+        let waiting = self.waiting.iter().filter(|(path, _)| counts(path));
+        waiting.fold((0, None), |(count, oldest), (_, waiting)| {
+            let oldest = oldest.map_or(waiting.first, |oldest: Instant| oldest.min(waiting.first));
             (count + 1, Some(oldest))
         })
     }

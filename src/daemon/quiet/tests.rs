@@ -11,15 +11,13 @@ const PACE: Pace = Pace {
 };
 
 enum Do {
-    /// To be taken again at a moment.
-    Again(&'static str, u64),
     Change(&'static str),
     Remove(&'static str),
     Pushed(&'static str),
     /// What is due then: changed paths, and removed ones with a `-`.
     Due(&'static [&'static str]),
 }
-use Do::{Again, Change, Due, Pushed, Remove};
+use Do::{Change, Due, Pushed, Remove};
 
 fn check(name: &str, steps: &[(u64, Do)]) {
     let start = Instant::now();
@@ -30,7 +28,6 @@ fn check(name: &str, steps: &[(u64, Do)]) {
             Change(path) => quiet.note(path, Touch::Changed, now),
             Remove(path) => quiet.note(path, Touch::Removed, now),
             Pushed(path) => quiet.pushed(path, now),
-            Again(path, at) => quiet.again(path, start + Duration::from_millis(*at), now),
             Due(expected) => {
                 let taken = quiet.due(now);
                 let gone = taken.removed.keys().map(|path| format!("-{path}"));
@@ -71,48 +68,6 @@ fn paths_are_taken_when_they_are_quiet() {
             (350, Due(&["b"])),
         ],
     );
-}
-
-#[test]
-fn a_path_is_taken_again_when_that_was_said() {
-    check(
-        "it is not touched meanwhile",
-        &[
-            (0, Again("a", 60_000)),
-            (59_999, Due(&[])),
-            (60_000, Due(&["a"])),
-            (90_000, Due(&[])),
-        ],
-    );
-    check(
-        "it is touched meanwhile, and once more at that moment",
-        &[
-            (0, Again("a", 60_000)),
-            (10_000, Change("a")),
-            (10_200, Due(&["a"])),
-            (59_999, Remove("a")),
-            (60_000, Due(&["a"])),
-            (119_999, Due(&["-a"])),
-        ],
-    );
-    check(
-        "the later word counts",
-        &[
-            (0, Again("a", 60_000)),
-            (30_000, Again("a", 90_000)),
-            (60_000, Due(&[])),
-            (90_000, Due(&["a"])),
-        ],
-    );
-    let start = Instant::now();
-    let mut quiet = Quiet::new(PACE);
-    quiet.again("a", start + Duration::from_mins(1), start);
-    assert_eq!(quiet.next_deadline(), Some(start + Duration::from_mins(1)));
-    assert_eq!(quiet.backlog(|_| true), (1, Some(start)));
-    // A poll looks at it as ever.
-    assert!(quiet.unsettled(start).is_empty());
-    quiet.note("a", Touch::Changed, start);
-    assert_eq!(quiet.backlog(|_| true).0, 1);
 }
 
 #[test]

@@ -90,8 +90,6 @@ pub(in crate::engine) struct Sight {
     /// Articles that were not asked for and go by what is known of them, of which two answers differed, or an old
     /// copy was shown, or what may be one: whoever changes them on the service reads them first.
     pub(in crate::engine) recalled: BTreeSet<ArticleId>,
-    /// Places that have to be looked at again, and when.
-    pub(in crate::engine) again: BTreeMap<Place, Instant>,
     /// How far it looked.
     pub(in crate::engine) looked: Looked,
     /// What was kept of the base and holds on, if this cycle leaves nothing open.
@@ -132,7 +130,6 @@ impl Sight {
             older: BTreeSet::new(),
             stop: None,
             recalled: BTreeSet::new(),
-            again: BTreeMap::new(),
             looked,
             kept: None,
             met: None,

@@ -229,17 +229,25 @@ fn judge(
     }
 }
 
-/// A file that was to be removed: as long as something lies there, nothing makes another article's file come back.
+/// A file that was to be removed: as long as one lies there, nothing makes another article's file come back. What cannot
+/// be read, or is in motion, need not be there at all: that is waited for.
 fn kept(base: &Base, sight: &Sight, id: ArticleId, place: &Place) -> Verdict {
-    let files = sight.local.files.iter().map(|file| &file.place);
-    let unknown = sight.local.unknown.iter().map(|unknown| &unknown.place);
-    if !files.chain(unknown).any(|lying| lying == place) {
-        return Verdict::Void;
-    }
     let mut conflicts = base.conflicts.values();
     let other =
         conflicts.find(|row| row.id != id && row.place == *place && row.reason == REPLACED_THERE);
-    other.map_or(Verdict::Void, |row| Verdict::Kept(row.id))
+    let Some(other) = other else {
+        return Verdict::Void;
+    };
+    let mut files = sight.local.files.iter();
+    if files.any(|file| file.place == *place) {
+        return Verdict::Kept(other.id);
+    }
+    let mut unknown = sight.local.unknown.iter();
+    let hidden = sight.local.unreadable.contains(&place.folder);
+    if hidden || unknown.any(|unknown| unknown.place == *place) {
+        return Verdict::Open;
+    }
+    Verdict::Void
 }
 
 /// A DELETE without an answer: what it was to delete is not listed any more. What is listed as it was may be an old copy,
