@@ -68,6 +68,12 @@ impl World {
             ledger.owed.remove(&unseen);
             ledger.removed.add(&unseen);
             vanished.remove(&ledger.fresh);
+            // Nor can anybody know what old answers hide after a PUT without one, where no probe tells.
+            let hidden = article.map(|id| ledger.hidden.of(id)).unwrap_or_default();
+            let hidden = vanished.and(&hidden);
+            ledger.owed.remove(&hidden);
+            ledger.removed.add(&hidden);
+            vanished.remove(&hidden);
             if let Some(id) = article.filter(|_| !unseen.is_empty()) {
                 self.judge_unseen(id, &unseen, what);
             }

@@ -25,12 +25,15 @@ mod database;
 mod faults;
 mod files;
 mod folder;
+mod hidden;
 mod isolation;
 mod judge;
 #[cfg(test)]
 mod judged;
 #[cfg(test)]
 mod judged_deaths;
+#[cfg(test)]
+mod judged_hidden;
 #[cfg(test)]
 mod judged_places;
 #[cfg(test)]

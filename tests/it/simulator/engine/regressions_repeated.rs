@@ -181,3 +181,88 @@ fn seed_78857610698() {
     ];
     holds(setup, &steps);
 }
+
+/// What a service without probes and an old replica hide cannot be known.
+#[test]
+fn seed_78857610698_where_no_probe_is_answered() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Forbidden,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 1),
+                token: 2,
+                shown: true,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Post {
+                at: At(2, 0),
+                token: 3,
+                shown: true,
+            },
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Reslug { from: 2, to: 1 },
+        },
+        Step::Service {
+            deed: Colleague::Rename {
+                folder: 1,
+                token: 5,
+            },
+        },
+        Step::Run {
+            command: Command::Folder { folder: 2 },
+        },
+        Step::Mirror {
+            deed: Writer::Edit {
+                at: At(1, 1),
+                part: Part::First,
+                token: 9,
+                save: Save::RenameOver,
+            },
+        },
+        Step::Service {
+            deed: Colleague::Delete { at: At(1, 0) },
+        },
+        Step::Kill { after: 23 },
+        Step::Run {
+            command: Command::Sync {},
+        },
+        Step::Service {
+            deed: Colleague::Change {
+                at: At(1, 1),
+                part: Part::First,
+                token: 18,
+            },
+        },
+        Step::Fault {
+            call: Call::Read,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Fault {
+            call: Call::List,
+            nth: 0,
+            what: What::Stale {},
+        },
+        Step::Run {
+            command: Command::Sync {},
+        },
+    ];
+    holds(setup, &steps);
+}

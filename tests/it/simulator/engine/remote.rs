@@ -166,6 +166,7 @@ impl ServiceRead for Remote {
             let mut world = shared.lock();
             world.saw([id]);
             world.asks(id);
+            world.read_by_itself(id, entered.stale);
             world.kb.read(id, entered.stale)
         })
         .await
@@ -187,6 +188,7 @@ impl ServiceRead for Remote {
                 } else {
                     ids(&entries)
                 };
+                world.ledger.hidden.listed(&listed, stale);
                 world.listed(listed);
                 Ok((entries, end))
             })
@@ -233,8 +235,12 @@ impl ServiceWrite for Remote {
                 world.write(&what, Some(id), |kb| kb.update(id, patch, By::Us))
             })
             .await;
+        if answer.is_ok() {
+            self.shared.lock().ledger.hidden.put(id, true);
+        }
         if answer.as_ref().is_err_and(|error| error.answer_lost) {
             let mut world = self.shared.lock();
+            world.ledger.hidden.put(id, false);
             let request = world.requests();
             world.ledger.unanswered.insert(id, request);
         }

@@ -1,6 +1,7 @@
 //! The world that both ports and all people share: the files, the service, the time, what is going to go
 //! wrong, and the books that the invariants are judged by.
 
+use super::hidden::Hidden;
 use super::isolation::Struck;
 use super::kb::Kb;
 use super::mirror::Mirror;
@@ -113,6 +114,8 @@ pub(crate) struct Ledger {
     pub(crate) read: BTreeMap<ArticleId, (i64, u64)>,
     /// Writes that got no answer in this cycle, by kbsync's requests.
     pub(crate) unanswered: BTreeMap<ArticleId, u64>,
+    /// What old answers hide after such a write.
+    pub(crate) hidden: Hidden,
     /// Whether git moved HEAD before this cycle.
     pub(crate) head_moved: bool,
     /// Whether the state was lost or set back: then old edits look like new ones.
@@ -639,6 +642,7 @@ impl World {
         ledger.outdated = Tokens::default();
         ledger.read.clear();
         ledger.unanswered.clear();
+        ledger.hidden.begin();
         ledger.doubt = false;
         ledger.effects = 0;
         ledger.deleted = 0;

@@ -1,0 +1,89 @@
+//! What the judge lets pass of old answers after a PUT without one, and beside it the sharper cases that it still finds.
+
+use super::judged::{born, found};
+use super::kb::By;
+use super::mirror::Mirror;
+use super::regressions::PLAIN;
+use super::step::{At, Colleague, Part, Probing, Setup};
+use super::tree::Tree;
+use super::world::World;
+use kbsync::model::ArticleId;
+use kbsync::service::ArticlePatch;
+
+const A: At = At(0, 0);
+
+/// What is old, and what was answered.
+#[derive(Clone, Copy)]
+struct Case {
+    probing: Probing,
+    answered: bool,
+    listed_late: bool,
+    read_late: bool,
+}
+
+const HIDDEN: Case = Case {
+    probing: Probing::Forbidden,
+    answered: false,
+    listed_late: true,
+    read_late: true,
+};
+
+fn send(world: &mut World, id: ArticleId) {
+    let patch = ArticlePatch {
+        title: Some("zq003z".to_owned()),
+        ..ArticlePatch::default()
+    };
+    world
+        .write("PUT", Some(id), |kb| kb.update(id, &patch, By::Us))
+        .expect("updated");
+}
+
+/// A PUT, a colleague's edit over it, and the same PUT once more.
+fn sent_again(case: Case) -> Option<&'static str> {
+    let setup = Setup {
+        probing: case.probing,
+        ..PLAIN
+    };
+    let mut world = World::new(setup, Mirror::Memory(Box::new(Tree::new(0))), 0);
+    let id = born(&mut world, "a", "zq001z", true);
+    world.begin();
+    send(&mut world, id);
+    world.ledger.hidden.put(id, case.answered);
+    world.colleague(Colleague::Change {
+        at: A,
+        part: Part::Title,
+        token: 2,
+    });
+    world.begin();
+    world.ledger.hidden.listed(&[id], case.listed_late);
+    world.read_by_itself(id, case.read_late);
+    world.saw([id]);
+    send(&mut world, id);
+    found(world)
+}
+
+#[test]
+fn what_two_old_answers_hide_where_nothing_else_tells_may_be_written_over() {
+    assert_eq!(sent_again(HIDDEN), None);
+    let sharper = [
+        Case {
+            probing: Probing::Allowed,
+            ..HIDDEN
+        },
+        Case {
+            answered: true,
+            ..HIDDEN
+        },
+        Case {
+            listed_late: false,
+            ..HIDDEN
+        },
+        Case {
+            read_late: false,
+            ..HIDDEN
+        },
+    ];
+    for case in sharper {
+        assert_eq!(sent_again(case), Some("I4"));
+    }
+}
