@@ -46,47 +46,69 @@ pub(crate) mod oracle;
 pub(crate) mod people;
 mod purse;
 pub(crate) mod random;
+// Regressions have one step a line, as the simulator prints them.
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_asked;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_between;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_compared;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_cut_off;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_days;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_disk;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_halfway;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_identity;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_late;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_moving;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_nameless;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_passing;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_places;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_planned;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_rare;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_repeated;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_stale;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_twice;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_unanswered;
 #[cfg(test)]
+#[rustfmt::skip]
 mod regressions_unclear;
 pub(crate) mod relations;
 mod remote;

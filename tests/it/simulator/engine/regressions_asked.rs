@@ -38,22 +38,10 @@ fn seed_252173575759() {
     holds(
         PLAIN,
         &[
-            service(Colleague::Post {
-                at,
-                token: 1,
-                shown: true,
-            }),
+            service(Colleague::Post { at, token: 1, shown: true }),
             SYNC,
-            mirror(Writer::Name {
-                folder: 0,
-                token: 5,
-            }),
-            mirror(Writer::Edit {
-                at,
-                part: Part::First,
-                token: 8,
-                save: Save::RenameOver,
-            }),
+            mirror(Writer::Name { folder: 0, token: 5 }),
+            mirror(Writer::Edit { at, part: Part::First, token: 8, save: Save::RenameOver }),
             reads(What::ByColleague { deed: edited }),
             reads(What::HtmlNotFound {}),
             SYNC,
@@ -67,26 +55,13 @@ fn seed_312286954000() {
     holds(
         THRIFTY,
         &[
-            mirror(Writer::Write {
-                at: At(0, 4),
-                token: 1,
-                enabled: false,
-            }),
+            mirror(Writer::Write { at: At(0, 4), token: 1, enabled: false }),
             mirror(Writer::RenameFolder { from: 0, to: 3 }),
             SYNC,
             mirror(Writer::RenameFolder { from: 3, to: 2 }),
-            service(Colleague::Change {
-                at: At(3, 4),
-                part: Part::Keywords,
-                token: 11,
-            }),
+            service(Colleague::Change { at: At(3, 4), part: Part::Keywords, token: 11 }),
             mirror(Writer::Stash {}),
-            mirror(Writer::Edit {
-                at: At(2, 4),
-                part: Part::Keywords,
-                token: 14,
-                save: Save::RenameOver,
-            }),
+            mirror(Writer::Edit { at: At(2, 4), part: Part::Keywords, token: 14, save: Save::RenameOver }),
             SYNC,
             mirror(Writer::Checkout {}),
         ],
@@ -102,11 +77,7 @@ fn seed_312287126991() {
     holds(
         THRIFTY,
         &[
-            service(Colleague::Post {
-                at: At(1, 3),
-                token: 2,
-                shown: true,
-            }),
+            service(Colleague::Post { at: At(1, 3), token: 2, shown: true }),
             wrote(At(1, 1), 3, false),
             wrote(At(0, 2), 4, true),
             copied(At(1, 1), At(0, 1)),
@@ -115,11 +86,7 @@ fn seed_312287126991() {
             copied(At(3, 1), At(0, 2)),
             service(Colleague::Delete { at: At(0, 1) }),
             service(Colleague::Delete { at: At(1, 3) }),
-            Step::Fault {
-                call: Call::Read,
-                nth: 0,
-                what: What::HtmlNotFound {},
-            },
+            Step::Fault { call: Call::Read, nth: 0, what: What::HtmlNotFound {} },
             SYNC,
         ],
     );

@@ -44,14 +44,8 @@ fn an_old_copy_says_what_was_not_sent_for_want_of_budget() {
             steps.extend([Step::Mirror { deed: edit }, SYNC]);
             steps.extend(vec![SYNC; quiet]);
             steps.extend([
-                Step::Mirror {
-                    deed: Writer::Checkout {},
-                },
-                Step::Fault {
-                    call: Call::Read,
-                    nth: 0,
-                    what: What::Stale {},
-                },
+                Step::Mirror { deed: Writer::Checkout {} },
+                Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
                 SYNC,
             ]);
             holds(setup, &steps);
@@ -154,9 +148,7 @@ fn an_old_copy_is_shown_of_an_article_whose_address_is_freed() {
                     SYNC,
                     Step::Service { deed: change },
                     Step::Mirror { deed: edit },
-                    Step::Mirror {
-                        deed: Writer::Swap { one, other },
-                    },
+                    Step::Mirror { deed: Writer::Swap { one, other } },
                     Step::Kill { after },
                     SYNC,
                     Step::Service { deed: later },
@@ -196,12 +188,8 @@ fn a_dry_run_knows_what_a_killed_run_posted() {
                 write(from, 4, true),
                 Step::Kill { after },
                 SYNC,
-                Step::Service {
-                    deed: Colleague::Delete { at: to },
-                },
-                Step::Service {
-                    deed: Colleague::Readdress { from, to },
-                },
+                Step::Service { deed: Colleague::Delete { at: to } },
+                Step::Service { deed: Colleague::Readdress { from, to } },
                 Step::Service { deed: change },
                 dry_run,
             ],
@@ -252,40 +240,14 @@ fn a_file_without_an_answer_gets_the_address_of_another_one() {
 #[test]
 fn seed_47879330676() {
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 3),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Copy {
-                from: At(1, 3),
-                to: At(1, 2),
-            },
-        },
-        Step::Service {
-            deed: Colleague::Reslug { from: 1, to: 0 },
-        },
+        Step::Service { deed: Colleague::Post { at: At(1, 3), token: 2, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Copy { from: At(1, 3), to: At(1, 2) } },
+        Step::Service { deed: Colleague::Reslug { from: 1, to: 0 } },
         Step::Kill { after: 31 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(1, 2),
-                part: Part::Owner,
-                token: 12,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Delete { at: At(0, 2) },
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 2), part: Part::Owner, token: 12, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Delete { at: At(0, 2) } },
     ];
     holds(PLAIN, &steps);
 }
@@ -294,37 +256,11 @@ fn seed_47879330676() {
 #[test]
 fn seed_47879364088() {
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 6),
-                token: 3,
-                enabled: true,
-            },
-        },
-        Step::Fault {
-            call: Call::Stage,
-            nth: 0,
-            what: What::ByWriter {
-                deed: Writer::Hide { at: At(0, 6) },
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::Look,
-            nth: 0,
-            what: What::ByColleague {
-                deed: Colleague::Change {
-                    at: At(0, 6),
-                    part: Part::First,
-                    token: 12,
-                },
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 6), token: 3, enabled: true } },
+        Step::Fault { call: Call::Stage, nth: 0, what: What::ByWriter { deed: Writer::Hide { at: At(0, 6) } } },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::Look, nth: 0, what: What::ByColleague { deed: Colleague::Change { at: At(0, 6), part: Part::First, token: 12 } } },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(PLAIN, &steps);
 }
@@ -333,33 +269,12 @@ fn seed_47879364088() {
 #[test]
 fn seed_47879489946() {
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 3),
-                token: 2,
-                enabled: true,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 3), token: 2, enabled: true } },
         Step::Kill { after: 42 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Move {
-                from: At(0, 3),
-                to: At(0, 1),
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Break { at: At(0, 1) },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 3),
-                token: 10,
-                enabled: true,
-            },
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Move { from: At(0, 3), to: At(0, 1) } },
+        Step::Mirror { deed: Writer::Break { at: At(0, 1) } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 3), token: 10, enabled: true } },
     ];
     holds(PLAIN, &steps);
 }
@@ -372,50 +287,14 @@ fn seed_47879528950() {
         ..PLAIN
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 1),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 3),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 4),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 3),
-                token: 4,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RemoveAll {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 4),
-                part: Part::First,
-                token: 17,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Service { deed: Colleague::Post { at: At(1, 1), token: 1, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 3), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 4), token: 3, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 3), token: 4, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveAll {} },
+        Step::Service { deed: Colleague::Change { at: At(0, 4), part: Part::First, token: 17 } },
+        Step::Run { command: Command::Sync {} },
     ];
     compares(Relation::Struck(703), setup, &steps);
 }
@@ -431,49 +310,15 @@ fn seed_751754120013() {
         ..PLAIN
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 5),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Enable {
-                at: At(0, 5),
-                on: false,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 5),
-                part: Part::First,
-                token: 4,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::Read,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 5), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Enable { at: At(0, 5), on: false } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 5), part: Part::First, token: 4, save: Save::RenameOver } },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -482,47 +327,15 @@ fn seed_751754120013() {
 #[test]
 fn seed_751754147723() {
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 1),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(1, 1),
-                part: Part::First,
-                token: 10,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Service { deed: Colleague::Post { at: At(1, 1), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 1), part: Part::First, token: 10, save: Save::RenameOver } },
+        Step::Run { command: Command::Sync {} },
         Step::LoseState {},
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(1, 1),
-                part: Part::Second,
-                token: 14,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 1), part: Part::Second, token: 14, save: Save::RenameOver } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(PLAIN, &steps);
 }
@@ -531,36 +344,11 @@ fn seed_751754147723() {
 #[test]
 fn seed_751754201784() {
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 3),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 2),
-                token: 2,
-                enabled: true,
-            },
-        },
-        Step::Fault {
-            call: Call::Publish,
-            nth: 0,
-            what: What::ByWriter {
-                deed: Writer::Swap {
-                    one: At(1, 3),
-                    other: At(1, 2),
-                },
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Run {
-            command: Command::Glance { at: At(1, 3) },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(1, 3), token: 1, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 2, enabled: true } },
+        Step::Fault { call: Call::Publish, nth: 0, what: What::ByWriter { deed: Writer::Swap { one: At(1, 3), other: At(1, 2) } } },
+        Step::Run { command: Command::Sync {} },
+        Step::Run { command: Command::Glance { at: At(1, 3) } },
     ];
     holds(PLAIN, &steps);
 }
@@ -569,64 +357,17 @@ fn seed_751754201784() {
 #[test]
 fn seed_655601350822() {
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 3),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 5),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 3),
-                token: 4,
-                shown: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 1),
-                token: 5,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Slug {
-                at: At(1, 1),
-                name: 2,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Readdress {
-                from: At(1, 3),
-                to: At(0, 0),
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Show {
-                at: At(0, 3),
-                on: false,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Delete { at: At(1, 2) },
-        },
-        Step::Service {
-            deed: Colleague::Delete { at: At(1, 5) },
-        },
-        Step::Service {
-            deed: Colleague::Delete { at: At(0, 0) },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 3), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 5), token: 3, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 3), token: 4, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 5, enabled: true } },
+        Step::Mirror { deed: Writer::Slug { at: At(1, 1), name: 2 } },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 3), to: At(0, 0) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Show { at: At(0, 3), on: false } },
+        Step::Service { deed: Colleague::Delete { at: At(1, 2) } },
+        Step::Service { deed: Colleague::Delete { at: At(1, 5) } },
+        Step::Service { deed: Colleague::Delete { at: At(0, 0) } },
     ];
     holds(PLAIN, &steps);
 }

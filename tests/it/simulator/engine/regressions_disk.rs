@@ -11,9 +11,7 @@ const SYNC: Step = Step::Run {
 
 fn post(at: At, token: u16) -> Step {
     let shown = true;
-    Step::Service {
-        deed: Colleague::Post { at, token, shown },
-    }
+    Step::Service { deed: Colleague::Post { at, token, shown } }
 }
 
 #[test]
@@ -36,11 +34,7 @@ fn a_process_dies_over_what_it_keeps_of_a_leftover_on_the_disk_as_in_memory() {
         PLAIN,
         &[
             post(At(0, 4), 3),
-            Step::Fault {
-                call: Call::Publish,
-                nth: 0,
-                what: What::Denied {},
-            },
+            Step::Fault { call: Call::Publish, nth: 0, what: What::Denied {} },
             SYNC,
             Step::Restart {},
             Step::Kill { after: 12 },

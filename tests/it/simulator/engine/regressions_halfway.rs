@@ -13,55 +13,15 @@ fn a_file_was_renamed_and_not_written_and_the_colleague_took_the_address_back() 
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 3),
-                    part: Part::First,
-                    token: 2,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 3),
-                    to: At(0, 0),
-                },
-            },
-            Step::Fault {
-                call: Call::Look,
-                nth: 0,
-                what: What::Denied {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 0),
-                    to: At(0, 1),
-                },
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 1),
-                    to: At(0, 4),
-                },
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 4),
-                    to: At(0, 3),
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 3), token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 3), part: Part::First, token: 2 } },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 3), to: At(0, 0) } },
+            Step::Fault { call: Call::Look, nth: 0, what: What::Denied {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 0), to: At(0, 1) } },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 1), to: At(0, 4) } },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 4), to: At(0, 3) } },
         ],
     );
 }
@@ -74,50 +34,14 @@ fn a_file_was_moved_and_not_written_and_the_colleague_took_the_category_back() {
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 3),
-                    token: 3,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 4,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 1),
-                    part: Part::First,
-                    token: 10,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 1),
-                    to: At(1, 4),
-                },
-            },
-            Step::Fault {
-                call: Call::Publish,
-                nth: 0,
-                what: What::Full {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(1, 4),
-                    to: At(0, 1),
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(1, 3), token: 3, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 4, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 10 } },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 1), to: At(1, 4) } },
+            Step::Fault { call: Call::Publish, nth: 0, what: What::Full {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Readdress { from: At(1, 4), to: At(0, 1) } },
         ],
     );
 }
@@ -127,49 +51,14 @@ fn what_a_person_settled_was_written_and_its_folder_could_not_be_read_for_a_mome
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 3,
-                    enabled: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 0),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 0),
-                    token: 5,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Fault {
-                call: Call::SyncFolder,
-                nth: 0,
-                what: What::Full {},
-            },
-            Step::Run {
-                command: Command::Resolve {
-                    at: At(1, 0),
-                    keep: Kept::Local,
-                },
-            },
-            Step::Fault {
-                call: Call::Listing,
-                nth: 2,
-                what: What::Broken {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 3, enabled: true } },
+            Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 4, enabled: true } },
+            Step::Service { deed: Colleague::Post { at: At(1, 0), token: 5, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Fault { call: Call::SyncFolder, nth: 0, what: What::Full {} },
+            Step::Run { command: Command::Resolve { at: At(1, 0), keep: Kept::Local } },
+            Step::Fault { call: Call::Listing, nth: 2, what: What::Broken {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -179,44 +68,14 @@ fn a_file_was_brought_back_and_in_motion_for_a_moment() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Remove { at: At(0, 1) },
-            },
-            Step::Fault {
-                call: Call::SyncFolder,
-                nth: 0,
-                what: What::Broken {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Run {
-                command: Command::InMotion { at: At(0, 1) },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 1),
-                    part: Part::First,
-                    token: 19,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 4, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Remove { at: At(0, 1) } },
+            Step::Fault { call: Call::SyncFolder, nth: 0, what: What::Broken {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Run { command: Command::InMotion { at: At(0, 1) } },
+            Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 19 } },
         ],
     );
 }
@@ -226,9 +85,7 @@ fn a_file_was_brought_back_and_in_motion_for_a_moment() {
 fn what_stays_open_is_made_durable_once() {
     let (at, sync) = (
         At(0, 0),
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
     );
     let steps = |after: u16, more: &[Step]| {
         let post = Colleague::Post {
@@ -323,10 +180,7 @@ fn what_was_met_by_a_run_that_was_killed_outlives_a_loss_of_power() {
                     Step::Kill { after },
                     sync,
                     Step::Service { deed: change },
-                    Step::PowerLoss {
-                        after: until,
-                        keep: 0,
-                    },
+                    Step::PowerLoss { after: until, keep: 0 },
                     sync,
                 ],
             );
@@ -367,15 +221,9 @@ fn a_file_that_was_moved_and_written_shows_what_a_colleague_takes_back_later() {
                 sync,
                 Step::Service { deed: change },
                 sync,
-                Step::Mirror {
-                    deed: Writer::Move { from: at, to },
-                },
+                Step::Mirror { deed: Writer::Move { from: at, to } },
                 Step::Service { deed: revert },
-                Step::Fault {
-                    call: Call::SyncFolder,
-                    nth,
-                    what: What::Broken {},
-                },
+                Step::Fault { call: Call::SyncFolder, nth, what: What::Broken {} },
                 sync,
                 Step::Mirror { deed: edit },
                 Step::Service { deed: revert },

@@ -8,23 +8,11 @@ fn a_folder_was_renamed_with_a_file_in_it_that_was_being_written() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 0),
-                    token: 2,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 2, enabled: true } },
+            Step::Run { command: Command::Sync {} },
             Step::Wait { seconds: 90000 },
-            Step::Service {
-                deed: Colleague::Reslug { from: 1, to: 3 },
-            },
-            Step::Run {
-                command: Command::InMotion { at: At(1, 0) },
-            },
+            Step::Service { deed: Colleague::Reslug { from: 1, to: 3 } },
+            Step::Run { command: Command::InMotion { at: At(1, 0) } },
         ],
     );
 }
@@ -34,39 +22,13 @@ fn a_folder_got_a_name_under_which_a_file_was_being_written() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 3,
-                    enabled: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 2),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 2),
-                    part: Part::First,
-                    token: 7,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Touch { at: At(0, 1) },
-            },
-            Step::Service {
-                deed: Colleague::Reslug { from: 0, to: 1 },
-            },
-            Step::Run {
-                command: Command::InMotion { at: At(1, 1) },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 3, enabled: true } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 4, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 2), part: Part::First, token: 7 } },
+            Step::Service { deed: Colleague::Touch { at: At(0, 1) } },
+            Step::Service { deed: Colleague::Reslug { from: 0, to: 1 } },
+            Step::Run { command: Command::InMotion { at: At(1, 1) } },
         ],
     );
 }
@@ -88,19 +50,11 @@ fn what_was_released_before_head_moved_is_deleted() {
             post(At(0, 4), 2),
             post(At(1, 2), 4),
             post(At(1, 4), 6),
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::RemoveAll {},
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::RemoveAll {} },
             Step::Kill { after: 25 },
-            Step::Run {
-                command: Command::Approve {},
-            },
-            Step::Run {
-                command: Command::Moved {},
-            },
+            Step::Run { command: Command::Approve {} },
+            Step::Run { command: Command::Moved {} },
         ],
     );
 }
@@ -131,20 +85,9 @@ fn seed_23689962233224() {
             write(At(0, 0), 2, false),
             posted(nameless, 3),
             posted(pulled, 4),
-            Step::Fault {
-                call: Call::SyncFolder,
-                nth: 2,
-                what: What::Broken {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Swap {
-                    one: pulled,
-                    other: nameless,
-                },
-            },
+            Step::Fault { call: Call::SyncFolder, nth: 2, what: What::Broken {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Swap { one: pulled, other: nameless } },
         ],
     );
 }

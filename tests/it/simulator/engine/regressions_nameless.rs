@@ -10,42 +10,14 @@ fn a_new_article_that_lies_at_anothers_place_with_markers_of_git_was_deleted() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 3,
-                    shown: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Move {
-                    from: At(0, 1),
-                    to: At(0, 0),
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 4, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Move { from: At(0, 1), to: At(0, 0) } },
             Step::Kill { after: 48 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Move {
-                    from: At(0, 0),
-                    to: At(0, 1),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Mark { at: At(0, 1) },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Move { from: At(0, 0), to: At(0, 1) } },
+            Step::Mirror { deed: Writer::Mark { at: At(0, 1) } },
         ],
     );
 }
@@ -58,33 +30,12 @@ fn a_copy_without_an_id_of_its_own_that_was_removed_goes_though_a_colleague_was_
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 3),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(1, 3),
-                    to: At(1, 1),
-                },
-            },
-            Step::Fault {
-                call: Call::Publish,
-                nth: 0,
-                what: What::Full {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Remove { at: At(1, 1) },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(1, 3), token: 4, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Copy { from: At(1, 3), to: At(1, 1) } },
+            Step::Fault { call: Call::Publish, nth: 0, what: What::Full {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Remove { at: At(1, 1) } },
             Step::Fault {
                 call: Call::Delete,
                 nth: 1,
@@ -96,14 +47,8 @@ fn a_copy_without_an_id_of_its_own_that_was_removed_goes_though_a_colleague_was_
                     },
                 },
             },
-            Step::Fault {
-                call: Call::Delete,
-                nth: 0,
-                what: What::LostBefore {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Fault { call: Call::Delete, nth: 0, what: What::LostBefore {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -117,46 +62,14 @@ fn a_folder_that_was_removed_is_held_though_one_of_its_articles_cannot_be_read()
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 1,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 4),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 2),
-                    token: 4,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 6),
-                    token: 5,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::RemoveFolder { folder: 0 },
-            },
-            Step::Service {
-                deed: Colleague::Touch { at: At(0, 2) },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 1, enabled: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 4), token: 2, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 2), token: 4, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 6), token: 5, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::RemoveFolder { folder: 0 } },
+            Step::Service { deed: Colleague::Touch { at: At(0, 2) } },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -167,30 +80,13 @@ fn a_new_article_that_was_moved_was_created_twice_when_the_state_was_lost() {
         holds(
             PLAIN,
             &[
-                Step::Mirror {
-                    deed: Writer::Write {
-                        at: At(0, 0),
-                        token: 1,
-                        enabled: true,
-                    },
-                },
+                Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 1, enabled: true } },
                 Step::Kill { after },
-                Step::Run {
-                    command: Command::Sync {},
-                },
-                Step::Mirror {
-                    deed: Writer::Move {
-                        from: At(0, 0),
-                        to: At(0, 1),
-                    },
-                },
+                Step::Run { command: Command::Sync {} },
+                Step::Mirror { deed: Writer::Move { from: At(0, 0), to: At(0, 1) } },
                 Step::LoseState {},
-                Step::Run {
-                    command: Command::Sync {},
-                },
-                Step::Run {
-                    command: Command::Sync {},
-                },
+                Step::Run { command: Command::Sync {} },
+                Step::Run { command: Command::Sync {} },
             ],
         );
     }
@@ -200,53 +96,14 @@ fn a_new_article_that_was_moved_was_created_twice_when_the_state_was_lost() {
 #[test]
 fn a_file_at_the_place_of_an_article_in_doubt_is_told() {
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 0),
-                token: 3,
-                enabled: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Copy {
-                from: At(0, 0),
-                to: At(0, 1),
-            },
-        },
-        Step::Fault {
-            call: Call::Stage,
-            nth: 0,
-            what: What::Broken {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 0),
-                part: Part::Keywords,
-                token: 16,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 1),
-                part: Part::First,
-                token: 17,
-                save: Save::RenameOver,
-            },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 3, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Copy { from: At(0, 0), to: At(0, 1) } },
+        Step::Fault { call: Call::Stage, nth: 0, what: What::Broken {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::Keywords, token: 16, save: Save::RenameOver } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 1), part: Part::First, token: 17, save: Save::RenameOver } },
     ];
     holds(PLAIN, &steps);
 }
@@ -269,17 +126,9 @@ fn two_new_files_changed_places_and_one_of_them_is_not_ready() {
         &[
             write(other, 5),
             write(one, 7),
-            Step::Fault {
-                call: Call::Look,
-                nth: 0,
-                what: What::ByWriter { deed: swap },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Break { at: other },
-            },
+            Step::Fault { call: Call::Look, nth: 0, what: What::ByWriter { deed: swap } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Break { at: other } },
         ],
     );
 }

@@ -47,32 +47,15 @@ fn seed_655601374691() {
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at,
-                    token: 2,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at, token: 2, shown: true } },
             SYNC,
             mirror(Writer::Hide { at }),
-            Step::Service {
-                deed: Colleague::Change {
-                    at,
-                    part: Part::Introtext,
-                    token: 11,
-                },
-            },
+            Step::Service { deed: Colleague::Change { at, part: Part::Introtext, token: 11 } },
             SYNC,
-            mirror(Writer::Copy {
-                from: at,
-                to: At(1, 2),
-            }),
+            mirror(Writer::Copy { from: at, to: At(1, 2) }),
             meanwhile(Call::List, Writer::RemoveAll {}),
             SYNC,
-            Step::Run {
-                command: Command::Glance { at },
-            },
+            Step::Run { command: Command::Glance { at } },
             meanwhile(Call::Look, Writer::Unhide { at }),
             SYNC,
         ],
@@ -101,11 +84,7 @@ fn seed_23689962230030() {
     holds(
         PLAIN,
         &[
-            service(Colleague::Post {
-                at: other,
-                token: 2,
-                shown: true,
-            }),
+            service(Colleague::Post { at: other, token: 2, shown: true }),
             write(other, 3),
             SYNC,
             fault(Call::List, What::ByColleague { deed: reslug }),
@@ -115,9 +94,7 @@ fn seed_23689962230030() {
             fault(Call::Publish, What::ByWriter { deed: taken }),
             SYNC,
             write(one, 18),
-            Step::Mirror {
-                deed: Writer::Mark { at: one },
-            },
+            Step::Mirror { deed: Writer::Mark { at: one } },
         ],
     );
 }
@@ -131,28 +108,13 @@ fn seed_23689962219575() {
     holds(
         PLAIN,
         &[
-            mirror(Writer::Write {
-                at: original,
-                token: 1,
-                enabled: true,
-            }),
+            mirror(Writer::Write { at: original, token: 1, enabled: true }),
             SYNC,
-            Step::Service {
-                deed: Colleague::Post {
-                    at: copy,
-                    token: 3,
-                    shown: true,
-                },
-            },
-            mirror(Writer::Copy {
-                from: original,
-                to: copy,
-            }),
+            Step::Service { deed: Colleague::Post { at: copy, token: 3, shown: true } },
+            mirror(Writer::Copy { from: original, to: copy }),
             SYNC,
             mirror(Writer::DropCopy { at: copy }),
-            Step::Run {
-                command: Command::Push {},
-            },
+            Step::Run { command: Command::Push {} },
         ],
     );
 }
@@ -164,22 +126,12 @@ fn seed_23689962259129() {
     let (one, other) = (At(0, 3), At(0, 4));
     let mirror = |deed| Step::Mirror { deed };
     let write = |at, token| {
-        mirror(Writer::Write {
-            at,
-            token,
-            enabled: true,
-        })
+        mirror(Writer::Write { at, token, enabled: true })
     };
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: one,
-                    token: 2,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: one, token: 2, shown: true } },
             SYNC,
             mirror(Writer::Slug { at: one, name: 1 }),
             write(other, 4),
@@ -188,10 +140,7 @@ fn seed_23689962259129() {
             SYNC,
             mirror(Writer::RemoveFolder { folder: 0 }),
             write(other, 12),
-            mirror(Writer::Move {
-                from: other,
-                to: At(0, 1),
-            }),
+            mirror(Writer::Move { from: other, to: At(0, 1) }),
         ],
     );
 }
@@ -215,14 +164,8 @@ fn seed_21799179595320() {
                 token: 9,
                 shown,
             }),
-            Step::Mirror {
-                deed: Writer::RenameFolder { from: 0, to: 1 },
-            },
-            Step::Fault {
-                call: Call::ReadFile,
-                nth: 2,
-                what: What::Broken {},
-            },
+            Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 1 } },
+            Step::Fault { call: Call::ReadFile, nth: 2, what: What::Broken {} },
             SYNC,
             there(Colleague::Delete { at: pulled }),
         ],

@@ -13,44 +13,14 @@ fn a_copy_of_a_file_at_a_place_that_two_articles_had_was_created_only_when_the_o
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 3),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Delete { at: At(0, 1) },
-            },
-            Step::Mirror {
-                deed: Writer::Swap {
-                    one: At(1, 3),
-                    other: At(0, 1),
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Remove { at: At(1, 3) },
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(0, 1),
-                    to: At(1, 2),
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(1, 3), token: 2, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Delete { at: At(0, 1) } },
+            Step::Mirror { deed: Writer::Swap { one: At(1, 3), other: At(0, 1) } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Remove { at: At(1, 3) } },
+            Step::Mirror { deed: Writer::Copy { from: At(0, 1), to: At(1, 2) } },
         ],
     );
 }
@@ -60,54 +30,16 @@ fn a_new_article_that_changed_places_with_an_emptied_file_was_there_twice() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 1,
-                    enabled: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 5),
-                    token: 2,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 0),
-                    token: 4,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Empty { at: At(0, 5) },
-            },
-            Step::Service {
-                deed: Colleague::Delete { at: At(0, 0) },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 1, enabled: true } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 5), token: 2, enabled: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 0), token: 4, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Empty { at: At(0, 5) } },
+            Step::Service { deed: Colleague::Delete { at: At(0, 0) } },
             Step::Kill { after: 19 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Swap {
-                    one: At(0, 5),
-                    other: At(0, 0),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 5),
-                    part: Part::Title,
-                    token: 22,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Swap { one: At(0, 5), other: At(0, 0) } },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 5), part: Part::Title, token: 22, save: Save::RenameOver } },
         ],
     );
 }
@@ -121,38 +53,11 @@ fn a_new_article_whose_folder_was_renamed_meanwhile_was_there_twice_when_its_pla
     holds(
         unprobed,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 3,
-                    enabled: false,
-                },
-            },
-            Step::Fault {
-                call: Call::Stage,
-                nth: 0,
-                what: What::ByWriter {
-                    deed: Writer::RenameFolder { from: 0, to: 2 },
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(2, 0),
-                    part: Part::Introtext,
-                    token: 5,
-                    save: Save::RenameOver,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 9,
-                    enabled: true,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 3, enabled: false } },
+            Step::Fault { call: Call::Stage, nth: 0, what: What::ByWriter { deed: Writer::RenameFolder { from: 0, to: 2 } } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Edit { at: At(2, 0), part: Part::Introtext, token: 5, save: Save::RenameOver } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 9, enabled: true } },
         ],
     );
 }
@@ -165,32 +70,13 @@ fn seed_312286934340() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at,
-                    token: 1,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at, token: 1, shown: true } },
             SYNC,
-            Step::Service {
-                deed: Colleague::Change {
-                    at,
-                    part: Part::First,
-                    token: 4,
-                },
-            },
-            mirror(Writer::Move {
-                from: at,
-                to: At(0, 0),
-            }),
+            Step::Service { deed: Colleague::Change { at, part: Part::First, token: 4 } },
+            mirror(Writer::Move { from: at, to: At(0, 0) }),
             mirror(Writer::RenameFolder { from: 0, to: 2 }),
             mirror(Writer::Empty { at: At(2, 0) }),
-            Step::Fault {
-                call: Call::ReadFile,
-                nth: 1,
-                what: What::Denied {},
-            },
+            Step::Fault { call: Call::ReadFile, nth: 1, what: What::Denied {} },
             SYNC,
             mirror(Writer::RemoveAll {}),
             mirror(Writer::RenameFolder { from: 0, to: 1 }),
@@ -213,11 +99,7 @@ fn seed_312287290672() {
     holds(
         PLAIN,
         &[
-            mirror(Writer::Write {
-                at: At(2, 3),
-                token: 2,
-                enabled: true,
-            }),
+            mirror(Writer::Write { at: At(2, 3), token: 2, enabled: true }),
             post(At(1, 6), 3),
             SYNC,
             mirror(Writer::RemoveFolder { folder: 1 }),
@@ -225,9 +107,7 @@ fn seed_312287290672() {
             mirror(Writer::RenameFolder { from: 2, to: 1 }),
             SYNC,
             mirror(Writer::Unname { folder: 1 }),
-            Step::Service {
-                deed: Colleague::Delete { at: At(2, 6) },
-            },
+            Step::Service { deed: Colleague::Delete { at: At(2, 6) } },
         ],
     );
 }

@@ -83,73 +83,20 @@ fn seed_134233272634840() {
         ..PLAIN
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 1),
-                token: 2,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 0),
-                token: 3,
-                enabled: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 0),
-                token: 4,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 1),
-                token: 5,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RemoveFolder { folder: 0 },
-        },
-        Step::Mirror {
-            deed: Writer::Break { at: At(1, 0) },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::Look,
-            nth: 0,
-            what: What::Full {},
-        },
-        Step::Mirror {
-            deed: Writer::RemoveFolder { folder: 1 },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Copy {
-                from: At(0, 1),
-                to: At(1, 0),
-            },
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 0),
-                part: Part::More,
-                token: 20,
-            },
-        },
-        Step::Run {
-            command: Command::DryThenSync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 2, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 3, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 0), token: 4, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 5, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveFolder { folder: 0 } },
+        Step::Mirror { deed: Writer::Break { at: At(1, 0) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::Look, nth: 0, what: What::Full {} },
+        Step::Mirror { deed: Writer::RemoveFolder { folder: 1 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Copy { from: At(0, 1), to: At(1, 0) } },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::More, token: 20 } },
+        Step::Run { command: Command::DryThenSync {} },
     ];
     holds(setup, &steps);
 }

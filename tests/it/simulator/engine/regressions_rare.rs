@@ -8,13 +8,7 @@ fn a_second_save_within_the_grain_of_a_touched_file_was_lost() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(2, 0),
-                    token: 2,
-                    enabled: true,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 2, enabled: true } },
             Step::Fault {
                 call: Call::Look,
                 nth: 0,
@@ -27,29 +21,10 @@ fn a_second_save_within_the_grain_of_a_touched_file_was_lost() {
                     },
                 },
             },
-            Step::Fault {
-                call: Call::Publish,
-                nth: 0,
-                what: What::ByColleague {
-                    deed: Colleague::Found { folder: 0 },
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(2, 0),
-                    to: At(0, 1),
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(2, 0),
-                    part: Part::First,
-                    token: 18,
-                },
-            },
+            Step::Fault { call: Call::Publish, nth: 0, what: What::ByColleague { deed: Colleague::Found { folder: 0 } } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Copy { from: At(2, 0), to: At(0, 1) } },
+            Step::Service { deed: Colleague::Change { at: At(2, 0), part: Part::First, token: 18 } },
             Step::Fault {
                 call: Call::List,
                 nth: 0,
@@ -74,9 +49,7 @@ fn a_second_save_within_the_grain_of_a_touched_file_was_lost() {
                     },
                 },
             },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -86,23 +59,10 @@ fn a_second_save_within_the_grain_of_a_touched_file_was_replaced() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 3), token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
             Step::Wait { seconds: 20 },
-            Step::Service {
-                deed: Colleague::Show {
-                    at: At(0, 3),
-                    on: false,
-                },
-            },
+            Step::Service { deed: Colleague::Show { at: At(0, 3), on: false } },
             Step::Fault {
                 call: Call::Stage,
                 nth: 0,
@@ -127,9 +87,7 @@ fn a_second_save_within_the_grain_of_a_touched_file_was_replaced() {
                     },
                 },
             },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -139,32 +97,12 @@ fn a_renamed_folder_where_a_removed_one_was_kept_its_own_category() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 2),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 4),
-                    token: 3,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Reslug { from: 1, to: 3 },
-            },
-            Step::Mirror {
-                deed: Writer::RemoveFolder { folder: 1 },
-            },
-            Step::Mirror {
-                deed: Writer::RenameFolder { from: 0, to: 1 },
-            },
+            Step::Service { deed: Colleague::Post { at: At(1, 2), token: 2, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 4), token: 3, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Reslug { from: 1, to: 3 } },
+            Step::Mirror { deed: Writer::RemoveFolder { folder: 1 } },
+            Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 1 } },
             Step::Wait { seconds: 90000 },
         ],
     );
@@ -178,28 +116,12 @@ fn a_folder_that_could_not_be_read_got_no_second_one_after_the_loss_of_the_state
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 2),
-                    token: 5,
-                    enabled: false,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 5, enabled: false } },
+            Step::Run { command: Command::Sync {} },
             Step::LoseState {},
-            Step::Fault {
-                call: Call::Listing,
-                nth: 1,
-                what: What::Broken {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Reslug { from: 1, to: 2 },
-            },
+            Step::Fault { call: Call::Listing, nth: 1, what: What::Broken {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Reslug { from: 1, to: 2 } },
         ],
     );
 }
@@ -209,49 +131,14 @@ fn a_dry_run_merges_a_file_without_an_id_in_a_renamed_folder() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 3),
-                    token: 1,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 2),
-                    token: 3,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Move {
-                    from: At(0, 3),
-                    to: At(0, 2),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::RenameFolder { from: 0, to: 2 },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 2),
-                    part: Part::Second,
-                    token: 8,
-                },
-            },
-            Step::Run {
-                command: Command::DryThenSync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 3), token: 1, enabled: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 3), token: 2, shown: true } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 3, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Move { from: At(0, 3), to: At(0, 2) } },
+            Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 2 } },
+            Step::Service { deed: Colleague::Change { at: At(0, 2), part: Part::Second, token: 8 } },
+            Step::Run { command: Command::DryThenSync {} },
         ],
     );
 }
@@ -261,41 +148,12 @@ fn a_moved_and_edited_file_whose_id_never_came_is_no_second_article() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 13,
-                    enabled: true,
-                },
-            },
-            Step::Fault {
-                call: Call::Stage,
-                nth: 1,
-                what: What::Denied {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 0),
-                    to: At(0, 3),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Move {
-                    from: At(0, 0),
-                    to: At(0, 1),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 1),
-                    part: Part::More,
-                    token: 24,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 13, enabled: true } },
+            Step::Fault { call: Call::Stage, nth: 1, what: What::Denied {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 0), to: At(0, 3) } },
+            Step::Mirror { deed: Writer::Move { from: At(0, 0), to: At(0, 1) } },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 1), part: Part::More, token: 24, save: Save::RenameOver } },
         ],
     );
 }
@@ -308,41 +166,11 @@ fn an_article_whose_file_was_moved_and_edited_before_its_id_came_is_not_deleted(
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 3,
-                    enabled: false,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 2),
-                    token: 4,
-                    shown: true,
-                },
-            },
-            Step::Fault {
-                call: Call::Stage,
-                nth: 0,
-                what: What::ByWriter {
-                    deed: Writer::Move {
-                        from: At(0, 1),
-                        to: At(0, 2),
-                    },
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 2),
-                    part: Part::More,
-                    token: 11,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 3, enabled: false } },
+            Step::Service { deed: Colleague::Post { at: At(0, 2), token: 4, shown: true } },
+            Step::Fault { call: Call::Stage, nth: 0, what: What::ByWriter { deed: Writer::Move { from: At(0, 1), to: At(0, 2) } } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::More, token: 11, save: Save::RenameOver } },
         ],
     );
 }
@@ -352,52 +180,16 @@ fn a_checkout_beside_a_renamed_folder_makes_the_moved_file_a_copy() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 0),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Stash {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 0),
-                    part: Part::Keywords,
-                    token: 14,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 0),
-                    part: Part::First,
-                    token: 15,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 0),
-                    part: Part::Keywords,
-                    token: 18,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::RenameFolder { from: 0, to: 2 },
-            },
-            Step::Mirror {
-                deed: Writer::Unname { folder: 2 },
-            },
-            Step::Mirror {
-                deed: Writer::Checkout {},
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 0), token: 2, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Stash {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::Keywords, token: 14 } },
+            Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::First, token: 15 } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::Keywords, token: 18 } },
+            Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 2 } },
+            Step::Mirror { deed: Writer::Unname { folder: 2 } },
+            Step::Mirror { deed: Writer::Checkout {} },
         ],
     );
 }
@@ -410,53 +202,16 @@ fn a_checkout_beside_a_renamed_file_makes_that_one_a_copy() {
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 6),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 6),
-                    to: At(0, 4),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Stash {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 6),
-                    part: Part::First,
-                    token: 6,
-                    save: Save::RenameOver,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Checkout {},
-            },
-            Step::Mirror {
-                deed: Writer::Swap {
-                    one: At(0, 6),
-                    other: At(0, 4),
-                },
-            },
-            Step::Fault {
-                call: Call::Read,
-                nth: 0,
-                what: What::Html {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 6), token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 6), to: At(0, 4) } },
+            Step::Mirror { deed: Writer::Stash {} },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 6), part: Part::First, token: 6, save: Save::RenameOver } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Checkout {} },
+            Step::Mirror { deed: Writer::Swap { one: At(0, 6), other: At(0, 4) } },
+            Step::Fault { call: Call::Read, nth: 0, what: What::Html {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -466,47 +221,14 @@ fn a_file_of_a_lost_post_is_not_taken_for_words_of_the_article_that_it_was_moved
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 1),
-                    token: 6,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 1),
-                    part: Part::First,
-                    token: 8,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 9,
-                    enabled: false,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 6, enabled: true } },
+            Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 8 } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 9, enabled: false } },
             Step::Kill { after: 63 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Move {
-                    from: At(0, 0),
-                    to: At(0, 1),
-                },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Move { from: At(0, 0), to: At(0, 1) } },
         ],
     );
 }
@@ -516,68 +238,18 @@ fn a_copied_file_of_a_hidden_article_is_asked_for_in_its_turn() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(2, 2),
-                    token: 2,
-                    enabled: false,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 0),
-                    token: 3,
-                    shown: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(2, 0),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Show {
-                    at: At(1, 0),
-                    on: false,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Enable {
-                    at: At(2, 0),
-                    on: false,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(1, 0),
-                    to: At(1, 1),
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(2, 2), token: 2, enabled: false } },
+            Step::Service { deed: Colleague::Post { at: At(1, 0), token: 3, shown: true } },
+            Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 4, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Show { at: At(1, 0), on: false } },
+            Step::Mirror { deed: Writer::Enable { at: At(2, 0), on: false } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Copy { from: At(1, 0), to: At(1, 1) } },
+            Step::Run { command: Command::Sync {} },
             Step::Wait { seconds: 90000 },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(1, 1),
-                    to: At(0, 2),
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(2, 0),
-                    part: Part::First,
-                    token: 26,
-                },
-            },
+            Step::Mirror { deed: Writer::Copy { from: At(1, 1), to: At(0, 2) } },
+            Step::Service { deed: Colleague::Change { at: At(2, 0), part: Part::First, token: 26 } },
         ],
     );
 }
@@ -590,43 +262,15 @@ fn an_old_copy_of_an_article_that_was_saved_once_more_before_it_went_is_known_fo
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 1),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::RemoveAll {},
-            },
-            Step::Mirror {
-                deed: Writer::RenameFolder { from: 1, to: 0 },
-            },
-            Step::Fault {
-                call: Call::ReadCategory,
-                nth: 0,
-                what: What::ByColleague {
-                    deed: Colleague::Touch { at: At(1, 1) },
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Fault {
-                call: Call::List,
-                nth: 0,
-                what: What::Stale {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Service { deed: Colleague::Post { at: At(1, 1), token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::RemoveAll {} },
+            Step::Mirror { deed: Writer::RenameFolder { from: 1, to: 0 } },
+            Step::Fault { call: Call::ReadCategory, nth: 0, what: What::ByColleague { deed: Colleague::Touch { at: At(1, 1) } } },
+            Step::Run { command: Command::Sync {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -636,43 +280,15 @@ fn a_file_that_changed_places_with_its_copy_is_the_copy() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 2,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(0, 0),
-                    to: At(2, 6),
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 2, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Copy { from: At(0, 0), to: At(2, 6) } },
             Step::Kill { after: 38 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 0),
-                    part: Part::First,
-                    token: 8,
-                },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::First, token: 8 } },
             Step::Kill { after: 37 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Swap {
-                    one: At(2, 6),
-                    other: At(0, 0),
-                },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Swap { one: At(2, 6), other: At(0, 0) } },
         ],
     );
 }
@@ -682,59 +298,17 @@ fn words_that_only_a_file_of_a_run_that_was_killed_has_outlive_the_power() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 0),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 0),
-                    part: Part::First,
-                    token: 2,
-                    save: Save::RenameOver,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 4,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 2, save: Save::RenameOver } },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 4, shown: true } },
             Step::Kill { after: 23 },
-            Step::Fault {
-                call: Call::List,
-                nth: 0,
-                what: What::Skip { entry: 1 },
-            },
-            Step::Fault {
-                call: Call::Read,
-                nth: 0,
-                what: What::Unauthorized {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 1),
-                    part: Part::First,
-                    token: 8,
-                },
-            },
-            Step::PowerLoss {
-                after: 11,
-                keep: 50,
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Fault { call: Call::List, nth: 0, what: What::Skip { entry: 1 } },
+            Step::Fault { call: Call::Read, nth: 0, what: What::Unauthorized {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 8 } },
+            Step::PowerLoss { after: 11, keep: 50 },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -747,31 +321,10 @@ fn a_listing_without_bodies_shows_that_an_article_is_not_what_was_read() {
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 2),
-                    token: 7,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 2),
-                    part: Part::First,
-                    token: 18,
-                    save: Save::RenameOver,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 19,
-                    enabled: false,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 7, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::First, token: 18, save: Save::RenameOver } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 19, enabled: false } },
             Step::Fault {
                 call: Call::Create,
                 nth: 0,
@@ -783,14 +336,8 @@ fn a_listing_without_bodies_shows_that_an_article_is_not_what_was_read() {
                     },
                 },
             },
-            Step::Fault {
-                call: Call::Create,
-                nth: 0,
-                what: What::LostAfter {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Fault { call: Call::Create, nth: 0, what: What::LostAfter {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -803,31 +350,10 @@ fn an_article_that_was_moved_between_two_tries_of_its_post_is_there_twice() {
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 2),
-                    token: 8,
-                    enabled: true,
-                },
-            },
-            Step::Fault {
-                call: Call::Create,
-                nth: 1,
-                what: What::ByColleague {
-                    deed: Colleague::Readdress {
-                        from: At(0, 2),
-                        to: At(0, 1),
-                    },
-                },
-            },
-            Step::Fault {
-                call: Call::Create,
-                nth: 0,
-                what: What::LostAfter {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 8, enabled: true } },
+            Step::Fault { call: Call::Create, nth: 1, what: What::ByColleague { deed: Colleague::Readdress { from: At(0, 2), to: At(0, 1) } } },
+            Step::Fault { call: Call::Create, nth: 0, what: What::LostAfter {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -840,44 +366,16 @@ fn a_tag_from_before_two_kills_does_not_vouch_for_what_they_left() {
             ..PLAIN
         },
         &[
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 6,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 1),
-                    part: Part::First,
-                    token: 7,
-                },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 6, shown: true } },
+            Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 7 } },
             Step::Kill { after: 37 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Revert { at: At(0, 1) },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Revert { at: At(0, 1) } },
             Step::Kill { after: 30 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Service {
-                deed: Colleague::Delete { at: At(0, 1) },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 4),
-                    token: 11,
-                    enabled: true,
-                },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Delete { at: At(0, 1) } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 4), token: 11, enabled: true } },
         ],
     );
 }
@@ -890,40 +388,12 @@ fn a_file_in_a_new_folder_of_the_old_name_is_not_the_renamed_folders() {
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 12,
-                    enabled: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 16,
-                    enabled: true,
-                },
-            },
-            Step::Fault {
-                call: Call::Publish,
-                nth: 0,
-                what: What::ByWriter {
-                    deed: Writer::RenameFolder { from: 0, to: 2 },
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 1),
-                    token: 25,
-                    enabled: true,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 12, enabled: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 16, enabled: true } },
+            Step::Fault { call: Call::Publish, nth: 0, what: What::ByWriter { deed: Writer::RenameFolder { from: 0, to: 2 } } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 25, enabled: true } },
         ],
     );
 }
@@ -933,24 +403,9 @@ fn a_key_of_the_writers_own_saved_within_the_grain_was_not_kept() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(0, 3),
-                    part: Part::Owner,
-                    token: 10,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 3), token: 2, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Edit { at: At(0, 3), part: Part::Owner, token: 10, save: Save::RenameOver } },
             Step::Fault {
                 call: Call::List,
                 nth: 0,
@@ -963,15 +418,9 @@ fn a_key_of_the_writers_own_saved_within_the_grain_was_not_kept() {
                     },
                 },
             },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Remove { at: At(0, 3) },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Remove { at: At(0, 3) } },
         ],
     );
 }
@@ -985,92 +434,23 @@ fn a_put_that_a_stale_listing_does_not_show_is_known_to_have_replaced_something(
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(1, 2),
-                    token: 2,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(2, 2),
-                    token: 3,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 0),
-                    token: 4,
-                    shown: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 5,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(2, 0),
-                    token: 9,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 3),
-                    part: Part::First,
-                    token: 10,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Remove { at: At(0, 0) },
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(1, 2),
-                    part: Part::First,
-                    token: 12,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(1, 2), token: 2, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(2, 2), token: 3, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 0), token: 4, shown: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 3), token: 5, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 9, enabled: true } },
+            Step::Service { deed: Colleague::Change { at: At(0, 3), part: Part::First, token: 10 } },
+            Step::Mirror { deed: Writer::Remove { at: At(0, 0) } },
+            Step::Mirror { deed: Writer::Edit { at: At(1, 2), part: Part::First, token: 12, save: Save::RenameOver } },
             Step::Kill { after: 62 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Fault {
-                call: Call::List,
-                nth: 0,
-                what: What::Stale {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Fault {
-                call: Call::List,
-                nth: 0,
-                what: What::Stale {},
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Run { command: Command::Sync {} },
+            Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+            Step::Run { command: Command::Sync {} },
         ],
     );
 }
@@ -1080,58 +460,19 @@ fn what_a_colleague_took_back_is_judged_by_the_cycle_that_deals_with_it() {
     holds(
         PLAIN,
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 2,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 4,
-                    shown: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Move {
-                    from: At(0, 0),
-                    to: At(1, 1),
-                },
-            },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Hide { at: At(1, 1) },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(0, 1),
-                    part: Part::First,
-                    token: 8,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 2, enabled: true } },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 4, shown: true } },
+            Step::Mirror { deed: Writer::Move { from: At(0, 0), to: At(1, 1) } },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Hide { at: At(1, 1) } },
+            Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 8 } },
             Step::PowerLoss { after: 33, keep: 0 },
-            Step::Run {
-                command: Command::Sync {},
-            },
-            Step::Mirror {
-                deed: Writer::Hide { at: At(0, 1) },
-            },
-            Step::Service {
-                deed: Colleague::Revert { at: At(0, 1) },
-            },
-            Step::Run {
-                command: Command::One { at: At(1, 0) },
-            },
-            Step::Service {
-                deed: Colleague::Reslug { from: 0, to: 3 },
-            },
-            Step::Service {
-                deed: Colleague::Revert { at: At(3, 1) },
-            },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Hide { at: At(0, 1) } },
+            Step::Service { deed: Colleague::Revert { at: At(0, 1) } },
+            Step::Run { command: Command::One { at: At(1, 0) } },
+            Step::Service { deed: Colleague::Reslug { from: 0, to: 3 } },
+            Step::Service { deed: Colleague::Revert { at: At(3, 1) } },
         ],
     );
 }
@@ -1150,18 +491,11 @@ fn seed_33102210642() {
             posted(At(0, 0), 3),
             posted(At(0, 2), 4),
             posted(At(2, 1), 5),
-            Step::Run {
-                command: Command::Sync {},
-            },
+            Step::Run { command: Command::Sync {} },
             deleted(At(2, 1)),
             deleted(At(1, 3)),
             deleted(At(0, 2)),
-            Step::Service {
-                deed: Colleague::Show {
-                    at: At(0, 0),
-                    on: false,
-                },
-            },
+            Step::Service { deed: Colleague::Show { at: At(0, 0), on: false } },
         ],
     );
 }
@@ -1193,14 +527,8 @@ fn seed_33102227457() {
             posted(At(2, 3), 5),
             sync,
             sync,
-            Step::Mirror {
-                deed: Writer::Hide { at: At(2, 3) },
-            },
-            Step::Fault {
-                call: Call::Listing,
-                nth: 0,
-                what: What::Denied {},
-            },
+            Step::Mirror { deed: Writer::Hide { at: At(2, 3) } },
+            Step::Fault { call: Call::Listing, nth: 0, what: What::Denied {} },
             sync,
         ],
     );
@@ -1216,27 +544,14 @@ fn seed_3085371350() {
     holds(
         PLAIN,
         &[
-            mirror(Writer::Write {
-                at: At(0, 4),
-                token: 4,
-                enabled: true,
-            }),
+            mirror(Writer::Write { at: At(0, 4), token: 4, enabled: true }),
             sync,
             Step::SaveState {},
-            mirror(Writer::Edit {
-                at: At(0, 4),
-                part: Part::First,
-                token: 10,
-                save: Save::RenameOver,
-            }),
+            mirror(Writer::Edit { at: At(0, 4), part: Part::First, token: 10, save: Save::RenameOver }),
             sync,
             mirror(Writer::RemoveAll {}),
             Step::RestoreState {},
-            Step::Fault {
-                call: Call::List,
-                nth: 0,
-                what: What::Stale {},
-            },
+            Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
             sync,
         ],
     );

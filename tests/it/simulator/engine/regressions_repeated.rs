@@ -21,79 +21,21 @@ fn seed_78857553753() {
         thrifty: false,
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 0),
-                part: Part::Third,
-                token: 4,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 0),
-                part: Part::Third,
-                token: 5,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Reslug { from: 0, to: 2 },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::DropCopy { at: At(0, 0) },
-        },
-        Step::Fault {
-            call: Call::Update,
-            nth: 0,
-            what: What::LostAfter {},
-        },
-        Step::Fault {
-            call: Call::Read,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Reslug { from: 2, to: 3 },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 0),
-                part: Part::First,
-                token: 16,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(3, 0),
-                part: Part::First,
-                token: 17,
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::Third, token: 4 } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::Third, token: 5, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Reslug { from: 0, to: 2 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::DropCopy { at: At(0, 0) } },
+        Step::Fault { call: Call::Update, nth: 0, what: What::LostAfter {} },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Reslug { from: 2, to: 3 } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 16, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Change { at: At(3, 0), part: Part::First, token: 17 } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -114,70 +56,20 @@ fn seed_78857610698() {
         thrifty: false,
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(2, 1),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(2, 0),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Reslug { from: 2, to: 1 },
-        },
-        Step::Service {
-            deed: Colleague::Rename {
-                folder: 1,
-                token: 5,
-            },
-        },
-        Step::Run {
-            command: Command::Folder { folder: 2 },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(1, 1),
-                part: Part::First,
-                token: 9,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Delete { at: At(1, 0) },
-        },
+        Step::Service { deed: Colleague::Post { at: At(2, 1), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(2, 0), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Reslug { from: 2, to: 1 } },
+        Step::Service { deed: Colleague::Rename { folder: 1, token: 5 } },
+        Step::Run { command: Command::Folder { folder: 2 } },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 1), part: Part::First, token: 9, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Delete { at: At(1, 0) } },
         Step::Kill { after: 23 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 1),
-                part: Part::First,
-                token: 18,
-            },
-        },
-        Step::Fault {
-            call: Call::Read,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::First, token: 18 } },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }

@@ -12,44 +12,14 @@ const SYNC: Step = Step::Run {
 /// A copy of an article becomes one of its own, and its id does not come into its file.
 fn a_copy_without_its_id(steps: &[Step]) -> String {
     let mut all = vec![
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 1),
-                token: 3,
-                shown: true,
-            },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
         SYNC,
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 1),
-                part: Part::First,
-                token: 11,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Copy {
-                from: At(0, 1),
-                to: At(0, 0),
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 0),
-                part: Part::First,
-                token: 13,
-                save: Save::RenameOver,
-            },
-        },
+        Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 11 } },
+        Step::Mirror { deed: Writer::Copy { from: At(0, 1), to: At(0, 0) } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 13, save: Save::RenameOver } },
         Step::Kill { after: 50 },
         SYNC,
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 0),
-                part: Part::Second,
-                token: 16,
-            },
-        },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::Second, token: 16 } },
     ];
     all.extend(steps);
     let mut bench = Bench::new();
@@ -82,14 +52,7 @@ const ELSEWHERE: Step = Step::Mirror {
 };
 
 const fn edited(at: At) -> Step {
-    Step::Mirror {
-        deed: Writer::Edit {
-            at,
-            part: Part::Third,
-            token: 17,
-            save: Save::RenameOver,
-        },
-    }
+    Step::Mirror { deed: Writer::Edit { at, part: Part::Third, token: 17, save: Save::RenameOver } }
 }
 
 #[test]
@@ -138,65 +101,18 @@ fn a_copy_lost_its_id_with_the_power_and_a_colleague_deleted_it() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 1),
-                    token: 1,
-                    shown: true,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 0),
-                    token: 2,
-                    enabled: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
+            Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 2, enabled: true } },
             SYNC,
-            Step::Mirror {
-                deed: Writer::Enable {
-                    at: At(0, 1),
-                    on: false,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(1, 0),
-                    to: At(1, 2),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Enable {
-                    at: At(1, 0),
-                    on: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Change {
-                    at: At(1, 0),
-                    part: Part::First,
-                    token: 16,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Slug {
-                    at: At(1, 2),
-                    name: 5,
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at: At(1, 2),
-                    part: Part::First,
-                    token: 18,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Mirror { deed: Writer::Enable { at: At(0, 1), on: false } },
+            Step::Mirror { deed: Writer::Copy { from: At(1, 0), to: At(1, 2) } },
+            Step::Mirror { deed: Writer::Enable { at: At(1, 0), on: true } },
+            Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::First, token: 16 } },
+            Step::Mirror { deed: Writer::Slug { at: At(1, 2), name: 5 } },
+            Step::Mirror { deed: Writer::Edit { at: At(1, 2), part: Part::First, token: 18, save: Save::RenameOver } },
             Step::PowerLoss { after: 65, keep: 0 },
             SYNC,
-            Step::Service {
-                deed: Colleague::Delete { at: At(1, 5) },
-            },
+            Step::Service { deed: Colleague::Delete { at: At(1, 5) } },
         ],
     );
 }
@@ -210,43 +126,14 @@ fn the_address_of_a_hidden_article_is_known_though_its_file_is_not_ready() {
             ..PLAIN
         },
         &[
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(1, 2),
-                    token: 4,
-                    enabled: true,
-                },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(2, 1),
-                    token: 5,
-                    shown: true,
-                },
-            },
+            Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 4, enabled: true } },
+            Step::Service { deed: Colleague::Post { at: At(2, 1), token: 5, shown: true } },
             SYNC,
-            Step::Mirror {
-                deed: Writer::Enable {
-                    at: At(2, 1),
-                    on: false,
-                },
-            },
+            Step::Mirror { deed: Writer::Enable { at: At(2, 1), on: false } },
             SYNC,
-            Step::Mirror {
-                deed: Writer::Mark { at: At(2, 1) },
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(2, 1),
-                    to: At(1, 1),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Copy {
-                    from: At(1, 2),
-                    to: At(1, 1),
-                },
-            },
+            Step::Mirror { deed: Writer::Mark { at: At(2, 1) } },
+            Step::Service { deed: Colleague::Readdress { from: At(2, 1), to: At(1, 1) } },
+            Step::Mirror { deed: Writer::Copy { from: At(1, 2), to: At(1, 1) } },
         ],
     );
 }
@@ -260,37 +147,13 @@ fn the_address_of_a_hidden_article_was_refused_before_it_was_known() {
             ..PLAIN
         },
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 2),
-                    token: 3,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 2), token: 3, shown: true } },
             SYNC,
-            Step::Mirror {
-                deed: Writer::Enable {
-                    at: At(0, 2),
-                    on: false,
-                },
-            },
+            Step::Mirror { deed: Writer::Enable { at: At(0, 2), on: false } },
             SYNC,
-            Step::Mirror {
-                deed: Writer::Empty { at: At(0, 2) },
-            },
-            Step::Service {
-                deed: Colleague::Readdress {
-                    from: At(0, 2),
-                    to: At(0, 0),
-                },
-            },
-            Step::Mirror {
-                deed: Writer::Write {
-                    at: At(0, 0),
-                    token: 21,
-                    enabled: true,
-                },
-            },
+            Step::Mirror { deed: Writer::Empty { at: At(0, 2) } },
+            Step::Service { deed: Colleague::Readdress { from: At(0, 2), to: At(0, 0) } },
+            Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 21, enabled: true } },
             SYNC,
         ],
     );
@@ -301,17 +164,9 @@ fn the_address_of_a_hidden_article_was_refused_before_it_was_known() {
 fn a_folder_went_half_way(wrong: Step, closed: bool, renamed: bool) {
     let day = Step::Wait { seconds: 90_000 };
     let mut steps = vec![
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 1),
-                token: 1,
-                shown: true,
-            },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
         SYNC,
-        Step::Service {
-            deed: Colleague::Reslug { from: 0, to: 3 },
-        },
+        Step::Service { deed: Colleague::Reslug { from: 0, to: 3 } },
     ];
     if renamed {
         steps.push(Step::Service {
@@ -371,30 +226,12 @@ fn a_folder_lost_its_words_while_its_only_file_was_in_motion() {
     holds(
         PLAIN,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 2),
-                    token: 3,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at: At(0, 2), token: 3, shown: true } },
             SYNC,
-            Step::Service {
-                deed: Colleague::Delete { at: At(0, 2) },
-            },
-            Step::Mirror {
-                deed: Writer::Unname { folder: 0 },
-            },
-            Step::Service {
-                deed: Colleague::Post {
-                    at: At(0, 3),
-                    token: 10,
-                    shown: true,
-                },
-            },
-            Step::Run {
-                command: Command::InMotion { at: At(0, 2) },
-            },
+            Step::Service { deed: Colleague::Delete { at: At(0, 2) } },
+            Step::Mirror { deed: Writer::Unname { folder: 0 } },
+            Step::Service { deed: Colleague::Post { at: At(0, 3), token: 10, shown: true } },
+            Step::Run { command: Command::InMotion { at: At(0, 2) } },
         ],
     );
 }
@@ -404,21 +241,9 @@ fn a_folder_lost_its_words_while_its_only_file_was_in_motion() {
 fn posted_unseen(after: u16, moment: &[Step]) {
     let day = Step::Wait { seconds: 90_000 };
     let mut steps = vec![
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 1),
-                token: 1,
-                shown: true,
-            },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
         SYNC,
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 0),
-                token: 2,
-                enabled: false,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 2, enabled: false } },
         Step::Kill { after },
         SYNC,
     ];
@@ -492,21 +317,9 @@ fn a_file_could_not_be_seen_for_a_moment_after_it_was_written() {
     for moment in unseen_for_a_moment(At(0, 1)) {
         for after in 0..40 {
             let mut steps = vec![
-                Step::Service {
-                    deed: Colleague::Post {
-                        at: At(0, 1),
-                        token: 1,
-                        shown: true,
-                    },
-                },
+                Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
                 SYNC,
-                Step::Service {
-                    deed: Colleague::Change {
-                        at: At(0, 1),
-                        part: Part::First,
-                        token: 2,
-                    },
-                },
+                Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 2 } },
                 Step::Kill { after },
                 SYNC,
             ];
@@ -672,18 +485,9 @@ fn seed_21799179577313() {
     holds(
         PLAIN,
         &[
-            mirror(Writer::Write {
-                at,
-                token: 1,
-                enabled: true,
-            }),
+            mirror(Writer::Write { at, token: 1, enabled: true }),
             SYNC,
-            mirror(Writer::Edit {
-                at,
-                part: Part::First,
-                token: 2,
-                save: Save::RenameOver,
-            }),
+            mirror(Writer::Edit { at, part: Part::First, token: 2, save: Save::RenameOver }),
             fault(Call::Update, What::LostAfter {}),
             fault(Call::Read, What::Stale {}),
             SYNC,
@@ -715,32 +519,15 @@ fn seed_594611373743() {
     holds(
         setup,
         &[
-            Step::Service {
-                deed: Colleague::Post {
-                    at,
-                    token: 3,
-                    shown: true,
-                },
-            },
+            Step::Service { deed: Colleague::Post { at, token: 3, shown: true } },
             SYNC,
-            Step::Mirror {
-                deed: Writer::Edit {
-                    at,
-                    part,
-                    token: 4,
-                    save: Save::RenameOver,
-                },
-            },
+            Step::Mirror { deed: Writer::Edit { at, part, token: 4, save: Save::RenameOver } },
             SYNC,
-            Step::Service {
-                deed: Colleague::Change { at, part, token: 7 },
-            },
+            Step::Service { deed: Colleague::Change { at, part, token: 7 } },
             fault(Call::Read, What::Stale {}),
             SYNC,
             SYNC,
-            Step::Service {
-                deed: Colleague::Revert { at },
-            },
+            Step::Service { deed: Colleague::Revert { at } },
         ],
     );
 }
@@ -767,17 +554,9 @@ fn seed_594611265388() {
             post(other, 1),
             post(one, 2),
             SYNC,
-            Step::Mirror {
-                deed: Writer::Swap { one, other },
-            },
+            Step::Mirror { deed: Writer::Swap { one, other } },
             SYNC,
-            Step::Service {
-                deed: Colleague::Change {
-                    at: other,
-                    part: Part::First,
-                    token: 18,
-                },
-            },
+            Step::Service { deed: Colleague::Change { at: other, part: Part::First, token: 18 } },
             fault(Call::Read, What::Stale {}),
             SYNC,
         ],
@@ -789,22 +568,9 @@ fn seed_594611265388() {
 fn a_put_is_repeated(hides: bool, shows: Call, setup: Setup) {
     let at = At(0, 0);
     let mut steps = vec![
-        Step::Service {
-            deed: Colleague::Post {
-                at,
-                token: 1,
-                shown: true,
-            },
-        },
+        Step::Service { deed: Colleague::Post { at, token: 1, shown: true } },
         SYNC,
-        Step::Mirror {
-            deed: Writer::Edit {
-                at,
-                part: Part::Title,
-                token: 10,
-                save: Save::RenameOver,
-            },
-        },
+        Step::Mirror { deed: Writer::Edit { at, part: Part::Title, token: 10, save: Save::RenameOver } },
     ];
     if hides {
         steps.push(Step::Mirror {
@@ -815,13 +581,7 @@ fn a_put_is_repeated(hides: bool, shows: Call, setup: Setup) {
         fault(Call::Update, What::LostAfter {}),
         fault(Call::Read, What::Html {}),
         SYNC,
-        Step::Service {
-            deed: Colleague::Change {
-                at,
-                part: Part::Title,
-                token: 19,
-            },
-        },
+        Step::Service { deed: Colleague::Change { at, part: Part::Title, token: 19 } },
         fault(shows, What::Stale {}),
         SYNC,
     ]);

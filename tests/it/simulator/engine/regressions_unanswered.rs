@@ -21,46 +21,15 @@ fn seed_312286885169() {
         thrifty: false,
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 3),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 4),
-                token: 2,
-                enabled: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 4),
-                part: Part::First,
-                token: 6,
-                save: Save::RenameOver,
-            },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 3), token: 1, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 4), token: 2, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 4), part: Part::First, token: 6, save: Save::RenameOver } },
         Step::Kill { after: 20 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -81,63 +50,17 @@ fn seed_312287023648() {
         thrifty: false,
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 2),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 2),
-                part: Part::First,
-                token: 4,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::Update,
-            nth: 0,
-            what: What::LostAfter {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 2),
-                part: Part::First,
-                token: 8,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 2),
-                part: Part::First,
-                token: 14,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 1, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::First, token: 4, save: Save::RenameOver } },
+        Step::Fault { call: Call::Update, nth: 0, what: What::LostAfter {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(0, 2), part: Part::First, token: 8 } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::First, token: 14, save: Save::RenameOver } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -158,50 +81,16 @@ fn seed_312287052210() {
         thrifty: false,
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 0),
-                token: 4,
-                enabled: false,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RenameFolder { from: 0, to: 1 },
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 0),
-                part: Part::First,
-                token: 12,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Unname { folder: 1 },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RemoveAll {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 0),
-                part: Part::First,
-                token: 21,
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: false } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 1 } },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::First, token: 12 } },
+        Step::Mirror { deed: Writer::Unname { folder: 1 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveAll {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::First, token: 21 } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -222,77 +111,20 @@ fn seed_312287110806() {
         thrifty: false,
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(2, 1),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 4),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 1),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Swap {
-                one: At(2, 1),
-                other: At(0, 1),
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Readdress {
-                from: At(2, 1),
-                to: At(1, 3),
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(2, 1),
-                part: Part::First,
-                token: 16,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(2, 1), token: 1, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 4), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Swap { one: At(2, 1), other: At(0, 1) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Readdress { from: At(2, 1), to: At(1, 3) } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(2, 1), part: Part::First, token: 16, save: Save::RenameOver } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -313,61 +145,17 @@ fn seed_312287124508() {
         thrifty: false,
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 3),
-                token: 4,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 3),
-                part: Part::More,
-                token: 12,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::Update,
-            nth: 0,
-            what: What::LostAfter {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 3),
-                part: Part::First,
-                token: 13,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Fault {
-            call: Call::Read,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 3), token: 4, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 3), part: Part::More, token: 12, save: Save::RenameOver } },
+        Step::Fault { call: Call::Update, nth: 0, what: What::LostAfter {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 3), part: Part::First, token: 13, save: Save::RenameOver } },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -388,29 +176,12 @@ fn seed_312287301713() {
         thrifty: false,
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 2),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
         Step::SaveState {},
         Step::LoseState {},
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 2),
-                part: Part::First,
-                token: 4,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::First, token: 4, save: Save::RenameOver } },
+        Step::Run { command: Command::Sync {} },
         Step::RestoreState {},
     ];
     holds(setup, &steps);

@@ -8,43 +8,15 @@ use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step
 fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
     let setup = PLAIN;
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 0),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 0),
-                part: Part::First,
-                token: 6,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Reslug { from: 1, to: 0 },
-        },
-        Step::Fault {
-            call: Call::SyncFolder,
-            nth: 0,
-            what: What::Denied {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Remove { at: At(1, 0) },
-        },
-        Step::Run {
-            command: Command::Folder { folder: 0 },
-        },
-        Step::Service {
-            deed: Colleague::Revert { at: At(0, 0) },
-        },
+        Step::Service { deed: Colleague::Post { at: At(1, 0), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::First, token: 6 } },
+        Step::Service { deed: Colleague::Reslug { from: 1, to: 0 } },
+        Step::Fault { call: Call::SyncFolder, nth: 0, what: What::Denied {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Remove { at: At(1, 0) } },
+        Step::Run { command: Command::Folder { folder: 0 } },
+        Step::Service { deed: Colleague::Revert { at: At(0, 0) } },
     ];
     holds(setup, &steps);
 }
@@ -53,51 +25,17 @@ fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
 fn what_a_write_left_unclear_waits_until_its_article_was_dealt_with() {
     let setup = PLAIN;
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RenameFolder { from: 0, to: 1 },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 0),
-                part: Part::First,
-                token: 21,
-            },
-        },
-        Step::Fault {
-            call: Call::SyncFolder,
-            nth: 0,
-            what: What::Broken {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RemoveFolder { folder: 1 },
-        },
-        Step::Fault {
-            call: Call::MakeFolder,
-            nth: 0,
-            what: What::Denied {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Revert { at: At(1, 0) },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 2, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 1 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::First, token: 21 } },
+        Step::Fault { call: Call::SyncFolder, nth: 0, what: What::Broken {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveFolder { folder: 1 } },
+        Step::Fault { call: Call::MakeFolder, nth: 0, what: What::Denied {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(1, 0) } },
     ];
     holds(setup, &steps);
 }
@@ -106,53 +44,16 @@ fn what_a_write_left_unclear_waits_until_its_article_was_dealt_with() {
 fn what_a_person_settled_stays_so_while_the_file_cannot_be_read() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 1),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 0),
-                token: 4,
-                enabled: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::SyncFolder,
-            nth: 0,
-            what: What::Broken {},
-        },
-        Step::Run {
-            command: Command::PreferLocal {},
-        },
-        Step::Mirror {
-            deed: Writer::Mark { at: At(0, 0) },
-        },
-        Step::Mirror {
-            deed: Writer::Swap {
-                one: At(0, 1),
-                other: At(0, 0),
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Mend { at: At(0, 1) },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 1, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 3, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::SyncFolder, nth: 0, what: What::Broken {} },
+        Step::Run { command: Command::PreferLocal {} },
+        Step::Mirror { deed: Writer::Mark { at: At(0, 0) } },
+        Step::Mirror { deed: Writer::Swap { one: At(0, 1), other: At(0, 0) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Mend { at: At(0, 1) } },
     ];
     holds(setup, &steps);
 }
@@ -164,36 +65,11 @@ fn a_file_that_cannot_be_read_and_took_a_new_ones_place_does_not_get_its_id() {
         ..PLAIN
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 2),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 3),
-                token: 2,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Mark { at: At(1, 3) },
-        },
-        Step::Fault {
-            call: Call::Stage,
-            nth: 0,
-            what: What::ByWriter {
-                deed: Writer::Swap {
-                    one: At(1, 2),
-                    other: At(1, 3),
-                },
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 1, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 3), token: 2, enabled: true } },
+        Step::Mirror { deed: Writer::Mark { at: At(1, 3) } },
+        Step::Fault { call: Call::Stage, nth: 0, what: What::ByWriter { deed: Writer::Swap { one: At(1, 2), other: At(1, 3) } } },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -202,39 +78,11 @@ fn a_file_that_cannot_be_read_and_took_a_new_ones_place_does_not_get_its_id() {
 fn a_new_article_that_was_moved_is_found_though_a_copy_of_another_lies_at_its_place() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 1),
-                token: 11,
-                enabled: true,
-            },
-        },
-        Step::Fault {
-            call: Call::Publish,
-            nth: 0,
-            what: What::ByWriter {
-                deed: Writer::Move {
-                    from: At(1, 1),
-                    to: At(0, 3),
-                },
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 2),
-                token: 13,
-                enabled: false,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Copy {
-                from: At(1, 2),
-                to: At(1, 1),
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 11, enabled: true } },
+        Step::Fault { call: Call::Publish, nth: 0, what: What::ByWriter { deed: Writer::Move { from: At(1, 1), to: At(0, 3) } } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 13, enabled: false } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Copy { from: At(1, 2), to: At(1, 1) } },
     ];
     holds(setup, &steps);
 }
@@ -246,41 +94,13 @@ fn a_folder_stays_its_categorys_while_a_file_in_it_is_in_motion() {
         ..PLAIN
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 1,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(1, 0),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Unname { folder: 1 },
-        },
-        Step::Service {
-            deed: Colleague::Readdress {
-                from: At(0, 0),
-                to: At(1, 3),
-            },
-        },
-        Step::Run {
-            command: Command::InMotion { at: At(1, 0) },
-        },
-        Step::Service {
-            deed: Colleague::Readdress {
-                from: At(1, 0),
-                to: At(0, 1),
-            },
-        },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 0), token: 2, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Unname { folder: 1 } },
+        Step::Service { deed: Colleague::Readdress { from: At(0, 0), to: At(1, 3) } },
+        Step::Run { command: Command::InMotion { at: At(1, 0) } },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 0), to: At(0, 1) } },
     ];
     holds(setup, &steps);
 }
@@ -293,42 +113,14 @@ fn what_can_be_read_was_not_deleted_though_a_listing_left_it_out() {
         ..PLAIN
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 1),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Hide { at: At(0, 0) },
-        },
-        Step::Fault {
-            call: Call::Delete,
-            nth: 0,
-            what: What::Down { requests: 7 },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Skip { entry: 1 },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 1, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Hide { at: At(0, 0) } },
+        Step::Fault { call: Call::Delete, nth: 0, what: What::Down { requests: 7 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Skip { entry: 1 } },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
@@ -338,40 +130,11 @@ fn what_can_be_read_was_not_deleted_though_a_listing_left_it_out() {
 fn new_files_that_changed_places_while_they_were_created_take_their_words_along() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 1),
-                token: 5,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 2),
-                token: 7,
-                enabled: true,
-            },
-        },
-        Step::Fault {
-            call: Call::Look,
-            nth: 0,
-            what: What::ByWriter {
-                deed: Writer::Swap {
-                    one: At(0, 2),
-                    other: At(1, 1),
-                },
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 1),
-                part: Part::Title,
-                token: 12,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 5, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 7, enabled: true } },
+        Step::Fault { call: Call::Look, nth: 0, what: What::ByWriter { deed: Writer::Swap { one: At(0, 2), other: At(1, 1) } } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::Title, token: 12 } },
     ];
     holds(setup, &steps);
 }
@@ -381,68 +144,20 @@ fn new_files_that_changed_places_while_they_were_created_take_their_words_along(
 fn a_hidden_article_is_created_twice_when_its_file_moved_and_the_state_was_lost() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 5),
-                token: 2,
-                enabled: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(0, 0),
-                token: 4,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Copy {
-                from: At(0, 0),
-                to: At(1, 1),
-            },
-        },
-        Step::Fault {
-            call: Call::Look,
-            nth: 0,
-            what: What::ByWriter {
-                deed: Writer::RenameFolder { from: 0, to: 3 },
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 4),
-                token: 15,
-                enabled: false,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(0, 5),
-                part: Part::First,
-                token: 16,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 5), token: 2, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 4, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Copy { from: At(0, 0), to: At(1, 1) } },
+        Step::Fault { call: Call::Look, nth: 0, what: What::ByWriter { deed: Writer::RenameFolder { from: 0, to: 3 } } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Write { at: At(0, 4), token: 15, enabled: false } },
+        Step::Service { deed: Colleague::Change { at: At(0, 5), part: Part::First, token: 16 } },
         Step::Kill { after: 73 },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
         Step::Kill { after: 58 },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
         Step::LoseState {},
-        Step::Mirror {
-            deed: Writer::Swap {
-                one: At(0, 4),
-                other: At(1, 1),
-            },
-        },
+        Step::Mirror { deed: Writer::Swap { one: At(0, 4), other: At(1, 1) } },
     ];
     holds(setup, &steps);
 }
@@ -452,23 +167,10 @@ fn a_hidden_article_is_created_twice_when_its_file_moved_and_the_state_was_lost(
 fn a_hidden_article_is_created_twice_when_its_address_changed_and_the_state_was_lost() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(2, 0),
-                token: 1,
-                enabled: false,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 1, enabled: false } },
         Step::Kill { after: 44 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Readdress {
-                from: At(2, 0),
-                to: At(2, 1),
-            },
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Readdress { from: At(2, 0), to: At(2, 1) } },
         Step::LoseState {},
     ];
     holds(setup, &steps);
@@ -479,40 +181,13 @@ fn a_hidden_article_is_created_twice_when_its_address_changed_and_the_state_was_
 fn what_was_edited_after_a_lost_answer_is_an_edit_of_what_was_sent() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(0, 0),
-                token: 1,
-                enabled: false,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 1, enabled: false } },
         Step::Kill { after: 33 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Enable {
-                at: At(0, 0),
-                on: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(0, 0),
-                part: Part::First,
-                token: 7,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Show {
-                at: At(0, 0),
-                on: true,
-            },
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Enable { at: At(0, 0), on: true } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 7, save: Save::RenameOver } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Show { at: At(0, 0), on: true } },
     ];
     holds(setup, &steps);
 }
@@ -522,43 +197,14 @@ fn what_was_edited_after_a_lost_answer_is_an_edit_of_what_was_sent() {
 fn another_file_where_a_hidden_article_was_sent_from_is_not_what_was_sent() {
     let setup = PLAIN;
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(2, 1),
-                token: 7,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(2, 0),
-                token: 8,
-                enabled: false,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(2, 1), token: 7, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 8, enabled: false } },
         Step::Kill { after: 36 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::RenameFolder { from: 2, to: 1 },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(2, 0),
-                token: 12,
-                enabled: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Show {
-                at: At(1, 0),
-                on: true,
-            },
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RenameFolder { from: 2, to: 1 } },
+        Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 12, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Show { at: At(1, 0), on: true } },
     ];
     holds(setup, &steps);
 }
@@ -571,33 +217,12 @@ fn what_was_sent_is_told_from_an_article_with_the_same_title_by_its_text() {
         ..PLAIN
     };
     let steps = [
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(1, 0),
-                token: 1,
-                enabled: true,
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Write {
-                at: At(2, 0),
-                token: 2,
-                enabled: false,
-            },
-        },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 1, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(2, 0), token: 2, enabled: false } },
         Step::Kill { after: 77 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Mirror {
-            deed: Writer::Swap {
-                one: At(2, 0),
-                other: At(1, 0),
-            },
-        },
-        Step::Mirror {
-            deed: Writer::Remove { at: At(2, 0) },
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Swap { one: At(2, 0), other: At(1, 0) } },
+        Step::Mirror { deed: Writer::Remove { at: At(2, 0) } },
     ];
     holds(setup, &steps);
 }
