@@ -91,70 +91,20 @@ fn seed_78857610698_where_no_probe_is_answered() {
         thrifty: false,
     };
     let steps = [
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(2, 1),
-                token: 2,
-                shown: true,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Post {
-                at: At(2, 0),
-                token: 3,
-                shown: true,
-            },
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Reslug { from: 2, to: 1 },
-        },
-        Step::Service {
-            deed: Colleague::Rename {
-                folder: 1,
-                token: 5,
-            },
-        },
-        Step::Run {
-            command: Command::Folder { folder: 2 },
-        },
-        Step::Mirror {
-            deed: Writer::Edit {
-                at: At(1, 1),
-                part: Part::First,
-                token: 9,
-                save: Save::RenameOver,
-            },
-        },
-        Step::Service {
-            deed: Colleague::Delete { at: At(1, 0) },
-        },
+        Step::Service { deed: Colleague::Post { at: At(2, 1), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(2, 0), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Reslug { from: 2, to: 1 } },
+        Step::Service { deed: Colleague::Rename { folder: 1, token: 5 } },
+        Step::Run { command: Command::Folder { folder: 2 } },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 1), part: Part::First, token: 9, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Delete { at: At(1, 0) } },
         Step::Kill { after: 23 },
-        Step::Run {
-            command: Command::Sync {},
-        },
-        Step::Service {
-            deed: Colleague::Change {
-                at: At(1, 1),
-                part: Part::First,
-                token: 18,
-            },
-        },
-        Step::Fault {
-            call: Call::Read,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Fault {
-            call: Call::List,
-            nth: 0,
-            what: What::Stale {},
-        },
-        Step::Run {
-            command: Command::Sync {},
-        },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::First, token: 18 } },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
