@@ -160,3 +160,24 @@ async fn f022_the_tag_of_an_old_listing_does_not_vouch_for_what_it_hides() {
     assert_eq!(lines(&report), ["update remote a/one.html skipped"]);
     assert_eq!(text_of(&world, id), THEIRS);
 }
+
+/// The listing is from before a PUT that got no answer, and the article is as that made it: the PUT is over, and what it
+/// replaced is known.
+#[tokio::test]
+async fn f022_a_put_without_an_answer_that_is_found_to_have_arrived_is_not_made_again() {
+    let (world, id, past) = agreed().await;
+    world.edit("a/one.html", FIRST, OURS);
+    no_answer(&world, id, false).await;
+    let sandbox = world.sandbox();
+    sandbox.serve_past(&past, 1);
+    let report = world.sync().await;
+    assert_eq!(lines(&report), ["update remote a/one.html done"]);
+    // A probe, and nothing else.
+    assert_eq!(report.requests.put, 1, "{report:#?}");
+    assert_eq!(text_of(&world, id), OURS);
+    assert_quiet(&world, 1).await;
+    let files = world.files();
+    sandbox.serve_past(&past, 1);
+    assert_quiet(&world, 1).await;
+    assert_eq!(world.files(), files);
+}

@@ -41,6 +41,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
+        if let Some((_, doubt)) = run.obstacle(action) {
+            return Ok(Done::Later(doubt));
+        }
         if let Some(done) = self.is_back(id, place, run) {
             return Ok(done);
         }

@@ -57,7 +57,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(changed(id, seen, run));
             }
         }
-        let article = match self.read_surely(id, seen.visibility, recalled).await? {
+        let article = match self.read_surely(id, seen.visibility, run).await? {
             Ok(article) => article,
             Err(error) => {
                 if recalled && !error.stops_all() {
@@ -72,10 +72,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(Some(shown_as_before()));
         }
         run.reseen.insert(id, Instant::now());
-        run.latest.insert(id, (version, article.revision));
+        let latest = (version, article.revision.clone());
+        run.latest.insert(id, latest);
         let other = changed(id, seen, run);
         if recalled && other.is_some() {
             self.ask_next_time(id)?;
+            if self.awaits_answer(id)? {
+                run.unanswered.insert(id, article);
+            }
         }
         Ok(other)
     }
@@ -131,9 +135,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &self,
         id: ArticleId,
         visibility: Visibility,
-        recalled: bool,
+        run: &mut Run<'_>,
     ) -> anyhow::Result<Answer<RemoteArticle>> {
-        if recalled
+        if run.sight.recalled.contains(&id)
             && visibility == Visibility::Published
             && self.awaits_answer(id)?
             && self.may_probe()?
@@ -141,7 +145,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
             match self.service.probe(id, Purpose::Push).await {
                 // Where a probe comes to nothing, a GET is the best that there is.
                 Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
-                Err(error) if worth_another_try(&error) => {}
+                Err(error) if worth_another_try(&error) => {
+                    run.doubt
+                        .get_or_insert_with(|| format!("a probe came to nothing: {error}"));
+                }
                 answer => return Ok(answer),
             }
         }

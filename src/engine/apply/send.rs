@@ -30,7 +30,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             ..settle.clone()
         };
         if let Some(done) = self.ensure_seen(settle.id, &settle.seen, run).await? {
-            return Ok(done);
+            let Some((intent, article)) = self.arrived_before(&settle, run)? else {
+                return Ok(done);
+            };
+            let note = self.record_sent(action, &settle, &article, intent, run)?;
+            return Ok(Done::Yes(note.or_else(|| action.note.clone())));
         }
         let first = run.row(settle.id).is_none();
         if settle.touches_file()
@@ -90,6 +94,52 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.not_done(action, error)
             }
         }
+    }
+
+    /// A PUT of an earlier run that got no answer, was this very one, and is found to have arrived: what the service
+    /// shows is its answer.
+    fn arrived_before(
+        &self,
+        settle: &Settle,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<Option<(IntentId, RemoteArticle)>> {
+        let Some(article) = run.unanswered.remove(&settle.id) else {
+            return Ok(None);
+        };
+        let mut after = settle.seen.version.clone();
+        let sent = settle.send.iter();
+        sent.for_each(|field| after.take(*field, &settle.file));
+        let enabled = settle.send_enabled.is_none() || article.flags.enabled == settle.send_enabled;
+        if settle.touches_file() || !enabled || version_of(&article, &after) != after {
+            return Ok(None);
+        }
+        let is_this = |intent: &Intent| match intent {
+            Intent::UpdateArticle {
+                id,
+                version,
+                fields,
+                enabled,
+                ..
+            } => {
+                (*id, version, fields, *enabled)
+                    == (settle.id, &settle.file, &settle.send, settle.send_enabled)
+            }
+            Intent::CreateArticle { .. }
+            | Intent::DeleteArticle { .. }
+            | Intent::CreateCategory { .. }
+            | Intent::UpdateCategory { .. }
+            | Intent::WriteFile { .. }
+            | Intent::WriteCategory { .. }
+            | Intent::RemoveFile { .. }
+            | Intent::ClearCopy { .. } => false,
+        };
+        let mut intents = self.store.intents()?.into_iter();
+        let Some((intent, _)) = intents.find(|(_, intent)| is_this(intent)) else {
+            return Ok(None);
+        };
+        // It replaced what was seen before, and is no colleague's.
+        run.latest.remove(&settle.id);
+        Ok(Some((intent, article)))
     }
 
     fn patch(&self, settle: &Settle, run: &Run<'_>) -> anyhow::Result<ArticlePatch> {

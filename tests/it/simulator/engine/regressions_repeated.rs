@@ -1,6 +1,6 @@
 //! Old answers after a PUT that got no answer and is made again: nobody told the revision that the first one made.
 
-use super::regressions::holds;
+use super::regressions::{PLAIN, holds};
 use super::step::{
     At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
 };
@@ -107,4 +107,21 @@ fn seed_78857610698_where_no_probe_is_answered() {
         Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
+}
+
+/// What is about to be deleted is probed after a PUT without an answer, and the probe's answer is lost: nothing is deleted then.
+#[test]
+fn seed_502774920646() {
+    let sync = Step::Run { command: Command::Sync {} };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 2, shown: true } },
+        sync,
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 3, save: Save::RenameOver } },
+        Step::Fault { call: Call::Update, nth: 0, what: What::Html {} },
+        sync,
+        Step::Mirror { deed: Writer::RemoveAll {} },
+        Step::Fault { call: Call::Probe, nth: 0, what: What::LostAfter {} },
+        sync,
+    ];
+    holds(PLAIN, &steps);
 }
