@@ -204,7 +204,12 @@ fn what_lies_in_another_workspaces_folder_waits_by_itself() {
         unread: Some("de/".to_owned()),
         ..Elsewhere::default()
     };
-    assert_eq!(rules(&world), [Some(HoldRule::Elsewhere)]);
+    assert_eq!(rules(&world), [Some(HoldRule::Unfound)]);
+    // What was found there once waits, whatever became of its file.
+    world.facts.elsewhere = Elsewhere::default();
+    assert_eq!(rules(&world), [None]);
+    world.facts.standing = [(HoldRule::Elsewhere, Side::Remote, moved)].into();
+    assert_eq!(rules(&world), [Some(HoldRule::Elsewhere), None]);
 }
 
 #[test]
