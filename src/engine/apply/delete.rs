@@ -89,14 +89,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.store.write(now, |tx| {
             tx.remove_article(id)?;
             tx.remove_conflict(id)?;
-            tx.tombstone(id, &last_seen(run, id, seen))?;
-            // What was seen may have been an old copy itself, and the next one that is newer, or older still.
-            if let Some(row) = run.sight.base.articles.get(&id) {
-                let known = row.revisions();
-                known
-                    .into_iter()
-                    .try_for_each(|revision| tx.tombstone(id, revision))?;
-            }
+            tx.bury(id, &last_seen(run, id, seen), run.row(id))?;
             tx.count_deletion(Side::Remote, approved, 1)?;
             tx.remove_intent(intent)?;
             tx.event(&deed(

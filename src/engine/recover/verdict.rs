@@ -96,14 +96,8 @@ pub(super) fn write(
             tx.remove_intent(id)
         }
         Verdict::Deleted(article, revision) => {
-            tx.tombstone(*article, revision)?;
-            // What was seen may have been an old copy itself, and the next one that is newer, or older still.
-            if let Some(row) = tx.article(*article)? {
-                let known = row.revisions();
-                known
-                    .into_iter()
-                    .try_for_each(|revision| tx.tombstone(*article, revision))?;
-            }
+            let row = tx.article(*article)?;
+            tx.bury(*article, revision, row.as_ref())?;
             tx.remove_intent(id)
         }
         Verdict::Category(row) => {

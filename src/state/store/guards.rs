@@ -5,7 +5,7 @@ use super::{
     columns::{collect, count},
 };
 use crate::{
-    model::{ArticleId, Digest, Revision, Side, Timestamp},
+    model::{ArticleId, Digest, Revision, Side, Timestamp, base::ArticleRow},
     state::{Approval, Outcome},
 };
 use rusqlite::params;
@@ -92,6 +92,20 @@ impl Writing<'_> {
             )?
             .execute(params![id, revision, self.now])?;
         Ok(())
+    }
+
+    /// Remembers that we deleted an article, as it was seen and as its row knows it: what was seen may have been an old
+    /// copy itself, and the next one that is shown newer, or older still.
+    pub fn bury(
+        &mut self,
+        id: ArticleId,
+        seen: &Revision,
+        row: Option<&ArticleRow>,
+    ) -> Outcome<()> {
+        self.tombstone(id, seen)?;
+        let known = row.map(ArticleRow::revisions).unwrap_or_default();
+        let mut known = known.into_iter();
+        known.try_for_each(|revision| self.tombstone(id, revision))
     }
 
     /// Forgets that we deleted an article, since it exists again.
