@@ -67,7 +67,8 @@ pub struct Facts {
     pub restoring: BTreeSet<ArticleId>,
     /// Where files of articles that are to be deleted lie in other workspaces' folders.
     pub elsewhere: Elsewhere,
-    /// What was held for its number and waits for a person since: taking some of it back releases none of the rest.
+    /// What was held for its number, or because its file went to another workspace, and waits for a person since: taking
+    /// some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
 }
 
@@ -81,7 +82,7 @@ pub struct Elsewhere {
 }
 
 impl Facts {
-    /// Tells whether an action was held for its number before, and no person has released it.
+    /// Tells whether an action was held by such a rule before, and no person has released it.
     fn stands(&self, rule: HoldRule, action: &Action) -> bool {
         let held = |id| self.standing.contains(&(rule, action.side, id));
         action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())

@@ -31,11 +31,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .own
             .get(&id)
             .map_or(&settle.seen.version, |(version, _)| version);
-        let mut after = before.clone();
-        settle
-            .send
-            .iter()
-            .for_each(|field| after.take(*field, &settle.file));
+        let after = sent_over(settle, before);
         let (mut tries, mut lost) = (0, false);
         loop {
             let error = match self.service.update_article(id, patch).await {
@@ -212,6 +208,14 @@ pub(super) enum Put {
     Changed((Version, Revision)),
     /// It was not carried out, or, if an answer was lost, perhaps not.
     Failed { error: ServiceError, lost: bool },
+}
+
+/// What an article says once what is sent has replaced a version.
+pub(super) fn sent_over(settle: &Settle, before: &Version) -> Version {
+    let mut after = before.clone();
+    let sent = settle.send.iter();
+    sent.for_each(|field| after.take(*field, &settle.file));
+    after
 }
 
 /// Tells whether the service was not there; an answer that cannot be read will not be better next time.

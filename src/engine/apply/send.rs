@@ -1,7 +1,7 @@
 //! PUT: the changed fields of one article, and what the service made of them.
 
 use super::guard_read::changed_meanwhile;
-use super::put::{Put, version_of};
+use super::put::{Put, sent_over, version_of};
 use super::record::{Sent, agreed, deed, row_after};
 use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
@@ -106,9 +106,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(article) = run.unanswered.remove(&settle.id) else {
             return Ok(None);
         };
-        let mut after = settle.seen.version.clone();
-        let sent = settle.send.iter();
-        sent.for_each(|field| after.take(*field, &settle.file));
+        let after = sent_over(settle, &settle.seen.version);
         let enabled = settle.send_enabled.is_none() || article.flags.enabled == settle.send_enabled;
         if settle.touches_file() || !enabled || version_of(&article, &after) != after {
             return Ok(None);
@@ -362,11 +360,7 @@ pub(super) fn differ(told: Option<bool>, known: Option<bool>) -> bool {
 /// colleague's edit of this very instant: the base keeps what we saw, and the revision with it, so that the
 /// next cycle pulls it.
 fn base_after(settle: &Settle, article: &RemoteArticle) -> (Version, Revision) {
-    let mut expected = settle.seen.version.clone();
-    settle
-        .send
-        .iter()
-        .for_each(|field| expected.take(*field, &settle.file));
+    let expected = sent_over(settle, &settle.seen.version);
     let mut version = version_of(article, &expected);
     let mut revision = article.revision.clone();
     for field in Version::FIELDS {
