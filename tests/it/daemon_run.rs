@@ -424,6 +424,12 @@ fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
         "---\ntitle: Fresh\n---\n<p>Fresh words.</p>\n",
     );
     until("it is live", || holds(&service, "Fresh words."));
+    // Its id is on the way into the file yet, beside which git would meet one that is just being renamed.
+    until("it is noted", || {
+        daemon
+            .log()
+            .contains("trigger=watch outcome=Done actions=1")
+    });
     let count = service.sandbox.articles().len();
     // It takes the article away, and the private folder with the state and the lock in it.
     git(&kb, &["clean", "-q", "-fdx"]);
