@@ -658,8 +658,9 @@ async fn f015_a_put_without_an_answer_is_looked_after() {
         (FaultKind::ResetAfter, 1),
         (FaultKind::Truncate(20), 1),
         (FaultKind::InvalidJson, 1),
-        (FaultKind::ResetBefore, 2),
-        (FaultKind::Status(500, String::new()), 2),
+        // What is shown as it was may be an old copy: a probe tells.
+        (FaultKind::ResetBefore, 3),
+        (FaultKind::Status(500, String::new()), 3),
     ];
     for (lost, puts) in failures {
         let (world, _, one) = one_article().await;
@@ -708,6 +709,36 @@ async fn f015_a_colleague_who_edits_after_a_lost_put_is_not_overwritten() {
         assert!(world.read("a/one.html").contains("<p>mine</p>"), "{lost:?}");
         assert_eq!(report.outcome.exit_code(), 3, "{lost:?}: {report:#?}");
         assert!(world.exists("a/one.conflict.html"));
+    }
+}
+
+#[tokio::test]
+async fn f015_an_old_answer_after_a_lost_put_hides_no_colleagues_edit() {
+    for lost in [FaultKind::ResetBefore, FaultKind::ResetAfter] {
+        let (world, _, one) = one_article().await;
+        world.edit("a/one.html", "<p>1</p>", "<p>mine</p>");
+        let before = world.sandbox().past();
+        world.sandbox().inject(Fault::once(on(PUT), lost.clone()));
+        // Whoever looks after the PUT is shown what was there before it, and before the colleague's edit.
+        let theirs = Hook::new(move |sandbox| {
+            sandbox.edit(one, |article| article.text = "<p>theirs</p>".into());
+            sandbox.serve_past(&before, 1);
+        });
+        world.sandbox().inject(Fault::once(
+            Matcher::new("GET", "/api/article/"),
+            FaultKind::Hook(theirs),
+        ));
+        let report = hostile::sync(&world).await;
+        assert_eq!(
+            lines(&report),
+            ["update remote a/one.html skipped"],
+            "{lost:?}"
+        );
+        assert_eq!(text_of(&world, one), "<p>theirs</p>", "{lost:?}");
+        let report = hostile::sync(&world).await;
+        assert_eq!(report.outcome.exit_code(), 3, "{lost:?}: {report:#?}");
+        assert_eq!(text_of(&world, one), "<p>theirs</p>", "{lost:?}");
+        assert!(world.read("a/one.html").contains("<p>mine</p>"), "{lost:?}");
     }
 }
 

@@ -140,19 +140,32 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if run.sight.recalled.contains(&id)
             && visibility == Visibility::Published
             && self.awaits_answer(id)?
-            && self.may_probe()?
         {
-            match self.service.probe(id, Purpose::Push).await {
-                // Where a probe comes to nothing, a GET is the best that there is.
-                Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {}
-                Err(error) if worth_another_try(&error) => {
+            match self.probe_surely(id).await? {
+                None => {}
+                Some(Err(error)) if worth_another_try(&error) => {
                     run.doubt
                         .get_or_insert_with(|| format!("a probe came to nothing: {error}"));
                 }
-                answer => return Ok(answer),
+                Some(answer) => return Ok(answer),
             }
         }
         Ok(self.read_one(id, visibility).await)
+    }
+
+    /// Probes an article that a GET may show as it was; `None` where probes come to nothing: then a GET is the best that
+    /// there is.
+    pub(super) async fn probe_surely(
+        &self,
+        id: ArticleId,
+    ) -> anyhow::Result<Option<Answer<RemoteArticle>>> {
+        if !self.may_probe()? {
+            return Ok(None);
+        }
+        Ok(match self.service.probe(id, Purpose::Push).await {
+            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => None,
+            answer => Some(answer),
+        })
     }
 
     /// Tells whether a PUT to an article got no answer, and what came of it is still open.

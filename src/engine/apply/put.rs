@@ -5,7 +5,7 @@ use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;
-use crate::model::base::ArticleRow;
+use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Field, Revision, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
@@ -49,10 +49,23 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if defect::is(Defect::PutRepeatedBlindly) {
                 continue;
             }
-            let Ok(found) = self.read_one(id, settle.seen.visibility).await else {
+            let visibility = settle.seen.visibility;
+            let Ok(mut found) = self.read_one(id, visibility).await else {
                 return Ok(Put::Failed { error, lost });
             };
-            let version = version_of(&found, before);
+            let mut version = version_of(&found, before);
+            // What is as it was before a PUT without an answer may be an old copy, and hide that it arrived, and what a
+            // colleague has written since.
+            if lost && version == *before && visibility == Visibility::Published {
+                match self.probe_surely(id).await? {
+                    Some(Ok(answer)) => {
+                        version = version_of(&answer, before);
+                        found = answer;
+                    }
+                    Some(Err(_)) => return Ok(Put::Failed { error, lost }),
+                    None => {}
+                }
+            }
             // What was there before our own last write may happen to be what is sent now, and says nothing of it.
             let row = run.row(id);
             if row.is_some_and(|row| row.has_replaced(&version, &found.revision)) {

@@ -186,3 +186,94 @@ fn seed_312287301713() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_12941560605() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 2, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 3 } },
+        Step::Mirror { deed: Writer::RenameFolder { from: 3, to: 1 } },
+        Step::Mirror { deed: Writer::Swap { one: At(1, 2), other: At(1, 1) } },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Fault { call: Call::Update, nth: 2, what: What::LostAfter {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::First, token: 17 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_12941638335() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
+        Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 6 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(0, 1) } },
+        Step::SaveState {},
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(0, 1) } },
+        Step::RestoreState {},
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_532493107141() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(2, 1), token: 3, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(2, 1), part: Part::First, token: 12, save: Save::RenameOver } },
+        Step::Fault { call: Call::Read, nth: 0, what: What::Stale {} },
+        Step::Fault { call: Call::Update, nth: 0, what: What::LostAfter {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(2, 1), part: Part::First, token: 25 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Stale {} },
+        Step::Run { command: Command::Sync {} },
+    ];
+    holds(setup, &steps);
+}
