@@ -32,7 +32,7 @@ use verdict::{Verdict, take, write};
 use written::{file_written, folder_written, is_closed, names_on_the_move};
 
 /// Settles the intents that an earlier run left behind. `asked`: articles that are not in the listing were asked
-/// for since, and only PUTs to these are settled now.
+/// for since, and only PUTs to these are settled now, and files that were to be written of them.
 pub(super) fn settle_intents<S: Service, D: Disk>(
     engine: &mut Engine<S, D>,
     base: &mut Base,
@@ -42,7 +42,13 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
 ) -> anyhow::Result<()> {
     let mut intents = engine.store.intents()?;
     if let Some(asked) = asked {
-        let answered = |intent: &Intent| put_to(intent).is_some_and(|id| asked.contains(&id));
+        let answered = |intent: &Intent| {
+            let about = match intent {
+                Intent::WriteFile { id, .. } => Some(*id),
+                _ => put_to(intent),
+            };
+            about.is_some_and(|id| asked.contains(&id))
+        };
         intents.retain(|(_, intent)| answered(intent));
     }
     // Of what was sent both ways, what is listed is more likely the one that nothing hides.

@@ -5,7 +5,7 @@ use super::lying::Lying;
 use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{CategoryVersion, Digest, Field, Place, Revision, Version, path};
+use crate::model::{CategoryVersion, Digest, Field, Place, Version, path};
 use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
@@ -31,7 +31,6 @@ pub(super) fn file_written(
         version,
         only_flags,
         remote,
-        revision,
         settles,
         was,
         made,
@@ -73,19 +72,12 @@ pub(super) fn file_written(
     let is_written =
         |file: &&LocalFile| file.version.same_words(version) && !says_old(file) || made(file);
     let Some(file) = found.filter(is_written) else {
-        if let Some(row) = old.filter(|row| is_taken_back(sight, lying, row, (to, revision))) {
+        if let Some(back) = old.and_then(|row| taken_back(sight, lying, row, intent)) {
             // That says something of what the service has now: it is for the cycle that deals with it.
-            if !policy.covers(&row.place) && !policy.covers(to) {
+            if !policy.covers(&back.place) && !policy.covers(to) {
                 return Verdict::Open;
             }
-            return Verdict::Article(Box::new(ArticleRow {
-                local: remote_words(version, old, remote),
-                local_text_lf: None,
-                remote: remote.clone(),
-                revision: revision.clone(),
-                stamp: None,
-                ..row.clone()
-            }));
+            return Verdict::Article(Box::new(back));
         }
         let unclear = old.is_some_and(|row| is_unclear(lying, row, to, moving));
         let verdict = half_way();
@@ -170,21 +162,54 @@ fn fold(place: &Place) -> (&str, String) {
     (&place.folder, path::fold(&place.file))
 }
 
-/// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
-/// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
-fn is_taken_back(
+/// A colleague took back something of what was being pulled, and the file was edited or removed: whether before or
+/// after the pull was written cannot be told. Against the base of before, what the colleague did would not count at
+/// all, so these fields have what was pulled as their base. The others stay: of what was not written, it would be the
+/// writer who takes it back.
+fn taken_back(
     sight: &Sight,
     lying: &Lying<'_>,
     row: &ArticleRow,
-    (to, pulled): (&Place, &Revision),
-) -> bool {
-    let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
-        return false;
+    intent: &Intent,
+) -> Option<ArticleRow> {
+    let Intent::WriteFile {
+        to,
+        version,
+        remote,
+        revision,
+        ..
+    } = intent
+    else {
+        return None;
     };
-    seen.version == row.remote
-        && seen.revision != row.revision
-        && seen.revision != *pulled
-        && (lying.is_edited(row) || lying.is_missing(row, to))
+    let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
+        return None;
+    };
+    let newer = seen.revision != row.revision && seen.revision != *revision;
+    if !newer || !(lying.is_edited(row) || lying.is_missing(row, to)) {
+        return None;
+    }
+    let is_back = |field: &Field| {
+        seen.version.agrees(&row.remote, *field) && !remote.agrees(&row.remote, *field)
+    };
+    let pulled = remote_words(version, Some(row), remote);
+    let mut back = ArticleRow {
+        revision: revision.clone(),
+        stamp: None,
+        ..row.clone()
+    };
+    let fields: Vec<Field> = Version::FIELDS.into_iter().filter(is_back).collect();
+    if fields.is_empty() && seen.version != row.remote {
+        return None;
+    }
+    for field in fields {
+        back.local.take(field, &pulled);
+        back.remote.take(field, remote);
+    }
+    back.local_text_lf = back
+        .local_text_lf
+        .filter(|_| back.local.text == row.local.text);
+    Some(back)
 }
 
 /// Tells whether a file that was being written says nothing of that any more, since it was edited or removed. What a

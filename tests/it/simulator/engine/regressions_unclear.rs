@@ -2,7 +2,9 @@
 //! ready, or in motion.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 #[test]
 fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
@@ -223,6 +225,65 @@ fn what_was_sent_is_told_from_an_article_with_the_same_title_by_its_text() {
         Step::Run { command: Command::Sync {} },
         Step::Mirror { deed: Writer::Swap { one: At(2, 0), other: At(1, 0) } },
         Step::Mirror { deed: Writer::Remove { at: At(2, 0) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_12941583963() {
+    let setup = Setup {
+        bodies: true,
+        etag: true,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 1), token: 9, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::Keywords, token: 11 } },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::First, token: 12 } },
+        Step::Kill { after: 29 },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 1), part: Part::First, token: 15, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Revert { at: At(1, 1) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_532492935621() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 3, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Wait { seconds: 20 },
+        Step::Service { deed: Colleague::Post { at: At(0, 3), token: 4, shown: true } },
+        Step::Service { deed: Colleague::Show { at: At(1, 1), on: false } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveAll {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 1), part: Part::Title, token: 9 } },
+        Step::PowerLoss { after: 25, keep: 0 },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(1, 1) } },
     ];
     holds(setup, &steps);
 }
