@@ -9,7 +9,8 @@ impl World {
     /// An article is created, perhaps a second time. One whose answer was lost is found again by its address, or
     /// in a listing: one that a colleague gave another address, and that is hidden, cannot be found at all, since
     /// only its slug could tell (design, section 5, "POST without doubles"). Nor can one that was given another address
-    /// after the last request before this one: the POST is repeated by then.
+    /// after the last request before this one: the POST is repeated by then. Nor one whose file was given another, once
+    /// the state that knew of the POST is lost.
     pub(crate) fn judge_birth(&mut self, id: ArticleId) {
         let Some(born) = self.kb.articles.get(&id) else {
             return;
@@ -28,12 +29,20 @@ impl World {
                 twice.add(&born.tokens.and(&article.tokens));
             }
         }
+        for (other, (category, slug)) in &self.ledger.forgotten_births {
+            let article = self.kb.articles.get(other).filter(|_| *other != id);
+            let elsewhere = (born.category, &born.slug) != (*category, slug);
+            if let Some(article) = article.filter(|_| elsewhere) {
+                twice.add(&born.tokens.and(&article.tokens));
+            }
+        }
         self.ledger.copied.add(&twice);
     }
 
     /// The state is lost. Of a hidden article whose id is in no file, and whose words a file without an id has, nothing
     /// else told: the API shows it to nobody, and only its slug could tell, if neither its file nor a colleague gave it
-    /// another (design, section 5, "POST without doubles").
+    /// another (design, section 5, "POST without doubles"). Nor does anything else tell of one that is shown, once its
+    /// file is given another address.
     pub(crate) fn forget_hidden(&mut self) {
         let mut named = BTreeSet::new();
         let mut nameless = Tokens::default();
@@ -47,13 +56,14 @@ impl World {
             }
         });
         let articles = self.kb.articles.values();
-        let hidden =
-            articles.filter(|article| !article.is_published() && !named.contains(&article.id));
-        let words: Vec<Tokens> = hidden
-            .map(|article| article.tokens.and(&nameless))
-            .collect();
-        for words in words {
-            self.ledger.copied.add(&words);
+        for article in articles.filter(|article| !named.contains(&article.id)) {
+            let words = article.tokens.and(&nameless);
+            if !article.is_published() {
+                self.ledger.copied.add(&words);
+            } else if !words.is_empty() {
+                let address = (article.category, article.slug.clone());
+                self.ledger.forgotten_births.insert(article.id, address);
+            }
         }
     }
 
@@ -103,7 +113,7 @@ impl World {
     }
 
     /// The words in the files of articles, ready or not. One without an id is its article's by its address.
-    fn words_of_files(&self) -> BTreeMap<ArticleId, Tokens> {
+    pub(crate) fn words_of_files(&self) -> BTreeMap<ArticleId, Tokens> {
         let at_address = |folder: &str, name: &str| {
             let category = self.category_of(folder)?;
             let stem = name.strip_suffix(".html")?;

@@ -60,6 +60,12 @@ fn wanted(piece: &Piece) -> Option<Address> {
     Some((piece.at.0.clone(), slug.to_owned()))
 }
 
+/// Tells whether it is the copy of a conflict.
+fn is_copy(piece: &Piece) -> bool {
+    let path = piece.words.split(": ").next();
+    piece.side == Side::Mirror && path.is_some_and(|path| path.ends_with(".conflict.html"))
+}
+
 /// What something went wrong with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Struck {
@@ -153,7 +159,9 @@ pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
         let beside = struck
             .split_once('/')
             .is_some_and(|(at, _)| at == piece.at.0);
-        let is_missing = piece.side == Side::Mirror && !second.halfway.iter().any(same);
+        // The copy of a conflict is no file of its.
+        let is_file = |other: &Piece| same(other) && !is_copy(other);
+        let is_missing = piece.side == Side::Mirror && !second.halfway.iter().any(is_file);
         *call == Call::ReadFile && (beside || second.first) && is_missing
     };
     let renamed = |piece: &Piece| {

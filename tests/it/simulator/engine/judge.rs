@@ -74,6 +74,9 @@ impl World {
             ledger.owed.remove(&hidden);
             ledger.removed.add(&hidden);
             vanished.remove(&hidden);
+            // Of a state that was set back, what it never saw its file pulled for is an edit of the writer's.
+            let taken = article.and_then(|id| ledger.taken_for_edits.get(&id));
+            vanished.remove(&taken.copied().unwrap_or_default());
             if let Some(id) = article.filter(|_| !unseen.is_empty()) {
                 self.judge_unseen(id, &unseen, what);
             }
@@ -345,13 +348,16 @@ impl World {
 
     /// Tells whether all words of a file stand in another one with the same id, or did when it was copied, or went with
     /// an article of its own that a colleague deleted before its id was in it. Then this one is the copy, which is an
-    /// article of its own (design, section 3, "Identity"), and is gone by that one's end.
+    /// article of its own (design, section 3, "Identity"), and is gone by that one's end. What it was copied from may
+    /// be gone by then.
     fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();
         let words = Tokens::of(&bytes).without(&self.ledger.copied);
         let gone = self.ledger.deleted_there.iter();
         let gone: Vec<&Tokens> = gone.take(self.ledger.deleted_when_seen).collect();
-        let mut copied = false;
+        let all = Tokens::of(&bytes);
+        let sent = gone.iter().any(|sent| all.without(sent).is_empty());
+        let mut copied = words.is_empty() && !all.is_empty() && sent;
         self.mirror.each(&mut |other, file, bytes, _| {
             let elsewhere = (other, file) != (folder, name) && is_article(other, file);
             if elsewhere && id_of(bytes) == Some(id) {

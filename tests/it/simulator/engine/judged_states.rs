@@ -64,3 +64,18 @@ fn what_a_conflict_shows_is_not_written_over() {
     world.forget_conflicts(&Tokens::default());
     assert_eq!(sent(world, id), Some("I4"));
 }
+
+/// A state is put back that knows an article as `known`, while its file says something else; a PUT takes the words out.
+fn sent_for(known: &str) -> Option<&'static str> {
+    let mut world = world();
+    let id = born(&mut world, "a", WORDS, true);
+    let taken = Tokens::of(known.as_bytes());
+    world.ledger.taken_for_edits.insert(id, taken);
+    sent(world, id)
+}
+
+#[test]
+fn what_a_colleague_brought_back_is_what_a_state_that_was_put_back_last_saw() {
+    assert_eq!(sent_for(WORDS), None);
+    assert_eq!(sent_for("zq002z"), Some("I4"));
+}

@@ -57,6 +57,19 @@ pub(crate) fn shown(store: &Store) -> Tokens {
     tokens
 }
 
+/// By article, the words that a state which was put back knows, and that its file does not say any more: for this state
+/// they are the writer's removals, though a later one may have pulled what the file says.
+pub(crate) fn taken_for_edits(world: &World, store: &Store) -> BTreeMap<ArticleId, Tokens> {
+    let files = world.words_of_files();
+    let rows = store.articles().expect("the state is readable");
+    let taken = rows.into_iter().filter_map(|row| {
+        let mut known = Tokens::default();
+        read(store, &row.local, &mut known);
+        Some((row.id, known.without(files.get(&row.id)?)))
+    });
+    taken.filter(|(_, words)| !words.is_empty()).collect()
+}
+
 fn read(store: &Store, version: &Version, tokens: &mut Tokens) {
     for line in [&version.title, &version.introtext, &version.keywords] {
         tokens.read(line.as_bytes());

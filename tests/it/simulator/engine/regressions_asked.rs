@@ -1,7 +1,9 @@
 //! What was asked for, what an answer told beside that, and what is known in place of an answer.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -90,4 +92,36 @@ fn seed_312287126991() {
             SYNC,
         ],
     );
+}
+
+#[test]
+fn seed_532492900928() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Show { at: At(0, 1), on: false } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 3), token: 7, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Write { at: At(0, 5), token: 8, enabled: false } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 4), token: 9, enabled: false } },
+        Step::Service { deed: Colleague::Show { at: At(0, 3), on: false } },
+        Step::Run { command: Command::Sync {} },
+        Step::Wait { seconds: 90000 },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 3), part: Part::Owner, token: 15, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Change { at: At(0, 3), part: Part::First, token: 18 } },
+    ];
+    holds(setup, &steps);
 }

@@ -396,3 +396,31 @@ fn what_wants_the_address_of_an_article_that_cannot_be_read_is_sent() {
     ];
     compares(Relation::Struck(14), setup, &steps);
 }
+
+#[test]
+fn seed_532492917250() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 2, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: true } },
+        Step::Mirror { deed: Writer::Break { at: At(0, 0) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Unname { folder: 0 } },
+        Step::Mirror { deed: Writer::Break { at: At(0, 1) } },
+        Step::Run { command: Command::Sync {} },
+    ];
+    compares(Relation::Struck(57), setup, &steps);
+}

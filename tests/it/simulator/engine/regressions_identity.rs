@@ -2,7 +2,9 @@
 //! without a second writer, and edits that were never seen.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Rewriting, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 #[test]
 fn a_file_that_was_made_and_not_durable_was_in_conflict_once_it_was_edited() {
@@ -355,4 +357,33 @@ fn a_hidden_article_that_a_colleague_moved_was_posted_again_after_a_day() {
             Step::Service { deed: Colleague::Readdress { from: At(0, 2), to: At(1, 0) } },
         ],
     );
+}
+
+#[test]
+fn seed_532492849031() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 5, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 0), part: Part::Introtext, token: 8, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::Introtext, token: 10 } },
+        Step::Mirror { deed: Writer::Copy { from: At(1, 0), to: At(2, 1) } },
+        Step::Kill { after: 62 },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Hide { at: At(1, 0) } },
+        Step::Service { deed: Colleague::Delete { at: At(2, 1) } },
+    ];
+    holds(setup, &steps);
 }

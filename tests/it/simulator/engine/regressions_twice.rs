@@ -2,7 +2,9 @@
 //! that two articles had.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 #[test]
 fn a_new_article_that_was_moved_and_has_one_paragraph_left_was_created_twice() {
@@ -249,4 +251,32 @@ fn seed_78857495470() {
             Step::Mirror { deed: Writer::RemoveAll {} },
         ],
     );
+}
+
+#[test]
+fn seed_532492722238() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Editor,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 1), token: 5, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Write { at: At(2, 4), token: 6, enabled: true } },
+        Step::Kill { after: 49 },
+        Step::Run { command: Command::Sync {} },
+        Step::LoseState {},
+        Step::Mirror { deed: Writer::Slug { at: At(2, 4), name: 5 } },
+    ];
+    holds(setup, &steps);
 }

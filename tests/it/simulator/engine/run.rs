@@ -464,8 +464,10 @@ impl Run<'_> {
                     let store = self.store.take();
                     self.store = store.map(|store| database::restore(store, saved, now));
                     if let Some(store) = &self.store {
-                        let shown = oracle::shown(store);
-                        self.shared.lock().forget_conflicts(&shown);
+                        let mut world = self.shared.lock();
+                        world.forget_conflicts(&oracle::shown(store));
+                        let taken = oracle::taken_for_edits(&world, store);
+                        world.ledger.taken_for_edits = taken;
                     }
                     self.forgot();
                 }

@@ -76,7 +76,8 @@ pub(crate) struct Ledger {
     pub(crate) touched: BTreeSet<ArticleId>,
     /// Of these, the ones that no cycle over everything has dealt with since, and when that was.
     pub(crate) pending_touch: BTreeMap<ArticleId, i64>,
-    /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's.
+    /// Of these, the ones of which nothing happened to the file but that it was copied, or became the article's, or that a
+    /// key of the writer's own was edited.
     pub(crate) doubled: BTreeSet<ArticleId>,
     /// What two articles both say and the file of one does not any more.
     pub(crate) parting: BTreeMap<(ArticleId, ArticleId), Tokens>,
@@ -93,6 +94,9 @@ pub(crate) struct Ledger {
     pub(crate) unremembered_words: BTreeMap<ArticleId, (Tokens, i64)>,
     /// Of these, the words that an answer of this cycle did not show yet.
     pub(crate) outdated: Tokens,
+    /// What a state that was set back takes for removed by the writer, since it knows their files in another version: a
+    /// colleague who brings such words back brings back what that state last saw.
+    pub(crate) taken_for_edits: BTreeMap<ArticleId, Tokens>,
     /// By side, the words that a state which was set back knows, and that the side had no more by then: put back
     /// before the next whole cycle, they are just what that state expects, and the other side's count as newer.
     pub(crate) expected: [Tokens; 2],
@@ -108,6 +112,8 @@ pub(crate) struct Ledger {
     pub(crate) unrecorded_births: BTreeMap<ArticleId, (CategoryId, String)>,
     /// Of these, the ones that it died over.
     pub(crate) died_over: BTreeSet<ArticleId>,
+    /// Articles whose file has no id, and that only a state knew that is lost: their addresses alone tell whose it is.
+    pub(crate) forgotten_births: BTreeMap<ArticleId, (CategoryId, String)>,
     /// Articles that are gone, and that a listing of this cycle showed all the same.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
@@ -150,6 +156,8 @@ pub(crate) struct Ledger {
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Known {
     digest: u64,
+    /// The same without the line that is the writer's own.
+    shared: u64,
     files: usize,
     tokens: Tokens,
 }
@@ -280,10 +288,17 @@ impl World {
             if is_article(folder, name)
                 && let Some(id) = id_of(bytes)
             {
+                let (own, line) = own_line(bytes);
+                let mut shared = DefaultHasher::new();
+                (folder, name).hash(&mut shared);
+                shared.write(&bytes[..own]);
+                shared.write(&bytes[own + line..]);
+                let shared = shared.finish();
                 let mut digest = DefaultHasher::new();
-                (folder, name, bytes).hash(&mut digest);
+                (shared, &bytes[own..own + line]).hash(&mut digest);
                 let known = ids.entry(id).or_default();
                 known.digest ^= digest.finish();
+                known.shared ^= shared;
                 known.files += 1;
                 known.tokens.read(bytes);
             }
@@ -332,7 +347,8 @@ impl World {
                     ledger.touched.insert(*id);
                     let before = ledger.pending_touch.insert(*id, self.now);
                     let first = before.is_none() || ledger.doubled.contains(id);
-                    if first && is.files == was.files + 1 {
+                    let as_it_was = is.files == was.files + 1 || is.shared == was.shared;
+                    if first && as_it_was {
                         ledger.doubled.insert(*id);
                     } else {
                         ledger.doubled.remove(id);
@@ -689,6 +705,16 @@ pub(crate) fn id_of(bytes: &[u8]) -> Option<ArticleId> {
         .take(12)
         .find_map(|line| line.strip_prefix("id: "))?;
     line.trim().parse().ok()
+}
+
+/// Where a line of the writer's own begins, and how long it is.
+fn own_line(bytes: &[u8]) -> (usize, usize) {
+    let key = b"\nowner:";
+    let Some(start) = bytes.windows(key.len()).position(|found| found == key) else {
+        return (bytes.len(), 0);
+    };
+    let line = bytes[start + 1..].iter().take_while(|byte| **byte != b'\n');
+    (start, line.count() + 1)
 }
 
 /// Whether a file can be an article.
