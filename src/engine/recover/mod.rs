@@ -43,11 +43,13 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let mut intents = engine.store.intents()?;
     if let Some(asked) = asked {
         let answered = |intent: &Intent| {
-            let about = match intent {
-                Intent::WriteFile { id, .. } => Some(*id),
-                _ => put_to(intent),
+            let file = if let Intent::WriteFile { id, .. } = intent {
+                Some(*id)
+            } else {
+                None
             };
-            about.is_some_and(|id| asked.contains(&id))
+            file.or(put_to(intent))
+                .is_some_and(|id| asked.contains(&id))
         };
         intents.retain(|(_, intent)| answered(intent));
     }
