@@ -215,6 +215,10 @@ impl Run<'_> {
             let births = &mut world.ledger.unrecorded_births;
             births.retain(|id, _| rows.iter().all(|row| row.id != *id));
         }
+        if died {
+            // A copy over which it died shows a conflict that nobody remembers.
+            world.forget_conflicts(&oracle::shown(store));
+        }
         oracle::i1_reachable(&mut world, store, died);
         oracle::i2_whole(&mut world);
     }

@@ -96,8 +96,8 @@ impl World {
         }
     }
 
-    /// The state was set back, and knows nothing of conflicts that were shown since, but for those that are `shown`: what
-    /// the writer had removed, and only their copies brought back, is removed for it.
+    /// The state was set back, or the process died over a copy: nobody knows of conflicts that were shown since, but for
+    /// those that are `shown`. What the writer had removed, and only their copies brought back, is removed all the same.
     pub(crate) fn forget_conflicts(&mut self, shown: &Tokens) {
         let mut there = *shown;
         self.mirror.each(&mut |folder, name, bytes, _| {
