@@ -56,6 +56,7 @@ impl Run<'_> {
                 (fatal.and_then(|fatal| fatal.power), &mut world.mirror)
             {
                 tree.lose_power(keep);
+                world.lost_power();
             }
             drop(world);
             self.end();

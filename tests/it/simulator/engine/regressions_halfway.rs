@@ -265,3 +265,31 @@ fn seed_363698343675() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_850438610882() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 1, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 4, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::More, token: 11 } },
+        Step::Mirror { deed: Writer::RemoveFolder { folder: 1 } },
+        Step::PowerLoss { after: 43, keep: 0 },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 18, enabled: true } },
+    ];
+    holds(setup, &steps);
+}

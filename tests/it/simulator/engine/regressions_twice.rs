@@ -280,3 +280,32 @@ fn seed_532492722238() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_363698416325() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 4), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 4), part: Part::More, token: 4, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Change { at: At(1, 4), part: Part::More, token: 9 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Move { from: At(1, 4), to: At(1, 1) } },
+        Step::LoseState {},
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::DropCopy { at: At(1, 1) } },
+    ];
+    holds(setup, &steps);
+}
