@@ -169,8 +169,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let may_be_old = lost && visibility == Visibility::Published;
         if may_be_old && version_of(&found, before) == *before {
-            let answer = self.probe_surely(id, request).await?;
-            return Ok(answer.unwrap_or(Ok(found)));
+            let could = self.may_probe()?;
+            let answer = match self.probe_surely(id, request).await? {
+                Some(answer) => answer,
+                // It was refused just now, for good, and time has passed since.
+                None if could => self.read_one(id, visibility).await,
+                None => Ok(found),
+            };
+            return Ok(answer);
         }
         Ok(Ok(found))
     }

@@ -293,3 +293,70 @@ fn seed_850438610882() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_850438737739() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Stash {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 6, save: Save::RenameOver } },
+        Step::Wait { seconds: 20 },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::Third, token: 7 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Checkout {} },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::First, token: 14 } },
+        Step::Kill { after: 21 },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(0, 0) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_363698598970() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 0), token: 2, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 3, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Delete { at: At(0, 0) } },
+        Step::Wait { seconds: 20 },
+        Step::Service { deed: Colleague::Post { at: At(1, 1), token: 8, shown: true } },
+        Step::Fault { call: Call::Stage, nth: 0, what: What::Denied {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 0), to: At(0, 0) } },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 1), to: At(1, 0) } },
+        Step::Kill { after: 62 },
+        Step::Run { command: Command::Sync {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::DropCopy { at: At(1, 0) } },
+    ];
+    holds(setup, &steps);
+}
