@@ -874,6 +874,32 @@ async fn f016_a_lost_delete_is_not_repeated_over_a_colleagues_edit() {
 }
 
 #[tokio::test]
+async fn f016_an_old_answer_after_a_lost_delete_hides_no_colleagues_edit() {
+    let (world, _, one) = one_article().await;
+    world.remove("a/one.html");
+    let before = world.sandbox().past();
+    world
+        .sandbox()
+        .inject(Fault::once(on(DELETE), FaultKind::ResetBefore));
+    // Whoever looks after the DELETE is shown what was there before the colleague's edit.
+    let theirs = Hook::new(move |sandbox| {
+        sandbox.edit(one, |article| article.text = "<p>theirs</p>".into());
+        sandbox.serve_past(&before, 1);
+    });
+    world.sandbox().inject(Fault::once(
+        Matcher::new("GET", "/api/article/"),
+        FaultKind::Hook(theirs),
+    ));
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["delete remote a/one.html skipped"]);
+    assert_eq!(text_of(&world, one), "<p>theirs</p>");
+    let report = hostile::sync(&world).await;
+    assert_eq!(lines(&report), ["restore local a/one.html done"]);
+    assert!(world.read("a/one.html").contains("<p>theirs</p>"));
+    assert_settled(&world).await;
+}
+
+#[tokio::test]
 async fn f016_an_article_that_a_colleague_hides_after_a_lost_delete_is_not_taken_for_deleted() {
     let (world, _, one) = one_article().await;
     world.remove("a/one.html");

@@ -2,6 +2,7 @@
 //! ready, or in motion.
 
 use super::regressions::{PLAIN, holds};
+use super::run::{Bench, Ground, Source};
 use super::step::{
     At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
 };
@@ -286,4 +287,54 @@ fn seed_532492935621() {
         Step::Service { deed: Colleague::Revert { at: At(1, 1) } },
     ];
     holds(setup, &steps);
+}
+
+/// What is done while a pull of what a colleague wrote may be cut off anywhere.
+fn cut_off_anywhere(before: &[Step], after: &[Step]) {
+    for kill in 8..40 {
+        let mut steps = before.to_vec();
+        steps.push(Step::Kill { after: kill });
+        steps.push(Step::Run { command: Command::Sync {} });
+        steps.extend_from_slice(after);
+        holds(PLAIN, &steps);
+    }
+}
+
+#[test]
+fn an_old_copy_of_what_we_replaced_takes_nothing_of_a_pull_back() {
+    let at = At(0, 0);
+    let edit = |part, token| Step::Mirror { deed: Writer::Edit { at, part, token, save: Save::RenameOver } };
+    let before = [
+        Step::Service { deed: Colleague::Post { at, token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        edit(Part::Title, 2),
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at, part: Part::First, token: 3 } },
+    ];
+    let stale = Step::Fault { call: Call::List, nth: 0, what: What::Stale {} };
+    for deed in [Step::Mirror { deed: Writer::Remove { at } }, edit(Part::Keywords, 4)] {
+        cut_off_anywhere(&before, &[deed, stale, Step::Run { command: Command::Sync {} }]);
+        cut_off_anywhere(&before, &[deed, stale, Step::Run { command: Command::Sync {} }, Step::Run { command: Command::Sync {} }]);
+    }
+}
+
+#[test]
+fn a_line_that_a_pull_wrote_is_no_wish_of_the_writers() {
+    let at = At(0, 0);
+    let mut bench = Bench::new();
+    for after in 8..40 {
+        let steps = [
+            Step::Service { deed: Colleague::Post { at, token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            Step::Service { deed: Colleague::Show { at, on: false } },
+            Step::Kill { after },
+            Step::Run { command: Command::Sync {} },
+            Step::Mirror { deed: Writer::Edit { at, part: Part::First, token: 4, save: Save::RenameOver } },
+            Step::Service { deed: Colleague::Show { at, on: true } },
+        ];
+        let outcome = bench.run(PLAIN, Source::Steps(&steps), Ground::Memory);
+        assert_eq!(outcome.violation, None, "killed after {after}");
+        let shown = outcome.end.iter().any(|line| line.contains(" a true false "));
+        assert!(shown, "killed after {after}: {:#?}", outcome.end);
+    }
 }
