@@ -154,3 +154,22 @@ fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
     );
     daemon.stop();
 }
+
+#[test]
+fn a_file_that_holds_the_version_already_is_no_change() {
+    let service = Service::empty();
+    service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let before = kb.articles();
+    let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
+    assert!(said.contains("the file holds version @1 of "), "{said}");
+    assert!(!said.contains("change"), "{said}");
+    assert!(said.contains("1 noted"), "{said}");
+    assert_eq!(kb.articles(), before);
+
+    kb.edit("start/one.html", "One.", "Two.");
+    kb.run(&["sync"]).exits(0);
+    let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
+    assert!(said.contains("2 changes"), "{said}");
+}
