@@ -173,3 +173,61 @@ fn a_file_that_holds_the_version_already_is_no_change() {
     let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
     assert!(said.contains("2 changes"), "{said}");
 }
+
+/// The history notes more than `log` lists: what both sides came to agree on, and what was in the file before it was
+/// replaced.
+#[test]
+fn a_version_has_the_number_that_the_log_lists() {
+    let service = Service::empty();
+    let one = service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Two.");
+    kb.run(&["sync"]).exits(0);
+    let theirs = service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Three.</p>".into());
+    assert!(theirs.is_some());
+    kb.run(&["sync"]).exits(0);
+    let newest = || {
+        let log = kb.run(&["log", &one.to_string()]).exits(0).stdout;
+        let numbers = log.lines().filter_map(|line| line.strip_prefix('@'));
+        let numbers: Vec<String> = numbers
+            .map(|line| line.chars().take_while(char::is_ascii_digit).collect())
+            .collect();
+        (numbers[0].clone(), log)
+    };
+    let (three, log) = newest();
+    kb.edit("start/one.html", "Three.", "Four.");
+    kb.run(&["sync"]).exits(0);
+    let said = kb.run(&["restore", "start/one.html"]).exits(0).stdout;
+    assert!(
+        said.contains(&format!("version @{three} of ")),
+        "{said}\n{log}"
+    );
+    let (restored, log) = newest();
+    assert!(log.contains(&format!("restored from @{three} ")), "{log}");
+
+    assert!(service.sandbox.remove(one).is_some());
+    kb.run(&["sync"]).exits(0);
+    kb.run(&["restore", "start/one.html"]).exits(0);
+    let file = kb.read("start/one.html");
+    assert!(
+        file.contains(&format!("# restored from {one}@{restored}\n")),
+        "{file}\n{log}"
+    );
+    assert!(file.contains("<p>Three.</p>"), "{file}");
+    // A number that a person names is taken as it is.
+    let said = kb.run(&[
+        "restore",
+        &format!("{one}@{three}"),
+        "--to",
+        "start/uno.html",
+    ]);
+    assert!(
+        said.exits(0)
+            .stdout
+            .contains(&format!("version @{three} of {one}")),
+        "{log}"
+    );
+}

@@ -95,6 +95,9 @@ pub fn changed_nothing(line: &Line) -> bool {
 pub struct Prepared {
     /// The version.
     pub kept: Kept,
+    /// Its number and time as people know them: those that they named, else those in `kbsync log`, which lists of
+    /// versions that say the same the first one.
+    known: (u64, Timestamp),
     /// Where the file is or will be.
     pub place: Place,
     /// The article that the file is; `None`: it is or becomes a new one.
@@ -122,18 +125,19 @@ impl Prepared {
 
     /// Which version it is, for people.
     pub fn described(&self) -> String {
-        let at = self.kept.at;
+        let (number, at) = self.known;
         match self.instead_of {
-            Some(id) => format!("version @{} of {id}, of {at}", self.kept.number),
-            None => format!("version @{} of {at}", self.kept.number),
+            Some(id) => format!("version @{number} of {id}, of {at}"),
+            None => format!("version @{number} of {at}"),
         }
     }
 
     /// The version's cause in the history. It leads from the new article to the old one.
     fn cause(&self) -> String {
+        let (number, _) = self.known;
         match self.instead_of {
-            Some(id) => format!("restored from {id}@{}", self.kept.number),
-            None => format!("restored from @{}", self.kept.number),
+            Some(id) => format!("restored from {id}@{number}"),
+            None => format!("restored from @{number}"),
         }
     }
 }
