@@ -1,12 +1,15 @@
 //! What `kbsync restore` takes a path or a folder for, with the real binary.
 
 use crate::{
-    daemon::{Daemon, mirror},
+    daemon::{Daemon, mirror, until},
     kb::Service,
 };
 use kbsync::daemon::control::{self, Command, Word};
 use kbsync::model::ArticleId;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::{Mutex, mpsc};
 
 /// The copy of a conflict is put into the history when it goes, and is no place that its article was ever at.
 #[test]
@@ -230,4 +233,47 @@ fn a_version_has_the_number_that_the_log_lists() {
             .contains(&format!("version @{three} of {one}")),
         "{log}"
     );
+}
+
+#[test]
+fn who_breaks_off_what_a_daemon_has_is_told_that_it_goes_on() {
+    let service = Service::empty();
+    let one = service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = mirror(&service);
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Two.");
+    kb.run(&["sync"]).exits(0);
+    let daemon = Daemon::start(&kb, &[]);
+    let (come, arrived) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    service.sandbox.inject(Fault::once(
+        Matcher::new("PUT", "/api/article"),
+        FaultKind::Hook(Hook::new(move |_| {
+            come.send(()).expect("awaited");
+            gone.lock().expect("one").recv().ok();
+        })),
+    ));
+    let mut process = kb.process(&["restore", "start/one.html@1", "--json"]);
+    process
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let child = process.spawn().expect("it runs");
+    arrived.recv().expect("the request comes");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("broken off") && told.contains("the daemon goes on with what it was handed"),
+        "{told}"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(json["outcome"], "retry");
+    go.send(()).expect("awaited");
+    until("the daemon is done with it", || {
+        service.text(one) == "<p>One.</p>"
+    });
+    daemon.stop();
 }
