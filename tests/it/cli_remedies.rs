@@ -1,10 +1,11 @@
 //! What cannot be read or written is told with its path, what is wrong with it, and what to do.
 
+use crate::daemon::{Daemon, until};
 use crate::kb::{Kb, Ran, Service};
 use crate::mounts::{OWN_MOUNTS, apart_from, left_out};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 
 /// A mirror with `start/one.html` and `start/two.html`, both of which wait: one to be written here, one to be sent.
 struct Busy {
@@ -41,12 +42,15 @@ impl Busy {
         };
         let before = path.metadata().expect("it is there").permissions().mode();
         allow(rights);
-        let owner = ["--user", "--map-user=1000"];
-        let output = apart_from(&owner, "", "test \"$(id -u)\" = 1000", &self.kb, arguments);
+        let output = apart_from(&OWNER, "", IS_OWNER, &self.kb, arguments);
         allow(before);
         output.map(words)
     }
 }
+
+/// A user of the files, and no more than that.
+const OWNER: [&str; 2] = ["--user", "--map-user=1000"];
+const IS_OWNER: &str = "test \"$(id -u)\" = 1000";
 
 fn words(output: Output) -> String {
     assert!(!output.status.success(), "{output:?}");
@@ -218,4 +222,33 @@ fn f095_f096_a_full_disk_and_one_that_is_read_only_are_told_with_what_to_do() {
             assert!(!said.contains("must be a folder"), "{said}");
         }
     }
+}
+
+#[test]
+fn f097_a_daemon_that_may_not_write_tells_the_same() {
+    let busy = Busy::new();
+    busy.kb.run(&["sync"]).exits(0);
+    if apart_from(&OWNER, "", IS_OWNER, &busy.kb, &["status"]).is_none() {
+        return left_out();
+    }
+    let mut command = Command::new("unshare");
+    command.args(OWNER);
+    command.args([env!("CARGO_BIN_EXE_kbsync"), "run"]);
+    let daemon = Daemon::spawn_by(command, &busy.kb, &[]);
+    until("the first cycle", || {
+        daemon.log().contains("trigger=startup outcome=Done")
+    });
+    let folder = busy.path("start");
+    let allow = |mode| {
+        let rights = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(&folder, rights).expect("our own");
+    };
+    allow(0o555);
+    let ran = busy.kb.run(&["restore", "start/two.html@1"]);
+    allow(0o755);
+    ran.exits(1).complains(
+        "failed to write into start: permission is denied; let this user read and write it",
+        "`kbsync doctor` looks closer",
+    );
+    daemon.stop();
 }
