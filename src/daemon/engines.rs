@@ -341,11 +341,13 @@ fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
 
 /// An error in words. Bare ones of the modules below are fragments; those with context are sentences already.
 fn said(error: &anyhow::Error) -> String {
-    let first = error.chain().next();
-    let disk = first.and_then(|first| first.downcast_ref::<DiskError>());
-    match disk {
+    let Some(first) = error.chain().next() else {
+        return format!("{error:#}");
+    };
+    match first.downcast_ref::<DiskError>() {
         Some(disk) if disk.kind.remedy().is_some() => format!("failed to {}", disk.with_remedy()),
-        None if !first.is_some_and(|first| first.is::<StateError>()) => format!("{error:#}"),
-        Some(_) | None => format!("failed to {error:#}"),
+        Some(_) => format!("failed to {error:#}"),
+        None if first.is::<StateError>() => format!("failed to {error:#}"),
+        None => format!("{error:#}"),
     }
 }
