@@ -4,6 +4,7 @@
 //! meta_description for keywords; the body is the whole `_category.yaml`. They belong to the category's id,
 //! so that a renamed folder takes its past along.
 
+use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
 use crate::model::{CategoryId, CategoryVersion, Place, Side, TextDigest, Version};
 use crate::state::store::Store;
@@ -47,6 +48,16 @@ pub(super) fn last_here(
         Some(whole) => store.body(whole),
         None => Ok(None),
     }
+}
+
+/// The same, read as what it is; `None` where it cannot be.
+pub(super) fn last_document(
+    store: &Store,
+    id: CategoryId,
+    folder: Option<&str>,
+) -> Outcome<Option<CategoryDocument>> {
+    let last = last_here(store, id, folder)?;
+    Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
 }
 
 /// Tells whether a version was in the mirror, and not only on the service.

@@ -3,7 +3,7 @@
 use super::aside;
 use super::flags;
 use super::names::Names;
-use super::pairing::Paired;
+use super::pairing::{Paired, overlaid};
 use super::plan::{Action, HoldRule, Key, Kind, Outcome, Plan, Problem, Step};
 use super::snapshot::{
     Base, Bodies, LocalFile, LocalSnapshot, Policy, Remote, RemoteSnapshot, Seen,
@@ -124,6 +124,12 @@ impl<'a> Planner<'a> {
                 Outcome::Unknown
             }
             (_, Local::Unknown, _) | (None, Local::Absent, _) => Outcome::Unknown,
+            // Once it was met, nobody would know that the article whose file was there has lost that to it.
+            (None, Local::File(_), Remote::Present(_))
+                if overlaid(self.base, self.paired, id).is_some() =>
+            {
+                Outcome::Unknown
+            }
             (None, Local::File(file), Remote::Present(seen)) => self.meet(id, None, file, seen),
             (None, Local::File(file), Remote::Gone) => self.gone(id, None, file),
             (None, Local::File(file), Remote::NotVisible(why) | Remote::Unknown(why)) => {

@@ -157,11 +157,11 @@ impl Planner<'_> {
             return;
         }
         let mine = local.version.clone().unwrap_or_else(|| {
-            // Without `_category.yaml` only the folder's name speaks, and only when it changed.
             // What the file said last holds until somebody says otherwise: a file that went says nothing.
             if let Some(last) = self.local.last_words.get(&local.folder) {
                 return last.clone();
             }
+            // Without `_category.yaml` only the folder's name speaks, and only when it changed.
             let renamed = row.folder.as_deref().is_some_and(|was| was != local.folder);
             let mut version = row.local.clone();
             if renamed {

@@ -3,7 +3,7 @@
 use super::category_past::{changes, words_of};
 use super::grain::ScannedYaml;
 use crate::engine::Engine;
-use crate::engine::yaml_past::last_here;
+use crate::engine::yaml_past::last_document;
 use crate::mirror::disk::{At, Content, Disk, DiskError, DiskErrorKind, Durability, Expect};
 use crate::mirror::document::CategoryDocument;
 use crate::model::path::CATEGORY_FILE;
@@ -68,7 +68,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // One that went missing comes back as it was.
         let last = match &document {
             Some(_) => None,
-            None => self.last_document(id)?,
+            None => last_document(&self.store, id, None)?,
         };
         let form = document.as_ref().or(last.as_ref());
         let written = form.and_then(CategoryDocument::slug);
@@ -99,11 +99,5 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.disk.sync_folder(at)?;
         self.keep_category(id, folder, told.after, version, &source)?;
         Ok(stamp)
-    }
-
-    /// What a category's file said last, where it can be read.
-    fn last_document(&self, id: CategoryId) -> anyhow::Result<Option<CategoryDocument>> {
-        let last = last_here(&self.store, id, None)?;
-        Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
     }
 }

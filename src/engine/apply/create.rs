@@ -140,9 +140,20 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .any(|(_, sent)| here(&birth.version, &sent.version))
         {
             let posted = (birth.place, &birth.version);
-            let earlier = sent
-                .iter()
-                .find(|(place, sent)| is_posted(&run.sight.local, posted, (place, &sent.version)));
+            // A folder that got another name since is the same category's.
+            let from = |place: &Place, sent: &Version| {
+                let here =
+                    (sent.category, &place.file) == (birth.version.category, &birth.place.file);
+                if here {
+                    birth.place.clone()
+                } else {
+                    place.clone()
+                }
+            };
+            let earlier = sent.iter().find(|(place, sent)| {
+                let from = from(place, &sent.version);
+                is_posted(&run.sight.local, posted, (&from, &sent.version))
+            });
             if let Some((_, sent)) = earlier {
                 birth.version.slug.clone_from(&sent.version.slug);
                 birth.version.category = sent.version.category;

@@ -173,10 +173,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 });
             }
             tries += 1;
-            if let Err(error) = self.before_another_look(&error, tries).await {
+            if let Err(error) = self.before_another_look(&error, tries, lost).await {
                 return Ok(Deleted::perhaps(lost, failed(error)));
             }
-            match self.read_one(id, seen.visibility).await {
+            let shown = (seen.visibility, &seen.version);
+            match self.read_after(id, shown, lost, run.request).await? {
                 // What was there before our own last write says nothing of what became of this one.
                 Ok(found) if is_old(run, &found, seen) => {
                     return Ok(Deleted::perhaps(lost, shown_as_before()));

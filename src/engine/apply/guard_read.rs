@@ -10,6 +10,7 @@ use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
 use crate::engine::recover::put_to;
+use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -132,7 +133,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// a GET may be as old as the listing, and what came of the PUT is known to nobody: a probe is answered by who
     /// carries out writes.
     async fn read_surely(
-        &self,
+        &mut self,
         id: ArticleId,
         visibility: Visibility,
         run: &mut Run<'_>,
@@ -141,7 +142,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && visibility == Visibility::Published
             && self.awaits_answer(id)?
         {
-            match self.probe_surely(id).await? {
+            match self.probe_surely(id, run.request).await? {
                 None => {}
                 Some(Err(error)) if worth_another_try(&error) => {
                     run.doubt
@@ -153,19 +154,50 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(self.read_one(id, visibility).await)
     }
 
+    /// Reads one article after a write to it failed. What is as it was before one without an answer may be an old copy:
+    /// that hides whether the write arrived, and what a colleague has written since.
+    pub(super) async fn read_after(
+        &mut self,
+        id: ArticleId,
+        (visibility, before): (Visibility, &Version),
+        lost: bool,
+        request: &Request,
+    ) -> anyhow::Result<Answer<RemoteArticle>> {
+        let found = match self.read_one(id, visibility).await {
+            Ok(found) => found,
+            Err(error) => return Ok(Err(error)),
+        };
+        let may_be_old = lost && visibility == Visibility::Published;
+        if may_be_old && version_of(&found, before) == *before {
+            let could = self.may_probe()?;
+            let answer = match self.probe_surely(id, request).await? {
+                Some(answer) => answer,
+                // It was refused just now, for good, and time has passed since.
+                None if could => self.read_one(id, visibility).await,
+                None => Ok(found),
+            };
+            return Ok(answer);
+        }
+        Ok(Ok(found))
+    }
+
     /// Probes an article that a GET may show as it was; `None` where probes come to nothing: then a GET is the best that
     /// there is.
-    pub(super) async fn probe_surely(
-        &self,
+    async fn probe_surely(
+        &mut self,
         id: ArticleId,
+        request: &Request,
     ) -> anyhow::Result<Option<Answer<RemoteArticle>>> {
         if !self.may_probe()? {
             return Ok(None);
         }
-        Ok(match self.service.probe(id, Purpose::Push).await {
-            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => None,
-            answer => Some(answer),
-        })
+        match self.service.probe(id, Purpose::Push).await {
+            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {
+                self.stop_probing(&error, request)?;
+                Ok(None)
+            }
+            answer => Ok(Some(answer)),
+        }
     }
 
     /// Tells whether a PUT to an article got no answer, and what came of it is still open.

@@ -5,7 +5,7 @@ use super::{Done, Run, failed};
 use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::mirror::disk::Disk;
-use crate::model::base::{ArticleRow, Visibility};
+use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Field, Revision, TextDigest, Version};
 use crate::reconcile::plan::{Action, Settle};
 use crate::reconcile::snapshot::Seen;
@@ -43,29 +43,21 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Put::Failed { error, lost });
             }
             tries += 1;
-            if let Err(error) = self.before_another_look(&error, tries).await {
+            if let Err(error) = self.before_another_look(&error, tries, lost).await {
                 return Ok(Put::Failed { error, lost });
             }
             if defect::is(Defect::PutRepeatedBlindly) {
                 continue;
             }
-            let visibility = settle.seen.visibility;
-            let Ok(mut found) = self.read_one(id, visibility).await else {
-                return Ok(Put::Failed { error, lost });
-            };
-            let mut version = version_of(&found, before);
-            // What is as it was before a PUT without an answer may be an old copy, and hide that it arrived, and what a
-            // colleague has written since.
-            if lost && version == *before && visibility == Visibility::Published {
-                match self.probe_surely(id).await? {
-                    Some(Ok(answer)) => {
-                        version = version_of(&answer, before);
-                        found = answer;
-                    }
-                    Some(Err(_)) => return Ok(Put::Failed { error, lost }),
-                    None => {}
+            let shown = (settle.seen.visibility, before);
+            let found = match self.read_after(id, shown, lost, run.request).await? {
+                Ok(found) => found,
+                Err(found) if found.stops_all() => {
+                    return Ok(Put::Failed { error: found, lost });
                 }
-            }
+                Err(_) => return Ok(Put::Failed { error, lost }),
+            };
+            let version = version_of(&found, before);
             // What was there before our own last write may happen to be what is sent now, and says nothing of it.
             let row = run.row(id);
             if row.is_some_and(|row| row.has_replaced(&version, &found.revision)) {
@@ -88,10 +80,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Waits after a write that failed, before one looks what became of it: for room for the look and another
-    /// try where it was not sent for want of budget, else a little.
-    pub(super) async fn before_another_look(&self, error: &ServiceError, tries: u32) -> Answer<()> {
+    /// try where it was not sent for want of budget, else a little. After a write without an answer one may look twice.
+    pub(super) async fn before_another_look(
+        &self,
+        error: &ServiceError,
+        tries: u32,
+        lost: bool,
+    ) -> Answer<()> {
         if is_throttled(error) {
-            return self.service.keep(2, Purpose::Push).await;
+            let room = 2 + u32::from(lost);
+            return self.service.keep(room, Purpose::Push).await;
         }
         tracing::warn!(%error, tries, "no answer to a write; looking whether it arrived");
         self.clock.pause(pause(tries)).await;
@@ -113,7 +111,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 answer => return Ok(answer),
             };
             tries += 1;
-            if let Err(error) = self.before_another_look(&error, tries).await {
+            if let Err(error) = self.before_another_look(&error, tries, false).await {
                 return Ok(Err(error));
             }
             let found = match self.read_one(id, seen.visibility).await {

@@ -328,8 +328,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let deleted = (id, row.revision);
         let mut sent = self.store.intents()?.into_iter();
+        // As long as it stands, no cycle has changed the row since. Settled, it buries what the row knows, too.
         let is_sent = sent.any(|(_, intent)| match intent {
-            Intent::DeleteArticle { id, revision } => (id, revision) == deleted,
+            Intent::DeleteArticle { id, .. } => id == deleted.0,
             Intent::CreateArticle { .. }
             | Intent::UpdateArticle { .. }
             | Intent::CreateCategory { .. }
@@ -369,7 +370,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The first refusal ends probing for this workspace, and the report says so.
-    fn stop_probing(&mut self, error: &ServiceError, request: &Request) -> anyhow::Result<()> {
+    pub(in crate::engine) fn stop_probing(
+        &mut self,
+        error: &ServiceError,
+        request: &Request,
+    ) -> anyhow::Result<()> {
         self.probe_refused = true;
         if request.dry_run {
             return Ok(());

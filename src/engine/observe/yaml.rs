@@ -2,7 +2,7 @@
 
 use super::local::{Scanned, category_version};
 use crate::engine::spool::Spool;
-use crate::engine::yaml_past::{last_here, seen_as};
+use crate::engine::yaml_past::{last_document, last_here, seen_as};
 use crate::mirror::document::CategoryDocument;
 use crate::mirror::scan::{CategoryContent, ScannedCategory};
 use crate::model::{CategoryId, Side, TextDigest};
@@ -45,13 +45,10 @@ impl Scanned {
                 }
                 CategoryContent::Missing => {
                     let last = match row {
-                        Some(row) => last_here(store, row.id, Some(folder))?,
+                        Some(row) => last_document(store, row.id, Some(folder))?,
                         None => None,
                     };
-                    let document =
-                        last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok());
-                    let words =
-                        document.and_then(|document| category_version(folder, &document).ok());
+                    let words = last.and_then(|document| category_version(folder, &document).ok());
                     if let Some(words) = words {
                         self.snapshot.last_words.insert(folder.clone(), words);
                     }

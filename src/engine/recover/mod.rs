@@ -41,6 +41,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     asked: Option<&BTreeSet<ArticleId>>,
 ) -> anyhow::Result<()> {
     let mut intents = engine.store.intents()?;
+    let all = intents.clone();
     if let Some(asked) = asked {
         let answered = |intent: &Intent| {
             let file = if let Intent::WriteFile { id, .. } = intent {
@@ -64,7 +65,7 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     } else {
         Lying::of(sight)
     };
-    let names = names_on_the_move(base, &lying, &intents);
+    let names = names_on_the_move(base, &lying, &all);
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
     let alike = alike(&engine.store, base, sight, &intents)?;
@@ -166,6 +167,7 @@ fn first_met(
             | Verdict::Kept(_)
             | Verdict::Deleted(..)
             | Verdict::Category(_)
+            | Verdict::Supposed(_)
             | Verdict::Open,
         ) => return Ok(Vec::new()),
     };
@@ -211,7 +213,7 @@ fn judge(
     policy: &Policy,
 ) -> Verdict {
     match intent {
-        Intent::WriteFile { .. } => file_written(base, sight, intent, files, policy),
+        Intent::WriteFile { .. } => file_written(base, sight, intent, files),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent, before),
         Intent::CreateArticle { .. } => posted(base, sight, intent, alike, policy),
         Intent::CreateCategory { folder, .. } => {

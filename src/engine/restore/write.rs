@@ -4,7 +4,7 @@ use super::Prepared;
 use crate::engine::Engine;
 use crate::engine::apply::{category_file, hides_a_new_article, keep_whole, needs_whole};
 use crate::engine::observe::local::category_version;
-use crate::engine::yaml_past::last_here;
+use crate::engine::yaml_past::last_document;
 use crate::mirror::disk::{At, Disk, Durability, Expect};
 use crate::mirror::document::{CategoryChanges, CategoryDocument, Document};
 use crate::model::path::{CATEGORY_FILE, slug_of_stem};
@@ -116,10 +116,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(false);
         };
         let at = At::Folder(folder);
-        let last = last_here(&self.store, row.id, Some(folder))?;
-        let last = last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok());
         let mut waits = false;
-        let source = match last {
+        let source = match last_document(&self.store, row.id, Some(folder))? {
             Some(last) => {
                 waits = self.keep_clash(&row, folder, &last)?;
                 last.edit(&CategoryChanges {

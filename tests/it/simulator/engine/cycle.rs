@@ -56,6 +56,7 @@ impl Run<'_> {
                 (fatal.and_then(|fatal| fatal.power), &mut world.mirror)
             {
                 tree.lose_power(keep);
+                world.lost_power();
             }
             drop(world);
             self.end();
@@ -214,6 +215,10 @@ impl Run<'_> {
             let rows = store.articles().expect("the state is readable");
             let births = &mut world.ledger.unrecorded_births;
             births.retain(|id, _| rows.iter().all(|row| row.id != *id));
+        }
+        if died {
+            // A copy over which it died shows a conflict that nobody remembers.
+            world.forget_conflicts(&oracle::shown(store));
         }
         oracle::i1_reachable(&mut world, store, died);
         oracle::i2_whole(&mut world);

@@ -31,6 +31,7 @@ impl World {
             // shows, it stays taken away.
             let back = new.and(&there).and(&ledger.removed);
             ledger.removed.remove(&back);
+            ledger.brought_back.add(&back);
             if what.ends_with(".conflict.html") {
                 ledger.shown_beside.add(&back);
             } else {
@@ -96,8 +97,15 @@ impl World {
         }
     }
 
-    /// The state was set back, and knows nothing of conflicts that were shown since, but for those that are `shown`: what
-    /// the writer had removed, and only their copies brought back, is removed for it.
+    /// The power failed: what kbsync had brought back in this cycle, and is lost with it, is as its writer left it.
+    pub(crate) fn lost_power(&mut self) {
+        let brought = std::mem::take(&mut self.ledger.brought_back);
+        let lost = brought.without(&self.mirror.all_tokens());
+        self.ledger.removed.add(&lost);
+    }
+
+    /// The state was set back, or the process died over a copy: nobody knows of conflicts that were shown since, but for
+    /// those that are `shown`. What the writer had removed, and only their copies brought back, is removed all the same.
     pub(crate) fn forget_conflicts(&mut self, shown: &Tokens) {
         let mut there = *shown;
         self.mirror.each(&mut |folder, name, bytes, _| {

@@ -219,7 +219,10 @@ impl World {
             }
             Writer::DropCopy { .. } => {
                 let copy = format!("{}.conflict.html", at.slug());
+                // Whoever takes it away has dealt with what it shows, though an older copy may show that, too.
+                let shown = self.mirror.bytes(at.folder(), &copy).unwrap_or_default();
                 self.mirror.remove(at.folder(), &copy);
+                self.ledger.removed.add(&Tokens::of(&shown));
             }
             Writer::Write { .. }
             | Writer::Edit { .. }

@@ -3,7 +3,9 @@
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, Kept, Part, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Kept, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 #[test]
 fn a_file_was_renamed_and_not_written_and_the_colleague_took_the_address_back() {
@@ -230,4 +232,131 @@ fn a_file_that_was_moved_and_written_shows_what_a_colleague_takes_back_later() {
             ],
         );
     }
+}
+
+#[test]
+fn seed_363698343675() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(0, 2), part: Part::Third, token: 5 } },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::First, token: 6, save: Save::RenameOver } },
+        Step::Fault { call: Call::SyncFolder, nth: 0, what: What::Full {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 2), part: Part::More, token: 8, save: Save::RenameOver } },
+        Step::Fault { call: Call::Stage, nth: 0, what: What::Full {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Kill { after: 28 },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(0, 2) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_850438610882() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 1, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 4, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::More, token: 11 } },
+        Step::Mirror { deed: Writer::RemoveFolder { folder: 1 } },
+        Step::PowerLoss { after: 43, keep: 0 },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 18, enabled: true } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_850438737739() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Stash {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 0), part: Part::First, token: 6, save: Save::RenameOver } },
+        Step::Wait { seconds: 20 },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::Third, token: 7 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Checkout {} },
+        Step::Service { deed: Colleague::Change { at: At(0, 0), part: Part::First, token: 14 } },
+        Step::Kill { after: 21 },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Revert { at: At(0, 0) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_363698598970() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 0), token: 2, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 3, enabled: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Delete { at: At(0, 0) } },
+        Step::Wait { seconds: 20 },
+        Step::Service { deed: Colleague::Post { at: At(1, 1), token: 8, shown: true } },
+        Step::Fault { call: Call::Stage, nth: 0, what: What::Denied {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 0), to: At(0, 0) } },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 1), to: At(1, 0) } },
+        Step::Kill { after: 62 },
+        Step::Run { command: Command::Sync {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::DropCopy { at: At(1, 0) } },
+    ];
+    holds(setup, &steps);
 }

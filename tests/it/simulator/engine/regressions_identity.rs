@@ -387,3 +387,32 @@ fn seed_532492849031() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_850438612332() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 3), token: 2, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::SaveState {},
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 7, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Swap { one: At(0, 3), other: At(0, 0) } },
+        Step::Run { command: Command::Sync {} },
+        Step::RestoreState {},
+        Step::Mirror { deed: Writer::Hide { at: At(0, 0) } },
+    ];
+    holds(setup, &steps);
+}

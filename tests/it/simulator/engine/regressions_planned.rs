@@ -1,7 +1,9 @@
 //! What a dry run plans: the same as is done then.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
+use super::step::{
+    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
+};
 
 const AT: At = At(0, 4);
 
@@ -96,6 +98,34 @@ fn seed_134233272634840() {
         Step::Run { command: Command::Sync {} },
         Step::Mirror { deed: Writer::Copy { from: At(0, 1), to: At(1, 0) } },
         Step::Service { deed: Colleague::Change { at: At(1, 0), part: Part::More, token: 20 } },
+        Step::Run { command: Command::DryThenSync {} },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_850438594652() {
+    let setup = Setup {
+        bodies: false,
+        etag: true,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Forbidden,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 2, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveAll {} },
+        Step::Service { deed: Colleague::Touch { at: At(0, 1) } },
+        Step::Kill { after: 33 },
+        Step::Run { command: Command::Sync {} },
         Step::Run { command: Command::DryThenSync {} },
     ];
     holds(setup, &steps);

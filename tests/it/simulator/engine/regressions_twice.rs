@@ -280,3 +280,60 @@ fn seed_532492722238() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_363698416325() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 4), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(1, 4), part: Part::More, token: 4, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Change { at: At(1, 4), part: Part::More, token: 9 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Move { from: At(1, 4), to: At(1, 1) } },
+        Step::LoseState {},
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::DropCopy { at: At(1, 1) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_850438777439() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: true,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 2), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Reslug { from: 1, to: 3 } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 8, enabled: false } },
+        Step::Fault { call: Call::Create, nth: 0, what: What::LostAfter {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Slug { at: At(1, 2), name: 3 } },
+        Step::Mirror { deed: Writer::Slug { at: At(1, 1), name: 2 } },
+    ];
+    holds(setup, &steps);
+}

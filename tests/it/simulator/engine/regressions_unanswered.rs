@@ -277,3 +277,31 @@ fn seed_532493107141() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_363698605351() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: true,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Service { deed: Colleague::Readdress { from: At(0, 0), to: At(0, 6) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(0, 6), part: Part::First, token: 6, save: Save::RenameOver } },
+        Step::Fault { call: Call::Update, nth: 1, what: What::ByColleague { deed: Colleague::Change { at: At(0, 6), part: Part::Third, token: 7 } } },
+        Step::Fault { call: Call::Update, nth: 0, what: What::LostBefore {} },
+        Step::Fault { call: Call::Probe, nth: 0, what: What::Forbidden {} },
+        Step::Run { command: Command::Sync {} },
+    ];
+    holds(setup, &steps);
+}

@@ -50,6 +50,8 @@ pub(crate) struct Ledger {
     pub(crate) written: Tokens,
     /// Words that a person removed from the mirror, or gave up.
     pub(crate) removed: Tokens,
+    /// Of these, the words that this cycle brought back into the mirror, for good or in the copy of a conflict.
+    pub(crate) brought_back: Tokens,
     /// Words that a person had removed from the mirror, and that came back into it in the copy of a conflict only.
     pub(crate) shown_beside: Tokens,
     /// Words that a person removed from the service.
@@ -650,6 +652,7 @@ impl World {
         ledger.gone_when_scanned = Tokens::default();
         ledger.looked.clear();
         ledger.fresh = Tokens::default();
+        ledger.brought_back = Tokens::default();
         ledger.written = Tokens::default();
         ledger.lately_gone.clear();
         ledger.shown_gone.clear();
