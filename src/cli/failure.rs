@@ -80,8 +80,7 @@ impl Failure {
         }
         let advised = error.chain().find_map(|cause| {
             if let Some(state) = cause.downcast_ref::<StateError>() {
-                // The remedy is part of the text.
-                return Some((code_of(&state.kind), None));
+                return Some((code_of(&state.kind), advice_of_state(&state.kind)));
             }
             let disk = match cause.downcast_ref::<ScanError>() {
                 Some(ScanError::Root(error)) => Some(error),
@@ -143,8 +142,7 @@ impl From<StateError> for Failure {
     fn from(error: StateError) -> Self {
         Self {
             code: code_of(&error.kind),
-            // The remedy is part of the text.
-            help: None,
+            help: advice_of_state(&error.kind).map(str::to_owned),
             error: anyhow::Error::new(FailedTo(error)),
         }
     }
@@ -157,10 +155,12 @@ impl From<LockError> for Failure {
                 ExitCode::Retry,
                 "wait for it to end, or end it; `kbsync doctor` names it",
             ),
-            LockError::NotAFolder(_) | LockError::Io { .. } => (
+            LockError::NotAFolder(_) => (
                 ExitCode::Failed,
-                "the private folder `.kbsync` must be a folder that may be written to",
+                "put the folder itself there, or move away what is there: the private folder `.kbsync` must be a \
+                 folder that may be written to",
             ),
+            LockError::Io { source, .. } => (ExitCode::Failed, advice_of_lock(source.kind())),
         };
         Self {
             code,
@@ -219,17 +219,15 @@ impl From<io::Error> for Failure {
     }
 }
 
+const MAKE_ROOM: &str = "make room on this disk, and run the command again";
+const LET_WRITE: &str =
+    "let this user read and write the mirror's folder, `.kbsync` and what is in both";
+
 fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
     match kind {
         DiskErrorKind::Changed => (ExitCode::Retry, None),
-        DiskErrorKind::Denied => (
-            ExitCode::Failed,
-            Some("let this user read and write the mirror's folder, `.kbsync` and what is in both"),
-        ),
-        DiskErrorKind::Full => (
-            ExitCode::Failed,
-            Some("make room on this disk, and run the command again"),
-        ),
+        DiskErrorKind::Denied => (ExitCode::Failed, Some(LET_WRITE)),
+        DiskErrorKind::Full => (ExitCode::Failed, Some(MAKE_ROOM)),
         DiskErrorKind::ReadOnly => (
             ExitCode::Failed,
             Some("mount the mirror's file system for writing, and run the command again"),
@@ -241,7 +239,35 @@ fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
         | DiskErrorKind::BadName
         | DiskErrorKind::Replaced
         | DiskErrorKind::NoText
-        | DiskErrorKind::Other => (ExitCode::Failed, None),
+        | DiskErrorKind::Other => (ExitCode::Failed, kind.remedy()),
+    }
+}
+
+/// What to do where the private folder, or what is in it, cannot be made.
+fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
+    if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
+        MAKE_ROOM
+    } else if kind == io::ErrorKind::ReadOnlyFilesystem {
+        "mount the file system so that it may be written to, and run the command again"
+    } else if kind == io::ErrorKind::PermissionDenied {
+        LET_WRITE
+    } else {
+        "the private folder `.kbsync` must be a folder that may be written to"
+    }
+}
+
+/// What the error's text does not say itself.
+const fn advice_of_state(kind: &state::ErrorKind) -> Option<&'static str> {
+    match kind {
+        state::ErrorKind::Full => Some(MAKE_ROOM),
+        state::ErrorKind::Io => Some(
+            "this user must be able to read and write this file and its folder; `kbsync doctor` looks closer",
+        ),
+        state::ErrorKind::ForeignBinding { .. }
+        | state::ErrorKind::Busy
+        | state::ErrorKind::Corrupt
+        | state::ErrorKind::Gone
+        | state::ErrorKind::Newer { .. } => None,
     }
 }
 

@@ -4,6 +4,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    interrupt::{Work, unless_interrupted},
     progress::{Pace, Progress, Step},
     scope::Part,
     session::Worked,
@@ -119,9 +120,10 @@ pub(super) async fn to_daemon(
         };
         progress.step(step, pace);
     });
-    let word = while_it_lives(&private, asked).await;
+    let waiting = async { Ok(while_it_lives(&private, asked).await) };
+    let word = Box::pin(unless_interrupted(Work::Handed, waiting, String::new)).await;
     progress.finish();
-    let Some(word) = word else {
+    let Some(word) = word? else {
         return Err(deaf());
     };
     match word {

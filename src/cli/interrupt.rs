@@ -17,6 +17,8 @@ pub(super) enum Work {
     Step,
     /// The last step: once it is done, there is nothing left to break off.
     Last,
+    /// Another process does it, and does not hear of this.
+    Handed,
 }
 
 /// Works until it is done or a person breaks it off. `so_far` tells how far it has come then. Work that takes no notice
@@ -86,6 +88,9 @@ fn broken_off(kind: Work, so_far: &str) -> Failure {
     };
     match kind {
         Work::Look => failure.help("nothing was changed on either side"),
+        Work::Handed => failure.help(
+            "the daemon goes on with what it was handed: `kbsync log` and `kbsync status` show what it did",
+        ),
         Work::Step | Work::Last => failure.help(
             "what was done is recorded, and nothing stays half done: the next `kbsync sync` finishes or takes \
              back what was under way, and goes on",
@@ -153,5 +158,6 @@ mod tests {
         let help = |kind| broken_off(kind, "").help.unwrap_or_default();
         assert!(!help(Work::Look).contains("recorded"));
         assert!(help(Work::Last).contains("recorded"));
+        assert!(help(Work::Handed).contains("goes on"));
     }
 }

@@ -8,7 +8,10 @@ use super::{
     session::Worked,
 };
 use crate::{
-    engine::report::{Ending, Line, Report, Status},
+    engine::{
+        report::{Ending, Line, Report, Status},
+        restore::changed_nothing,
+    },
     model::Side,
     reconcile::plan::{Kind, Problem},
 };
@@ -201,7 +204,9 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
     let count =
         |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();
     let done = |line: &Line| matches!(line.status, Status::Done | Status::Planned);
-    let moves = |line: &Line| done(line) && !matches!(line.action, Kind::Adopt | Kind::Forget);
+    let only_noted =
+        |line: &Line| matches!(line.action, Kind::Adopt | Kind::Forget) || changed_nothing(line);
+    let moves = |line: &Line| done(line) && !only_noted(line);
     let here = count(&|line| moves(line) && line.side != Side::Remote);
     let there = count(&|line| moves(line) && line.side != Side::Local);
     let changes = count(&moves);
@@ -238,10 +243,7 @@ fn summary(report: &Report, problems: usize, broken: bool) -> String {
         count(&|line| line.status == Status::Skipped),
         "# left for later",
     );
-    add(
-        count(&|line| done(line) && matches!(line.action, Kind::Adopt | Kind::Forget)),
-        "# noted",
-    );
+    add(count(&|line| done(line) && only_noted(line)), "# noted");
     add(
         problems,
         if problems == 1 {

@@ -17,9 +17,13 @@ use crate::{
         restore::{Refused, RefusedKind},
         settings::Request,
     },
-    mirror::{disk::Disk, lock::Lock},
+    mirror::{
+        disk::{Disk, DiskError},
+        lock::Lock,
+    },
     reconcile::plan::Problem,
     service::Service,
+    state::StateError,
 };
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
@@ -325,11 +329,25 @@ fn refusal(why: Refused) -> Refusal {
 }
 
 fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
-    tracing::error!("{error:#}");
+    let message = said(error);
+    tracing::error!("{message}");
     report.outcome = Ending::Failed;
     report.problems.push(Problem {
         path: prefix.trim_end_matches('/').to_owned(),
         id: None,
-        message: format!("{error:#}"),
+        message,
     });
+}
+
+/// An error in words. Bare ones of the modules below are fragments; those with context are sentences already.
+fn said(error: &anyhow::Error) -> String {
+    let Some(first) = error.chain().next() else {
+        return format!("{error:#}");
+    };
+    match first.downcast_ref::<DiskError>() {
+        Some(disk) if disk.kind.remedy().is_some() => format!("failed to {}", disk.with_remedy()),
+        Some(_) => format!("failed to {error:#}"),
+        None if first.is::<StateError>() => format!("failed to {error:#}"),
+        None => format!("{error:#}"),
+    }
 }

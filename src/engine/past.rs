@@ -10,6 +10,7 @@ use crate::model::{ArticleId, Field, Flags, Place, Side, Timestamp, Version};
 use crate::state::store::Store;
 use crate::state::{Event, Kept, Outcome, Subject};
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 /// A subject of the history, with its versions.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,35 +74,58 @@ impl Past {
     /// The history also notes when both sides agreed on what one of them had, and what a file held before
     /// it was replaced; read by a person these are no versions of their own.
     pub fn sayings(&self) -> Vec<(&Kept, bool)> {
+        self.told().0
+    }
+
+    /// The version that [`Past::sayings`] gives in a version's stead: they say the same. One that is given itself
+    /// stands for itself.
+    pub fn listed<'p>(&'p self, kept: &'p Kept) -> &'p Kept {
+        let number = self.told().1.get(&kept.number).copied();
+        number
+            .and_then(|number| self.numbered(number))
+            .unwrap_or(kept)
+    }
+
+    /// What is said, newest first, and by which number what is not said anew was said before.
+    fn told(&self) -> (Vec<(&Kept, bool)>, BTreeMap<u64, u64>) {
         let mut said: Vec<(&Kept, bool)> = Vec::new();
+        let mut listed = BTreeMap::new();
         // Where what was said since both sides last agreed begins.
         let mut since = 0;
         for kept in self.versions.iter().rev() {
             if kept.seen.side != Side::Both {
-                let repeats = self.before(kept.number).is_some_and(|before| {
+                let repeated = self.before(kept.number).filter(|before| {
                     let file = kept.seen.file;
                     let says_more = kept.seen.side != Side::Remote
                         && file.is_some()
                         && file != before.seen.file;
                     same(kept, before) && !says_more
                 });
-                if !repeats {
-                    said.push((kept, false));
+                match repeated.map(|before| before.number) {
+                    Some(before) => {
+                        let first = listed.get(&before).copied().unwrap_or(before);
+                        listed.insert(kept.number, first);
+                    }
+                    None => said.push((kept, false)),
                 }
                 continue;
             }
             let agreed = said[since..].iter().rposition(|(one, _)| same(one, kept));
+            let agreed = agreed.map(|at| since + at).or_else(|| {
+                let last = said.len().checked_sub(1)?;
+                (said[last].1 && same(said[last].0, kept)).then_some(last)
+            });
             match agreed {
-                Some(at) => said[since + at].1 = true,
-                None if said
-                    .last()
-                    .is_some_and(|(one, both)| *both && same(one, kept)) => {}
+                Some(at) => {
+                    said[at].1 = true;
+                    listed.insert(kept.number, said[at].0.number);
+                }
                 None => said.push((kept, true)),
             }
             since = said.len();
         }
         said.reverse();
-        said
+        (said, listed)
     }
 
     /// The number of the version that both sides have now, of those that [`Past::sayings`] gives. `None`: it
@@ -440,6 +464,12 @@ mod tests {
             .map(|(kept, both)| (kept.number, both))
             .collect();
         assert_eq!(said, [(8, false), (4, true), (2, true), (1, true)]);
+        let listed = |number| {
+            past.listed(past.numbered(number).expect("it is there"))
+                .number
+        };
+        let all: Vec<u64> = (1..=8).map(listed).collect();
+        assert_eq!(all, [1, 2, 2, 4, 2, 4, 4, 8]);
     }
 
     #[test]

@@ -138,11 +138,15 @@ impl Layout {
         match (kind, ignored) {
             (_, Some(why)) => Verdict::NoArticle(why),
             (Kind::File, None) => Verdict::Article,
-            (Kind::Folder, None) => Verdict::NoArticle("a folder".to_owned()),
-            (Kind::Link, None) => {
-                Verdict::NoArticle("a symbolic link; links are never followed".to_owned())
+            (Kind::Folder, None) => Verdict::NoArticle(
+                "a folder; move it away, or give it a name without `.html`".to_owned(),
+            ),
+            (Kind::Link, None) => Verdict::NoArticle(
+                "a symbolic link; links are never followed: put the file itself there".to_owned(),
+            ),
+            (Kind::Other, None) => {
+                Verdict::NoArticle("not a regular file; move it away".to_owned())
             }
-            (Kind::Other, None) => Verdict::NoArticle("not a regular file".to_owned()),
         }
     }
 

@@ -1,12 +1,15 @@
 //! What `kbsync restore` takes a path or a folder for, with the real binary.
 
 use crate::{
-    daemon::{Daemon, mirror},
+    daemon::{Daemon, mirror, until},
     kb::Service,
 };
 use kbsync::daemon::control::{self, Command, Word};
 use kbsync::model::ArticleId;
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::{Mutex, mpsc};
 
 /// The copy of a conflict is put into the history when it goes, and is no place that its article was ever at.
 #[test]
@@ -152,5 +155,125 @@ fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
         refusal.message.contains("no version @99") && refusal.help.contains("kbsync log"),
         "{refusal:?}"
     );
+    daemon.stop();
+}
+
+#[test]
+fn a_file_that_holds_the_version_already_is_no_change() {
+    let service = Service::empty();
+    service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let before = kb.articles();
+    let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
+    assert!(said.contains("the file holds version @1 of "), "{said}");
+    assert!(!said.contains("change"), "{said}");
+    assert!(said.contains("1 noted"), "{said}");
+    assert_eq!(kb.articles(), before);
+
+    kb.edit("start/one.html", "One.", "Two.");
+    kb.run(&["sync"]).exits(0);
+    let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
+    assert!(said.contains("2 changes"), "{said}");
+}
+
+/// The history notes more than `log` lists: what both sides came to agree on, and what was in the file before it was
+/// replaced.
+#[test]
+fn a_version_has_the_number_that_the_log_lists() {
+    let service = Service::empty();
+    let one = service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Two.");
+    kb.run(&["sync"]).exits(0);
+    let theirs = service
+        .sandbox
+        .edit(one, |article| article.text = "<p>Three.</p>".into());
+    assert!(theirs.is_some());
+    kb.run(&["sync"]).exits(0);
+    let newest = || {
+        let log = kb.run(&["log", &one.to_string()]).exits(0).stdout;
+        let numbers = log.lines().filter_map(|line| line.strip_prefix('@'));
+        let numbers: Vec<String> = numbers
+            .map(|line| line.chars().take_while(char::is_ascii_digit).collect())
+            .collect();
+        (numbers[0].clone(), log)
+    };
+    let (three, log) = newest();
+    kb.edit("start/one.html", "Three.", "Four.");
+    kb.run(&["sync"]).exits(0);
+    let said = kb.run(&["restore", "start/one.html"]).exits(0).stdout;
+    assert!(
+        said.contains(&format!("version @{three} of ")),
+        "{said}\n{log}"
+    );
+    let (restored, log) = newest();
+    assert!(log.contains(&format!("restored from @{three} ")), "{log}");
+
+    assert!(service.sandbox.remove(one).is_some());
+    kb.run(&["sync"]).exits(0);
+    kb.run(&["restore", "start/one.html"]).exits(0);
+    let file = kb.read("start/one.html");
+    assert!(
+        file.contains(&format!("# restored from {one}@{restored}\n")),
+        "{file}\n{log}"
+    );
+    assert!(file.contains("<p>Three.</p>"), "{file}");
+    // A number that a person names is taken as it is.
+    let said = kb.run(&[
+        "restore",
+        &format!("{one}@{three}"),
+        "--to",
+        "start/uno.html",
+    ]);
+    assert!(
+        said.exits(0)
+            .stdout
+            .contains(&format!("version @{three} of {one}")),
+        "{log}"
+    );
+}
+
+#[test]
+fn who_breaks_off_what_a_daemon_has_is_told_that_it_goes_on() {
+    let service = Service::empty();
+    let one = service.article(service.category("start"), "one", "<p>One.</p>");
+    let kb = mirror(&service);
+    kb.run(&["sync"]).exits(0);
+    kb.edit("start/one.html", "One.", "Two.");
+    kb.run(&["sync"]).exits(0);
+    let daemon = Daemon::start(&kb, &[]);
+    let (come, arrived) = mpsc::channel();
+    let (go, gone) = mpsc::channel::<()>();
+    let gone = Mutex::new(gone);
+    service.sandbox.inject(Fault::once(
+        Matcher::new("PUT", "/api/article"),
+        FaultKind::Hook(Hook::new(move |_| {
+            come.send(()).expect("awaited");
+            gone.lock().expect("one").recv().ok();
+        })),
+    ));
+    let mut process = kb.process(&["restore", "start/one.html@1", "--json"]);
+    process
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let child = process.spawn().expect("it runs");
+    arrived.recv().expect("the request comes");
+    let pid = i32::try_from(child.id()).expect("a pid");
+    kill_process(Pid::from_raw(pid).expect("positive"), Signal::INT).expect("sent");
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(
+        told.contains("broken off") && told.contains("the daemon goes on with what it was handed"),
+        "{told}"
+    );
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a report");
+    assert_eq!(json["outcome"], "retry");
+    go.send(()).expect("awaited");
+    until("the daemon is done with it", || {
+        service.text(one) == "<p>One.</p>"
+    });
     daemon.stop();
 }

@@ -80,10 +80,43 @@ fn words_that_were_held_come_back_with_their_folder_and_are_held_again() {
     let before = kb.read(YAML);
     std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
     kb.run(&["sync"]);
-    kb.run(&["restore", "start/one.html"]);
+    // What comes back with the file waits for a person as it did, and the command says so.
+    let ran = kb.run(&["restore", "start/one.html"]).exits(3);
+    assert!(
+        ran.stdout.contains("both sides have their own name"),
+        "{ran:#?}"
+    );
     assert_eq!(kb.read(YAML), before);
     kb.run(&["sync", "start"]).exits(3);
     assert_eq!(name_there(&service, start), "Theirs");
+}
+
+#[test]
+fn a_folder_that_is_brought_back_with_a_held_category_is_not_done() {
+    let (service, kb, start) = held();
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    let ran = kb.run(&["restore", "start", "--json"]).exits(3);
+    let json = ran.json();
+    assert_eq!(json["outcome"], "attention");
+    let held: Vec<_> = json["actions"]
+        .as_array()
+        .expect("actions")
+        .iter()
+        .filter(|line| line["status"] == "held")
+        .collect();
+    assert_eq!(held.len(), 1, "{json:#}");
+    assert_eq!(held[0]["action"], "update-category");
+    assert_eq!(name_there(&service, start), "Theirs");
+}
+
+#[test]
+fn a_folder_that_is_brought_back_with_what_was_agreed_on_is_done() {
+    let (_service, kb, _) = synced();
+    let before = kb.articles();
+    std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
+    kb.run(&["restore", "start"]).exits(0);
+    assert_eq!(kb.articles(), before);
+    kb.run(&["sync"]).exits(0);
 }
 
 #[test]

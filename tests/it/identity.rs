@@ -676,6 +676,10 @@ async fn a_file_copied_from_another_workspace_is_not_adopted() {
     world.write("start/invoices.html", &files[1].1);
     let report = world.sync().await;
     assert_eq!(lines(&report), ["conflict both start/invoices.html held"]);
+    // No folder of ours has the other one's category: there is none to be moved.
+    assert_eq!(problems(&report), [""; 0]);
+    assert_eq!(report.outcome.exit_code(), 3);
+    assert_eq!(problems(&world.sync().await), [""; 0]);
     let told = reason(&report, "start/invoices.html");
     assert!(
         told.contains("another workspace; move it to that one's folder"),

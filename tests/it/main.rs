@@ -16,6 +16,7 @@ mod cli_history;
 mod cli_init;
 mod cli_last_words;
 mod cli_new;
+mod cli_remedies;
 mod cli_resolve;
 mod cli_restore;
 mod cli_service;

@@ -5,13 +5,18 @@ use crate::kb::{Kb, Service, TOKEN};
 use kbsync::model::path::EXTENSION;
 use std::process::{Command, Output};
 
-/// Runs a command where the mirror may only be read; `None`: that cannot be had here.
-fn read_only(kb: &Kb, arguments: &[&str]) -> Option<Output> {
+/// Runs a command in a namespace of its own, after a script of the shell; `None`: that cannot be had here.
+pub(crate) fn apart_from(
+    flags: &[&str],
+    script: &str,
+    probe: &str,
+    kb: &Kb,
+    arguments: &[&str],
+) -> Option<Output> {
     let wrap = |plain: &Command, then: &str| {
-        let script =
-            format!("mount --bind . . && mount -o remount,ro,bind . && cd \"$PWD\" && {then}");
         let mut command = Command::new("unshare");
-        command.args(["--user", "--map-root-user", "--mount", "sh", "-c", &script]);
+        let script = format!("{script} {then}");
+        command.args(flags).args(["sh", "-c", &script]);
         command.arg(plain.get_program()).args(plain.get_args());
         command.current_dir(kb.mirror()).env_clear();
         command.envs(
@@ -23,7 +28,7 @@ fn read_only(kb: &Kb, arguments: &[&str]) -> Option<Output> {
         command
     };
     let plain = kb.process(arguments);
-    let tried = wrap(&plain, "! touch probe").output();
+    let tried = wrap(&plain, probe).output();
     if !tried.is_ok_and(|tried| tried.status.success()) {
         return None;
     }
@@ -35,8 +40,17 @@ fn read_only(kb: &Kb, arguments: &[&str]) -> Option<Output> {
     Some(output)
 }
 
+/// Runs a command where the mirror may only be read; `None`: that cannot be had here.
+fn read_only(kb: &Kb, arguments: &[&str]) -> Option<Output> {
+    let script = "mount --bind . . && mount -o remount,ro,bind . && cd \"$PWD\" &&";
+    apart_from(&OWN_MOUNTS, script, "! touch probe", kb, arguments)
+}
+
+/// A namespace in which things can be mounted.
+pub(crate) const OWN_MOUNTS: [&str; 3] = ["--user", "--map-root-user", "--mount"];
+
 #[expect(clippy::print_stderr, reason = "a test that is left out says so")]
-fn left_out() {
+pub(crate) fn left_out() {
     eprintln!("left out: nothing can be mounted here");
 }
 

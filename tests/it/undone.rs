@@ -62,8 +62,8 @@ async fn sync_of(world: &Stage, path: &str) {
 async fn a_file_that_could_not_be_written_is_told_until_it_is() {
     let (world, _) = edited_there().await;
     hostile::sync_with(&world, &failing("stage", DiskErrorKind::Denied)).await;
-    let denied =
-        "update failed: failed to stage a/: permission is denied; the next sync tries again";
+    let denied = "update failed: failed to stage a/: permission is denied; let this user read and write it; the next sync tries \
+         again";
     let of = |path: &str| (path.to_owned(), denied.to_owned());
     assert_eq!(told(&world), [of("a/one.html"), of("a/two.html")]);
 

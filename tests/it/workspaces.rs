@@ -97,6 +97,21 @@ fn what_lies_in_another_workspaces_folder_counts_whatever_it_is_there() {
 }
 
 #[test]
+fn a_copy_with_its_id_in_another_workspaces_folder_is_the_only_thing_that_is_told() {
+    let (_service, kb, ..) = two_workspaces();
+    let copy = kb.read("en/start/one.html");
+    kb.write("de/new/one.html", &copy);
+    for _ in 0..2 {
+        let json = kb.run(&["sync", "--json"]).exits(3).json();
+        assert_eq!(json["problems"], serde_json::json!([]), "{json:#}");
+        let lines = json["actions"].as_array().expect("actions");
+        let held = lines.iter().filter(|line| line["status"] == "held");
+        let paths: Vec<_> = held.map(|line| line["path"].clone()).collect();
+        assert_eq!(paths, ["de/new/one.html"], "{json:#}");
+    }
+}
+
+#[test]
 fn a_person_lets_an_article_go_whose_file_is_in_another_workspaces_folder() {
     for command in [
         &["approve", "--yes"][..],

@@ -327,9 +327,12 @@ pub(super) fn wall(error: &DiskError) -> Stop {
     }
 }
 
-/// An error with its causes.
+/// An error with what to do about it; with its causes, where nothing more is known.
 pub(super) fn told(error: &DiskError) -> String {
-    let mut told = format!("failed to {error}");
+    let mut told = format!("failed to {}", error.with_remedy());
+    if error.kind.remedy().is_some() {
+        return told;
+    }
     let mut cause = std::error::Error::source(error);
     while let Some(error) = cause {
         told.push_str(": ");

@@ -73,7 +73,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             wanted.extend(rows.take(MAX_REFRESHED).map(|row| row.id));
         }
         if request.purpose == Purpose::Poll {
-            unread.pass_over(&mut wanted, now, base, sight);
+            self.pass_over(&unread, &mut wanted, now, base, sight);
         }
         let changed = changed_categories(base, sight, request);
         wanted.extend(changed);

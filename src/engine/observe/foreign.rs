@@ -31,13 +31,29 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .workspace
             .is_some_and(|workspace| workspace != self.settings.workspace);
         if foreign && sight.remote.foreign.insert(id) {
-            sight.problems.push(Problem {
-                path: folder_of(base, &sight.local, id),
-                id: None,
-                message: of_another(id),
-            });
+            self.tell_foreign(id, of_another(id), base, sight);
         }
         foreign
+    }
+
+    /// A problem, where anything here claims to be that category. Of a file that only names an article in it, that
+    /// file is told.
+    pub(super) fn tell_foreign(
+        &self,
+        id: CategoryId,
+        message: String,
+        base: &Base,
+        sight: &mut Sight,
+    ) {
+        let path = folder_of(base, &sight.local, id);
+        if path.is_empty() && !self.settings.categories.contains(&id) {
+            return;
+        }
+        sight.problems.push(Problem {
+            path,
+            id: None,
+            message,
+        });
     }
 
     /// Reads the categories of articles that only their files' ids brought to light, and leaves those

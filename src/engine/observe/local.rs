@@ -160,7 +160,7 @@ impl Scanned {
             self.problems.push(Problem {
                 path: unreadable.folder.clone(),
                 id: None,
-                message: format!("failed to {}", unreadable.error),
+                message: format!("failed to {}", unreadable.error.with_remedy()),
             });
             self.snapshot.unreadable.insert(unreadable.folder.clone());
             self.snapshot.closed.insert(unreadable.folder.clone());
@@ -173,7 +173,8 @@ impl Scanned {
                     path: folder.clone(),
                     id: None,
                     message: format!(
-                        "it was a category's folder and is {why}: nothing of it is synced until the folder is back"
+                        "it was a category's folder and is {why}: nothing of it is synced until the folder is back; move \
+                         away what is there now, and put the folder itself there"
                     ),
                 });
             }

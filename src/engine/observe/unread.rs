@@ -65,32 +65,36 @@ impl Unread {
         };
         self.0.insert(id, attempt);
     }
+}
 
+impl<S: Service, D: Disk> Engine<S, D> {
     /// Takes out what need not be asked for yet, and reports what was said of it.
     pub(super) fn pass_over(
         &self,
+        unread: &Unread,
         wanted: &mut BTreeSet<CategoryId>,
         now: Timestamp,
         base: &Base,
         sight: &mut Sight,
     ) {
-        for (&id, attempt) in self.0.iter().filter(|(_, attempt)| attempt.rests(now)) {
+        for (&id, attempt) in unread.0.iter().filter(|(_, attempt)| attempt.rests(now)) {
             if !wanted.remove(&id) {
                 continue;
             }
+            let message = attempt.why.clone();
             if attempt.foreign {
                 sight.remote.foreign.insert(id);
+                self.tell_foreign(id, message, base, sight);
+                continue;
             }
             sight.problems.push(Problem {
                 path: folder_of(base, &sight.local, id),
                 id: None,
-                message: attempt.why.clone(),
+                message,
             });
         }
     }
-}
 
-impl<S: Service, D: Disk> Engine<S, D> {
     pub(super) fn unread(&self) -> anyhow::Result<Unread> {
         let stored = self.store.meta(UNREAD)?;
         Ok(stored

@@ -72,15 +72,22 @@ impl Prospect {
     pub fn described(&self) -> String {
         match self {
             Self::Write(prepared) if prepared.is_there() => {
-                format!("the file holds {} already", prepared.described())
+                format!("{HOLDS}{} already", prepared.described())
             }
             Self::Write(prepared) => prepared.described(),
-            Self::IsBack { .. } => {
-                "the file is there again, and was left as it is; name it to get an older version of it"
-                    .to_owned()
-            }
+            Self::IsBack { .. } => IS_BACK.to_owned(),
         }
     }
+}
+
+const HOLDS: &str = "the file holds ";
+const IS_BACK: &str =
+    "the file is there again, and was left as it is; name it to get an older version of it";
+
+/// Tells whether a line of [`Restored`] says that the file was as wished for already.
+pub fn changed_nothing(line: &Line) -> bool {
+    let said = |reason: &str| reason.starts_with(HOLDS) || reason == IS_BACK;
+    line.action == Kind::Restore && line.reason.as_deref().is_some_and(said)
 }
 
 /// What bringing a version back would do.
@@ -88,6 +95,9 @@ impl Prospect {
 pub struct Prepared {
     /// The version.
     pub kept: Kept,
+    /// Its number and time as people know them: those that they named, else those in `kbsync log`, which lists of
+    /// versions that say the same the first one.
+    known: (u64, Timestamp),
     /// Where the file is or will be.
     pub place: Place,
     /// The article that the file is; `None`: it is or becomes a new one.
@@ -115,18 +125,19 @@ impl Prepared {
 
     /// Which version it is, for people.
     pub fn described(&self) -> String {
-        let at = self.kept.at;
+        let (number, at) = self.known;
         match self.instead_of {
-            Some(id) => format!("version @{} of {id}, of {at}", self.kept.number),
-            None => format!("version @{} of {at}", self.kept.number),
+            Some(id) => format!("version @{number} of {id}, of {at}"),
+            None => format!("version @{number} of {at}"),
         }
     }
 
     /// The version's cause in the history. It leads from the new article to the old one.
     fn cause(&self) -> String {
+        let (number, _) = self.known;
         match self.instead_of {
-            Some(id) => format!("restored from {id}@{}", self.kept.number),
-            None => format!("restored from @{}", self.kept.number),
+            Some(id) => format!("restored from {id}@{number}"),
+            None => format!("restored from @{number}"),
         }
     }
 }
@@ -220,6 +231,9 @@ fn prepared<D: Disk>(
     }))
 }
 
+/// What was brought back, and the category's file that came with it, where its words were never agreed on.
+type Brought = (Prospect, Option<String>);
+
 /// What came of bringing versions back.
 #[derive(Debug, Default)]
 pub struct Restored {
@@ -264,8 +278,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.tell("restoring", Some(wishes.len() as u64), 0);
         for (done, wish) in wishes.iter().enumerate() {
             match self.bring_back(wish, &look).await? {
-                Ok(prospect) => {
+                Ok((prospect, waits)) => {
                     restored.places.push(prospect.place().to_string());
+                    restored.places.extend(waits);
                     restored.lines.push(self.line(&prospect));
                 }
                 Err(why) => restored.refusals.push(look.refusal(wish, why)),
@@ -291,7 +306,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         wish: &Wish,
         look: &Look,
-    ) -> anyhow::Result<Result<Prospect, Refused>> {
+    ) -> anyhow::Result<Result<Brought, Refused>> {
         let written = self.write_wished(wish, look).await;
         let Err(error) = &written else {
             return written;
@@ -302,7 +317,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             let look = self.look()?;
             let again = prepared(&*self.disk, &self.store, &look, wish)?;
             if matches!(again, Ok(Prospect::IsBack { .. }) | Err(_)) {
-                return Ok(again);
+                return Ok(again.map(|prospect| (prospect, None)));
             }
         }
         written
@@ -312,18 +327,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
         &mut self,
         wish: &Wish,
         look: &Look,
-    ) -> anyhow::Result<Result<Prospect, Refused>> {
+    ) -> anyhow::Result<Result<Brought, Refused>> {
         let now = self.clock.now();
         let prospect = self.prepared_settled(wish, look).await?;
+        let mut waits = None;
         if let Ok(Prospect::Write(prepared)) = &prospect
             && !prepared.is_there()
         {
             self.keep_present(prepared, now)?;
             self.keep_open(prepared, now)?;
-            self.write_back(prepared)?;
+            waits = self.write_back(prepared)?;
             self.note_restored(prepared, now)?;
         }
-        Ok(prospect)
+        Ok(prospect.map(|prospect| (prospect, waits)))
     }
 
     fn line(&self, prospect: &Prospect) -> Line {

@@ -59,6 +59,8 @@ impl<D: Disk> Ground<'_, D> {
             Err(refused) => return Ok(Err(refused)),
         };
         let kept = wanted.kept.clone();
+        let known = wish.number.map_or_else(|| past.listed(&kept), |_| &kept);
+        let known = (known.number, known.at);
         let (new, instead_of) = match (aim, &wanted.raw) {
             (Aim::Category { id, .. }, _) => (category(*id, &wanted, &present), None),
             (Aim::Anew { old, .. }, Some(raw)) => (raw.clone(), *old),
@@ -74,7 +76,15 @@ impl<D: Disk> Ground<'_, D> {
                 None => (self.made_anew(past, wanted, &place, id), None),
             },
             (Aim::Back { .. }, None) => (self.made_anew(past, wanted, &place, id), None),
-            (Aim::Anew { old, .. }, None) => (self.as_new(past, wish, wanted, &place, *old)?, *old),
+            (Aim::Anew { old, .. }, None) => {
+                let note = old.map(|old| format!("# restored from {old}@{}", known.0));
+                let new = self.as_new(past, wish, wanted, &place, *old)?;
+                let new = match note {
+                    Some(note) => with_note(&new, &note),
+                    None => new,
+                };
+                (new, *old)
+            }
         };
         let is_words = wanted_is_words(aim, &kept, &new);
         if !is_words {
@@ -96,6 +106,7 @@ impl<D: Disk> Ground<'_, D> {
         let (stamp, old) = present.unzip();
         Ok(Ok(Prepared {
             kept,
+            known,
             place,
             id,
             instead_of,
@@ -218,7 +229,7 @@ impl<D: Disk> Ground<'_, D> {
         self.in_its_form(past, wanted, (place, slug), id, flags)
     }
 
-    /// A file of a new article that says which one it was.
+    /// A file of a new article.
     fn as_new(
         &self,
         past: &Past,
@@ -236,12 +247,7 @@ impl<D: Disk> Ground<'_, D> {
             Some(id) => flags_noted(self.store, id)?,
             None => Flags::default(),
         };
-        let number = wanted.kept.number;
-        let file = self.in_its_form(past, wanted, (place, &slug), None, flags);
-        Ok(match old {
-            Some(id) => with_note(&file, &format!("# restored from {id}@{number}")),
-            None => file,
-        })
+        Ok(self.in_its_form(past, wanted, (place, &slug), None, flags))
     }
 
     /// The version's words in the form that the writer had given the file by then.

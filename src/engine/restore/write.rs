@@ -63,7 +63,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    pub(super) fn write_back(&mut self, prepared: &Prepared) -> anyhow::Result<()> {
+    /// Writes the file. Gives the category's own file, where that came back as well and waits to be agreed on.
+    pub(super) fn write_back(&mut self, prepared: &Prepared) -> anyhow::Result<Option<String>> {
+        let mut waits = false;
         let Place { folder, file } = &prepared.place;
         let at = At::Folder(folder);
         let is_new = self.disk.look(At::Root, folder)?.is_none();
@@ -73,7 +75,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         // The category's own file names it itself.
         if *file != CATEGORY_FILE && self.disk.look(at, CATEGORY_FILE)?.is_none() {
-            self.name_folder(prepared, is_new)?;
+            waits = self.name_folder(prepared, is_new)?;
         }
         let staged = self
             .disk
@@ -81,13 +83,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let expect = prepared.stamp.map_or(Expect::Absent, Expect::Stamp);
         self.disk.publish(staged, file, expect)?;
         self.disk.sync_folder(at)?;
-        Ok(())
+        Ok(waits.then(|| Place::new(folder, CATEGORY_FILE).to_string()))
     }
 
     /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
     /// another category, which nobody can delete. So does one that lies there without a name, made by a person or left
-    /// by a run that was broken off, where its category has no folder and it is not another's.
-    fn name_folder(&mut self, prepared: &Prepared, is_new: bool) -> anyhow::Result<()> {
+    /// by a run that was broken off, where its category has no folder and it is not another's. Tells whether its words
+    /// wait to be agreed on.
+    fn name_folder(&mut self, prepared: &Prepared, is_new: bool) -> anyhow::Result<bool> {
         let folder = &prepared.place.folder;
         let row = match prepared.id {
             Some(id) => self.store.article(id)?,
@@ -96,26 +99,27 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let home = prepared.home.as_ref();
         let category = row.map(|row| row.local.category);
         let Some(category) = category.or(home.map(|(category, _)| *category)) else {
-            return Ok(());
+            return Ok(false);
         };
         let rows = self.store.categories()?;
         // A folder that somebody names for a new article stays what it is.
         let was_there = prepared.id.is_some() || home.is_some_and(|(_, last)| last == folder);
         let is_known = |row: &CategoryRow| row.folder.as_ref() == Some(folder);
         if !is_new && (!was_there || rows.iter().any(is_known)) {
-            return Ok(());
+            return Ok(false);
         }
         let row = rows.into_iter().find(|row| {
             let elsewhere = row.folder.as_ref().is_some_and(|known| known != folder);
             row.id == category && !elsewhere
         });
         let Some(row) = row else {
-            return Ok(());
+            return Ok(false);
         };
         let at = At::Folder(folder);
+        let mut waits = false;
         let source = match last_document(&self.store, row.id, Some(folder))? {
             Some(last) => {
-                self.keep_clash(&row, folder, &last)?;
+                waits = self.keep_clash(&row, folder, &last)?;
                 last.edit(&CategoryChanges {
                     id: Some(row.id),
                     ..CategoryChanges::default()
@@ -125,19 +129,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let staged = self.disk.stage(at, source.as_bytes(), Durability::Now)?;
         self.disk.publish(staged, CATEGORY_FILE, Expect::Absent)?;
-        Ok(())
+        Ok(waits)
     }
 
     /// Words that come back and were never sent are the writer's alone: what the service said meanwhile was not
-    /// agreed to, though the folder was not there to say so.
+    /// agreed to, though the folder was not there to say so. Tells whether there are such words.
     fn keep_clash(
         &mut self,
         row: &CategoryRow,
         folder: &str,
         last: &CategoryDocument,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<bool> {
         if category_version(folder, last).is_ok_and(|words| words == row.local) {
-            return Ok(());
+            return Ok(false);
         }
         let row = CategoryRow {
             remote: row.local.clone(),
@@ -146,7 +150,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         let now = self.clock.now();
         self.store.write(now, |tx| tx.put_category(&row))?;
-        Ok(())
+        Ok(true)
     }
 
     /// What the file holds now is a version of its own, which says where it came from.

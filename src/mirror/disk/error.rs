@@ -67,6 +67,21 @@ impl DiskErrorKind {
             Self::Other => None,
         }
     }
+
+    /// What a person can do about it, where that is known.
+    pub const fn remedy(self) -> Option<&'static str> {
+        match self {
+            Self::WrongKind => Some("put the file or folder itself there, or move it away"),
+            Self::NotEmpty => Some("move away what is in it"),
+            Self::BadName => Some("give it another name"),
+            Self::Denied => Some("let this user read and write it"),
+            Self::Full => Some("make room on this disk"),
+            Self::ReadOnly => Some("mount the mirror's file system for writing"),
+            Self::Replaced => Some("put the mirror's folder back in its place"),
+            // What goes by itself, and what has its remedy in its reason.
+            Self::NotFound | Self::Exists | Self::Changed | Self::NoText | Self::Other => None,
+        }
+    }
 }
 
 /// A failed operation. The text fits after "failed to".
@@ -108,6 +123,14 @@ impl DiskError {
         Self {
             source: Some(errno.into()),
             ..Self::new(kind, doing, path)
+        }
+    }
+
+    /// The error with what to do about it, for where it has no line of its own.
+    pub fn with_remedy(&self) -> String {
+        match self.kind.remedy() {
+            Some(remedy) => format!("{self}; {remedy}"),
+            None => self.to_string(),
         }
     }
 }

@@ -150,13 +150,9 @@ impl<D: Disk> Walk<'_, D> {
             Err(error) => {
                 found.strays.push(place.clone());
                 found.unread.push(place.clone());
-                found
-                    .problems
-                    .push((place.to_string(), format!("cannot {error}")));
-                ScannedFile::Present {
-                    place,
-                    why: format!("cannot {error}"),
-                }
+                let why = format!("cannot {}", error.with_remedy());
+                found.problems.push((place.to_string(), why.clone()));
+                ScannedFile::Present { place, why }
             }
         }
     }
