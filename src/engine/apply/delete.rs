@@ -11,7 +11,7 @@ use crate::engine::Engine;
 use crate::engine::past::noted;
 use crate::mirror::disk::{At, Disk, DiskErrorKind};
 use crate::mirror::scan;
-use crate::model::base::ArticleRow;
+use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Flags, Place, Revision, Side, Stamp};
 use crate::reconcile::plan::Action;
 use crate::reconcile::snapshot::{Remote, Seen};
@@ -177,12 +177,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 return Ok(Deleted::perhaps(lost, failed(error)));
             }
             let shown = (seen.visibility, &seen.version);
-            match self.read_after(id, shown, lost, run.request).await? {
+            match self.read_after(id, shown, lost).await? {
                 // What was there before our own last write says nothing of what became of this one.
                 Ok(found) if is_old(run, &found, seen) => {
                     return Ok(Deleted::perhaps(lost, shown_as_before()));
                 }
-                Ok(found) if version_of(&found, &seen.version) == seen.version => {
+                Ok(found)
+                    if version_of(&found, &seen.version) == seen.version
+                        && !is_hidden_since(&found, seen) =>
+                {
                     let again = (seen.version.clone(), found.revision);
                     run.latest.insert(id, again);
                     if let Some(done) = self.is_back(id, place, run) {
@@ -200,6 +203,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 Err(found) if found.kind == ErrorKind::NotFound => {
                     return self.tell_gone_from_hidden(id, error).await;
                 }
+                Err(found) if found.stops_all() => return Ok(Deleted::Unclear(failed(found))),
                 Err(_) => return Ok(Deleted::Unclear(failed(error))),
             }
         }
@@ -248,6 +252,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .iter()
             .any(|approval| approval.set == mark))
     }
+}
+
+/// Tells whether a colleague took an article off the air since it was seen.
+fn is_hidden_since(found: &RemoteArticle, seen: &Seen) -> bool {
+    seen.visibility == Visibility::Published && found.flags.hides()
 }
 
 /// Whether readers saw an article, for the log: if it comes back, it must not show what was hidden.

@@ -10,7 +10,6 @@ use crate::drill::defect::{self, Defect};
 use crate::engine::Engine;
 use crate::engine::observe::remote::{ListError, Listing, Marks, Rows, list};
 use crate::engine::recover::put_to;
-use crate::engine::settings::Request;
 use crate::engine::spool::Spool;
 use crate::mirror::disk::Disk;
 use crate::model::base::Visibility;
@@ -133,7 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// a GET may be as old as the listing, and what came of the PUT is known to nobody: a probe is answered by who
     /// carries out writes.
     async fn read_surely(
-        &mut self,
+        &self,
         id: ArticleId,
         visibility: Visibility,
         run: &mut Run<'_>,
@@ -141,8 +140,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if run.sight.recalled.contains(&id)
             && visibility == Visibility::Published
             && self.awaits_answer(id)?
+            && self.may_probe()?
         {
-            match self.probe_surely(id, run.request).await? {
+            match self.probe_surely(id).await {
                 None => {}
                 Some(Err(error)) if worth_another_try(&error) => {
                     run.doubt
@@ -157,46 +157,32 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// Reads one article after a write to it failed. What is as it was before one without an answer may be an old copy:
     /// that hides whether the write arrived, and what a colleague has written since.
     pub(super) async fn read_after(
-        &mut self,
+        &self,
         id: ArticleId,
         (visibility, before): (Visibility, &Version),
         lost: bool,
-        request: &Request,
     ) -> anyhow::Result<Answer<RemoteArticle>> {
         let found = match self.read_one(id, visibility).await {
             Ok(found) => found,
             Err(error) => return Ok(Err(error)),
         };
         let may_be_old = lost && visibility == Visibility::Published;
-        if may_be_old && version_of(&found, before) == *before {
-            let could = self.may_probe()?;
-            let answer = match self.probe_surely(id, request).await? {
+        if may_be_old && version_of(&found, before) == *before && self.may_probe()? {
+            return Ok(match self.probe_surely(id).await {
                 Some(answer) => answer,
-                // It was refused just now, for good, and time has passed since.
-                None if could => self.read_one(id, visibility).await,
-                None => Ok(found),
-            };
-            return Ok(answer);
+                // Time has passed since.
+                None => self.read_one(id, visibility).await,
+            });
         }
         Ok(Ok(found))
     }
 
     /// Probes an article that a GET may show as it was; `None` where probes come to nothing: then a GET is the best that
     /// there is.
-    async fn probe_surely(
-        &mut self,
-        id: ArticleId,
-        request: &Request,
-    ) -> anyhow::Result<Option<Answer<RemoteArticle>>> {
-        if !self.may_probe()? {
-            return Ok(None);
-        }
+    async fn probe_surely(&self, id: ArticleId) -> Option<Answer<RemoteArticle>> {
         match self.service.probe(id, Purpose::Push).await {
-            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => {
-                self.stop_probing(&error, request)?;
-                Ok(None)
-            }
-            answer => Ok(Some(answer)),
+            Err(error) if matches!(error.kind, ErrorKind::Forbidden | ErrorKind::Refused) => None,
+            answer => Some(answer),
         }
     }
 

@@ -50,7 +50,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 continue;
             }
             let shown = (settle.seen.visibility, before);
-            let found = match self.read_after(id, shown, lost, run.request).await? {
+            let found = match self.read_after(id, shown, lost).await? {
                 Ok(found) => found,
                 Err(found) if found.stops_all() => {
                     return Ok(Put::Failed { error: found, lost });

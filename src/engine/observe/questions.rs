@@ -370,11 +370,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// The first refusal ends probing for this workspace, and the report says so.
-    pub(in crate::engine) fn stop_probing(
-        &mut self,
-        error: &ServiceError,
-        request: &Request,
-    ) -> anyhow::Result<()> {
+    fn stop_probing(&mut self, error: &ServiceError, request: &Request) -> anyhow::Result<()> {
         self.probe_refused = true;
         if request.dry_run {
             return Ok(());

@@ -6,6 +6,7 @@
 
 mod born;
 mod lying;
+mod proof;
 mod put;
 mod repeated;
 mod verdict;
@@ -25,6 +26,7 @@ use anyhow::Context as _;
 use born::{Alike, alike, posted};
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use lying::Lying;
+use proof::proven;
 pub(super) use put::put_to;
 use put::{put_arrived, shown_before};
 use std::collections::BTreeSet;
@@ -72,8 +74,10 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let before = shown_before(&engine.store, sight, &intents)?;
     let policy = engine.policy(request);
     let files = (&lying, &names);
+    let proven = proven(&engine.store, base, sight, files, &intents)?;
     for (id, intent) in intents {
-        let verdict = judge(base, sight, &intent, files, (&alike, &before), &policy);
+        let said = (&intent, proven.contains(&id));
+        let verdict = judge(base, sight, said, files, (&alike, &before), &policy);
         met.extend(first_met(&engine.store, base, sight, (&intent, &verdict))?);
         tracing::debug!(?intent, "an earlier run left this behind");
         let along = take(base, sight, &verdict);
@@ -167,7 +171,6 @@ fn first_met(
             | Verdict::Kept(_)
             | Verdict::Deleted(..)
             | Verdict::Category(_)
-            | Verdict::Supposed(_)
             | Verdict::Open,
         ) => return Ok(Vec::new()),
     };
@@ -207,13 +210,13 @@ fn writes_files(intent: &Intent) -> bool {
 fn judge(
     base: &Base,
     sight: &Sight,
-    intent: &Intent,
+    (intent, proven): (&Intent, bool),
     files: (&Lying<'_>, &BTreeSet<Place>),
     (alike, before): (&Alike, &BTreeSet<ArticleId>),
     policy: &Policy,
 ) -> Verdict {
     match intent {
-        Intent::WriteFile { .. } => file_written(base, sight, intent, files),
+        Intent::WriteFile { .. } => file_written(base, sight, (intent, proven), files, policy),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent, before),
         Intent::CreateArticle { .. } => posted(base, sight, intent, alike, policy),
         Intent::CreateCategory { folder, .. } => {

@@ -25,8 +25,6 @@ pub(super) enum Verdict {
     Settled(Box<ArticleRow>),
     /// It happened: the base says so.
     Category(Box<CategoryRow>),
-    /// It cannot be told, and stays; as long as it does the base is supposed to say this.
-    Supposed(Box<ArticleRow>),
     /// It cannot be told yet; it stays.
     Open,
 }
@@ -34,7 +32,7 @@ pub(super) enum Verdict {
 /// Puts into the base what is known of an intent. Gives the rows that change along with a category's.
 pub(super) fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<ArticleRow> {
     match verdict {
-        Verdict::Article(row) | Verdict::Supposed(row) => {
+        Verdict::Article(row) => {
             base.articles.insert(row.id, (**row).clone());
         }
         Verdict::Settled(row) => {
@@ -71,7 +69,7 @@ pub(super) fn write(
     verdict: &Verdict,
 ) -> crate::state::Outcome<()> {
     match verdict {
-        Verdict::Open | Verdict::Supposed(_) => Ok(()),
+        Verdict::Open => Ok(()),
         Verdict::Void => tx.remove_intent(id),
         Verdict::Kept(other) => {
             tx.remove_conflict(*other)?;

@@ -5,8 +5,8 @@ use super::lying::Lying;
 use crate::engine::apply::row_renamed;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, CategoryRow, Visibility};
-use crate::model::{CategoryVersion, Digest, Field, Place, Version, path};
-use crate::reconcile::snapshot::{Base, LocalFile, Remote};
+use crate::model::{CategoryVersion, Digest, Field, Place, Revision, Version, path};
+use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
 
@@ -16,12 +16,14 @@ pub(super) fn is_over(row: Option<&ArticleRow>, was: Option<Digest>) -> bool {
     row.map(ArticleRow::agreement) != was
 }
 
-/// A file found with the values of the intent has the service's version of the intent as its base.
+/// A file found with the values of the intent has the service's version of the intent as its base; so has one that was
+/// edited since, and shows that it had them (`proven`).
 pub(super) fn file_written(
     base: &Base,
     sight: &Sight,
-    intent: &Intent,
+    (intent, proven): (&Intent, bool),
     (lying, names): (&Lying<'_>, &BTreeSet<Place>),
+    policy: &Policy,
 ) -> Verdict {
     let Intent::WriteFile {
         id,
@@ -30,6 +32,7 @@ pub(super) fn file_written(
         version,
         only_flags,
         remote,
+        revision,
         settles,
         was,
         made,
@@ -68,23 +71,27 @@ pub(super) fn file_written(
             file.version.slug == row.local.slug && row.local.slug != version.slug
         })
     };
-    let is_written =
-        |file: &&LocalFile| file.version.same_words(version) && !says_old(file) || made(file);
+    let is_written = |file: &&LocalFile| {
+        file.version.same_words(version) && !says_old(file) || made(file) || proven
+    };
     let Some(file) = found.filter(is_written) else {
-        let verdict = half_way();
-        let half = if let Verdict::Article(row) = &verdict {
-            Some(&**row)
-        } else {
-            None
-        };
-        // One that lies under its old name was not renamed, and so not written either.
-        let stays = |file: &LocalFile| moving && Some(&file.place) == from.as_ref();
-        let row = old.filter(|row| !lying.named(row.id).iter().any(|file| stays(file)));
-        if let Some(supposed) = row.and_then(|row| supposed(sight, lying, (row, half), intent)) {
-            return Verdict::Supposed(Box::new(supposed));
+        if let Some(row) = old.filter(|row| is_taken_back(sight, lying, row, (to, revision))) {
+            // That says something of what the service has now: it is for the cycle that deals with it.
+            if !policy.covers(&row.place) && !policy.covers(to) {
+                return Verdict::Open;
+            }
+            return Verdict::Article(Box::new(ArticleRow {
+                local: remote_words(version, old, remote),
+                local_text_lf: None,
+                remote: remote.clone(),
+                revision: revision.clone(),
+                stamp: None,
+                ..row.clone()
+            }));
         }
         let unclear = old.is_some_and(|row| is_unclear(lying, row, to, moving));
-        if unclear && half.is_none() {
+        let verdict = half_way();
+        if unclear && matches!(verdict, Verdict::Void) {
             return Verdict::Open;
         }
         return verdict;
@@ -95,9 +102,15 @@ pub(super) fn file_written(
     if *only_flags == Some(file.flags) && !moved {
         return Verdict::Void;
     }
-    let Some(row) = row_written(intent, old).map(Box::new) else {
+    let Some(mut row) = row_written(intent, old).map(Box::new) else {
         return Verdict::Void;
     };
+    // It got its name, and what was to be written into it is still to come.
+    if let Some(old) = old.filter(|old| moved && file.flags == old.file_flags) {
+        row.file_flags = old.file_flags;
+        row.remote_flags = old.remote_flags;
+        row.visibility = old.visibility;
+    }
     if *settles {
         Verdict::Settled(row)
     } else {
@@ -165,81 +178,23 @@ fn fold(place: &Place) -> (&str, String) {
     (&place.folder, path::fold(&place.file))
 }
 
-/// What the base is supposed to say where the file was edited or removed, and whether that was before or after a pull
-/// was written cannot be told. `half`: what is known of a file that lies half way. `None`: as it says.
-///
-/// A colleague took back something of what was being pulled: against the base of before, that would not count at all,
-/// so these fields have what was pulled as their base. The others stay: of what was not written, it would be the writer
-/// who takes it back.
-fn supposed(
+/// A colleague took back what was being pulled, and the file was edited or removed: whether before or after the
+/// pull was written cannot be told. Against the base of before, what the colleague did would not count at all.
+fn is_taken_back(
     sight: &Sight,
     lying: &Lying<'_>,
-    (row, half): (&ArticleRow, Option<&ArticleRow>),
-    intent: &Intent,
-) -> Option<ArticleRow> {
-    let Intent::WriteFile {
-        to,
-        version,
-        flags,
-        remote,
-        revision,
-        remote_flags,
-        ..
-    } = intent
-    else {
-        return None;
-    };
+    row: &ArticleRow,
+    (to, pulled): (&Place, &Revision),
+) -> bool {
     let Some(Remote::Present(seen)) = sight.remote.articles.get(&row.id) else {
-        return None;
+        return false;
     };
-    if !(lying.is_edited(row) || lying.is_missing(row, to)) {
-        return None;
-    }
-    let files = lying.named(row.id);
-    let mut supposed = half.unwrap_or(row).clone();
-    // A line that was to be written, and is there, is no wish of the writer's.
-    for file in files {
-        let line = |there: Option<bool>, to: Option<bool>, told: Option<bool>| {
-            there.filter(|_| there == to && to == told)
-        };
-        let enabled = line(file.flags.enabled, flags.enabled, remote_flags.enabled);
-        let draft = line(file.flags.draft, flags.draft, remote_flags.draft);
-        if enabled.is_some() {
-            supposed.file_flags.enabled = enabled;
-            supposed.remote_flags.enabled = enabled;
-        }
-        if draft.is_some() {
-            supposed.file_flags.draft = draft;
-            supposed.remote_flags.draft = draft;
-        }
-    }
-    let newer = seen.revision != row.revision && seen.revision != *revision;
     // An old copy takes nothing back.
-    if newer && !row.has_replaced(&seen.version, &seen.revision) {
-        let pulled = remote_words(version, Some(row), remote);
-        let as_before = |field: Field| {
-            let mut files = files.iter();
-            files.any(|file| file.version.agrees(&row.local, field))
-        };
-        let is_back = |field: &Field| {
-            // Kbsync itself put the file where it lies half way.
-            let by_place = half.is_some() && matches!(field, Field::Slug | Field::Category);
-            seen.version.agrees(&row.remote, *field)
-                && !remote.agrees(&row.remote, *field)
-                && !as_before(*field)
-                && !by_place
-        };
-        for field in Version::FIELDS.into_iter().filter(is_back) {
-            supposed.local.take(field, &pulled);
-            supposed.remote.take(field, remote);
-            supposed.revision.clone_from(revision);
-            supposed.stamp = None;
-        }
-        if supposed.local.text != row.local.text {
-            supposed.local_text_lf = None;
-        }
-    }
-    (supposed != *half.unwrap_or(row)).then_some(supposed)
+    seen.version == row.remote
+        && seen.revision != row.revision
+        && seen.revision != *pulled
+        && !row.has_replaced(&seen.version, &seen.revision)
+        && (lying.is_edited(row) || lying.is_missing(row, to))
 }
 
 /// Tells whether a file that was being written says nothing of that any more, since it was edited or removed. What a

@@ -6,7 +6,7 @@ use crate::drill::defect::{self, Defect};
 use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
 use crate::reconcile::plan::Problem;
-use crate::reconcile::snapshot::{Base, LocalFile};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::BTreeMap;
 
 /// A copy of an article's file that lies where another article's was.
@@ -89,7 +89,13 @@ pub(super) fn settle_copies(copies: Vec<Copied>, left: &mut Vec<LocalFile>, pair
 
 /// Articles whose file names one that the state knows nothing of, as a file does that was copied over from another
 /// mirror: nobody took the file away, and whether the article is to go is for a person to say.
-pub(super) fn hold_renamed(base: &Base, places: &StatePlaces<'_>, paired: &mut Paired) {
+/// One that is gone from the service has nothing left to lose.
+pub(super) fn hold_renamed(
+    base: &Base,
+    places: &StatePlaces<'_>,
+    remote: &RemoteSnapshot,
+    paired: &mut Paired,
+) {
     let named = |file: &&LocalFile| {
         let id = file.id.as_ref();
         id.is_some_and(|id| !base.articles.contains_key(id))
@@ -105,13 +111,24 @@ pub(super) fn hold_renamed(base: &Base, places: &StatePlaces<'_>, paired: &mut P
         let Some(id) = file.id.filter(|_| paired.is_free(other)) else {
             continue;
         };
-        paired.problems.push(Problem {
-            path: file.place.to_string(),
-            id: Some(other),
-            message: format!(
+        if remote.articles.get(&other) == Some(&Remote::Gone) {
+            continue;
+        }
+        let message = match remote.articles.get(&id) {
+            Some(Remote::Present(_)) => format!(
+                "the file of article {other} now has the id of article {id}, which had no file here; put `id: {other}` \
+                 back, or move the file to another name: then it is that of {id}, and {other} is deleted unless its \
+                 own file is put back"
+            ),
+            Some(Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_)) | None => format!(
                 "the file of article {other} now has the id {id}, of which nothing is known here; put `id: {other}` \
                  back, or remove the file to delete that article"
             ),
+        };
+        paired.problems.push(Problem {
+            path: file.place.to_string(),
+            id: Some(other),
+            message,
         });
         paired.unknown.insert(other, OVERLAID.to_owned());
     }

@@ -81,7 +81,7 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
     claim_by_slug(base, local, remote, (left, doubtful), &mut paired);
-    ids::hold_renamed(base, &places, &mut paired);
+    ids::hold_renamed(base, &places, remote, &mut paired);
     strangers::hold_moved(base, local, remote, &mut paired);
     mark_nameless(base, local, &folders, &places, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);

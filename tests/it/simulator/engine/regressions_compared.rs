@@ -424,3 +424,27 @@ fn seed_532492917250() {
     ];
     compares(Relation::Struck(57), setup, &steps);
 }
+
+#[test]
+fn seed_946494729367() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Editor,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 4), token: 1, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 6), token: 2, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 0), token: 3, shown: true } },
+        Step::Run { command: Command::Sync {} },
+    ];
+    compares(Relation::Killed(66), setup, &steps);
+}

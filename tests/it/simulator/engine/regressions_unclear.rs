@@ -338,3 +338,65 @@ fn a_line_that_a_pull_wrote_is_no_wish_of_the_writers() {
         assert!(shown, "killed after {after}: {:#?}", outcome.end);
     }
 }
+
+#[test]
+fn seed_946494788082() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(1, 4), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 4), to: At(0, 4) } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Show { at: At(0, 4), on: false } },
+        Step::Service { deed: Colleague::Readdress { from: At(0, 4), to: At(0, 3) } },
+        Step::Fault { call: Call::Look, nth: 0, what: What::Full {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Delete { at: At(0, 3) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_946494825613() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Wait { seconds: 20 },
+        Step::Service { deed: Colleague::Reslug { from: 0, to: 2 } },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(2, 0), part: Part::Second, token: 7 } },
+        Step::Service { deed: Colleague::Show { at: At(2, 0), on: false } },
+        Step::Wait { seconds: 90000 },
+        Step::Service { deed: Colleague::Change { at: At(2, 0), part: Part::First, token: 12 } },
+        Step::Kill { after: 53 },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Edit { at: At(2, 0), part: Part::First, token: 13, save: Save::RenameOver } },
+        Step::Service { deed: Colleague::Revert { at: At(2, 0) } },
+    ];
+    holds(setup, &steps);
+}

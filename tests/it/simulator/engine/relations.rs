@@ -179,8 +179,10 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     };
     let plain = |end: &[String]| -> Vec<String> {
         let kept = end.iter().filter(|line| !line.contains(".conflict."));
-        kept.map(|line| shown(as_rewritten(rewriting, line)))
-            .collect()
+        let lines = kept.map(|line| shown(as_rewritten(rewriting, line)));
+        let mut lines: Vec<String> = lines.collect();
+        lines.sort();
+        lines
     };
     let only = |these: &[String], those: &[String]| -> Vec<String> {
         let lines = these.iter().filter(|line| !those.contains(line));
@@ -208,11 +210,13 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     early.or_else(|| compared("ended", plain(&first.end), plain(&second.end)))
 }
 
-/// A line of how a run ended, with the text of a file as the service would rewrite it.
+/// A line of how a run ended, with the name and the text of a file as the service would rewrite them.
 fn as_rewritten(rewriting: Rewriting, line: &str) -> String {
     match line.split_once("\n---\n") {
         Some((head, text)) if rewriting != Rewriting::Nothing => {
-            format!("{head}\n---\n{}", rewritten(rewriting, text))
+            let (path, rest) = head.split_once(".html: ").unwrap_or((head, ""));
+            let path = path.to_lowercase();
+            format!("{path}.html: {rest}\n---\n{}", rewritten(rewriting, text))
         }
         Some(_) | None => line.to_owned(),
     }
