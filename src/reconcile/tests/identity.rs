@@ -132,6 +132,19 @@ const FILES: &[[&str; 4]] = &[
         "n gone",
         "<> conflict start/a.html, held; !! start/a.html: the file of article #a now has the id #n, of which nothing is known here; put `id: #a` back, or remove the file to delete that article",
     ],
+    // Once that article is there, it is no other mirror's; and one that is gone has nothing left to lose.
+    [
+        "two/; a; b in=two",
+        "a id=n",
+        "n",
+        "!! start/a.html: the file of article #a now has the id of article #n, which had no file here; put `id: #a` back, or move the file to another name: then it is that of #n, and #a is deleted unless its own file is put back",
+    ],
+    [
+        "two/; a; b in=two",
+        "a id=n",
+        "n; a gone",
+        "<> forget start/a.html; <> conflict start/a.html (title, slug), held",
+    ],
     [
         "two/; a; b in=two",
         "a -; b id=n; n id=b in=two",
