@@ -233,7 +233,9 @@ fn judge(
             }
         }
         Intent::WriteCategory { .. } => folder_written(base, sight, intent),
-        Intent::DeleteArticle { id, revision } => deleted(base, sight, (*id, revision), files.0),
+        Intent::DeleteArticle { id, revision } => {
+            deleted(base, sight, (*id, revision), files.0, policy)
+        }
         // The copy is taken away when all else is settled.
         Intent::ClearCopy { .. } => Verdict::Open,
         // What became of these is seen on the two sides.
@@ -264,12 +266,14 @@ fn kept(base: &Base, sight: &Sight, id: ArticleId, place: &Place) -> Verdict {
 }
 
 /// A DELETE without an answer: what it was to delete is not listed any more. What is listed as it was may be an old copy,
-/// which the next listing tells, as long as the file is missing; with the file back nothing is to be deleted.
+/// which the next listing tells, as long as the file is missing; with the file back nothing is to be deleted. A listing may
+/// leave it out, too: then the question tells that this very cycle asks, unless its paths leave the article out.
 fn deleted(
     base: &Base,
     sight: &Sight,
     (id, revision): (ArticleId, &Revision),
     lying: &Lying<'_>,
+    policy: &Policy,
 ) -> Verdict {
     let row = base.articles.get(&id);
     let is_missing = || row.is_some_and(|row| lying.is_missing(row, &row.place));
@@ -280,6 +284,7 @@ fn deleted(
     match sight.remote.articles.get(&id) {
         Some(Remote::Present(seen)) if is_old(seen) && is_missing() => Verdict::Open,
         Some(_) => Verdict::Void,
+        None if row.is_some_and(|row| !policy.covers(&row.place)) => Verdict::Open,
         None if sight.remote.complete => Verdict::Deleted(id, revision.clone()),
         None => Verdict::Open,
     }

@@ -305,3 +305,33 @@ fn seed_363698605351() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_973727980994() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Forbidden,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(2, 2), token: 1, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 2), token: 2, shown: true } },
+        Step::Service { deed: Colleague::Post { at: At(2, 3), token: 5, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RemoveAll {} },
+        Step::Fault { call: Call::Delete, nth: 0, what: What::LostBefore {} },
+        Step::Fault { call: Call::Probe, nth: 0, what: What::Unauthorized {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Fault { call: Call::List, nth: 0, what: What::Skip { entry: 2 } },
+        Step::Run { command: Command::Folder { folder: 2 } },
+    ];
+    holds(setup, &steps);
+}
