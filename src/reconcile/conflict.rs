@@ -97,7 +97,9 @@ impl Planner<'_> {
     /// A conflict is settled by hand when its copy was there and is not any more.
     pub(super) fn settled_by_hand(&self, conflict: &ConflictRow, keep: Option<Keep>) -> bool {
         let gone = || {
+            // In a folder that cannot be listed it may lie, too, whatever that was called before.
             self.local.complete
+                && self.local.closed.is_empty()
                 && copy_of(self.base, self.local, self.paired, conflict).is_none()
                 && copy_folders(self.base, self.paired, conflict)
                     .all(|folder| !self.local.unreadable.contains(folder))

@@ -196,6 +196,9 @@ pub enum Intent {
         /// Whether this settles a conflict that was shown.
         #[serde(default)]
         settles: bool,
+        /// What the file held before; `None`: nothing, or it is not known.
+        #[serde(default)]
+        had: Option<Box<Version>>,
         /// What both sides agreed on when the file was to be written ([`ArticleRow::agreement`]); `None`: nothing. Once
         /// it is something else, a cycle has dealt with the article since.
         #[serde(default)]

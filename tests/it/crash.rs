@@ -637,6 +637,7 @@ async fn f002_what_is_left_of_a_pull_does_not_undo_what_was_agreed_since() {
         revision: pulled.revision.clone(),
         remote_flags: pulled.remote_flags,
         settles: false,
+        had: None,
         was: Some(first.agreement()),
         made: false,
     };

@@ -360,6 +360,7 @@ fn write_intent(
         revision: settle.seen.revision.clone(),
         remote_flags: settle.seen.flags,
         settles: settle.settles,
+        had: settle.had.clone().map(Box::new),
         was,
         made,
     }

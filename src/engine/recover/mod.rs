@@ -18,7 +18,8 @@ use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Revision};
-use crate::reconcile::snapshot::{Base, Policy, Remote, Seen};
+use crate::reconcile::pairing;
+use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
@@ -67,6 +68,9 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     } else {
         Lying::of(sight)
     };
+    if asked.is_none() && !request.dry_run {
+        keep_newborn(engine, base, sight)?;
+    }
     let names = names_on_the_move(base, &lying, &all);
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
@@ -121,6 +125,27 @@ fn make_durable<S: Service, D: Disk>(
         .flush()
         .context("failed to make durable what an earlier run wrote")?;
     engine.durable = written;
+    Ok(())
+}
+
+/// An id that an earlier run wrote into a new article's file, and that nobody has read there yet, could be gone again, too,
+/// and a base that has read it would take the file for another one.
+fn keep_newborn<S: Service, D: Disk>(
+    engine: &Engine<S, D>,
+    base: &Base,
+    sight: &Sight,
+) -> anyhow::Result<()> {
+    let mut files = sight.local.files.iter();
+    let is_newborn = |file: &LocalFile| {
+        let row = file.id.and_then(|id| base.articles.get(&id));
+        row.is_some_and(pairing::is_unread)
+    };
+    if files.any(is_newborn) {
+        engine
+            .disk
+            .flush()
+            .context("failed to make durable the id of a new article")?;
+    }
     Ok(())
 }
 

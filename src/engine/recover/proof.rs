@@ -24,10 +24,26 @@ pub(super) fn proven(
     intents: &[(IntentId, Intent)],
 ) -> Result<BTreeSet<IntentId>, StateError> {
     let mut proven = BTreeSet::new();
+    let still = BTreeSet::new();
     for (number, intent) in intents {
-        let Intent::WriteFile { id, to, was, .. } = intent else {
+        let Intent::WriteFile {
+            id,
+            from,
+            to,
+            was,
+            settles,
+            ..
+        } = intent
+        else {
             continue;
         };
+        // A conflict is settled by whoever it was shown to, and half of a merge by hand is none.
+        if *settles || base.conflicts.contains_key(id) {
+            continue;
+        }
+        // A file that was written where it was lies elsewhere only because its writer moved it.
+        let moving = from.as_ref().is_some_and(|from| from != to);
+        let names = if moving { names } else { &still };
         let Some(row) = base
             .articles
             .get(id)
@@ -72,6 +88,7 @@ fn shows(
         version,
         flags,
         remote,
+        had: Some(had),
         ..
     } = intent
     else {
@@ -80,23 +97,23 @@ fn shows(
     let pulled = |field: Field| {
         !remote.agrees(&row.remote, field)
             && version.agrees(remote, field)
-            && !version.agrees(&row.local, field)
+            && !version.agrees(had, field)
     };
     let mut signs = Signs::default();
     let lines = [Field::Title, Field::Introtext, Field::Keywords];
     for field in lines.into_iter().filter(|field| pulled(*field)) {
         let said = |by: &Version| file.version.agrees(by, field);
-        signs.add(said(version), said(&row.local));
+        signs.add(said(version), said(had));
     }
     // What its place or its line says of its address it may say since before.
     let slug = (&file.version.slug, &version.slug);
-    signs.add(false, slug.0 == &row.local.slug && slug.0 != slug.1);
-    let rewritten = remote.text != row.remote.text && version.text != row.local.text;
+    signs.add(false, slug.0 == &had.slug && slug.0 != slug.1);
+    let rewritten = remote.text != row.remote.text && version.text != had.text;
     if rewritten {
         let text = |digest| sight.spool.text(store, digest);
         let texts = (
             text(file.version.text)?,
-            text(row.local.text)?,
+            text(had.text)?,
             text(version.text)?,
             text(remote.text)?,
         );
@@ -105,23 +122,37 @@ fn shows(
         };
         let [found, before, after, theirs] = [&found, &before, &after, &theirs].map(words_of);
         let came = after.intersection(&theirs);
-        let mut came = came.filter(|unit| !before.contains(*unit));
+        let mut came = came.filter(|unit| !before.contains(*unit) && has_words(unit));
         let mut went = before.difference(&after);
         signs.add(
             came.any(|unit| found.contains(unit)),
             went.any(|unit| found.contains(unit)),
         );
     }
-    // A writer may well have given the same line, unlike the same words: it tells only where nothing else was pulled.
-    if !rewritten && !lines.into_iter().any(pulled) {
-        for (now, to, from) in [
-            (file.flags.enabled, flags.enabled, row.file_flags.enabled),
-            (file.flags.draft, flags.draft, row.file_flags.draft),
-        ] {
-            signs.add(to != from && now == to, to != from && now == from);
-        }
+    // A writer may well have given the same line, unlike the same words: it proves only where nothing else was pulled.
+    let alone = !rewritten && !lines.into_iter().any(pulled);
+    for (now, to, from) in [
+        (file.flags.enabled, flags.enabled, row.file_flags.enabled),
+        (file.flags.draft, flags.draft, row.file_flags.draft),
+    ] {
+        signs.add(alone && to != from && now == to, to != from && now == from);
     }
     Ok(signs.new && !signs.old)
+}
+
+/// Tells whether there is something else in a unit than tags and entities, which stand in every text.
+fn has_words(unit: &str) -> bool {
+    let mut inside = false;
+    let mut rest = unit.chars().filter(|letter| {
+        let is_word = !inside && letter.is_alphanumeric();
+        match letter {
+            '<' | '&' => inside = true,
+            '>' | ';' => inside = false,
+            _ => {}
+        }
+        is_word
+    });
+    rest.next().is_some()
 }
 
 fn words_of(text: &Arc<str>) -> BTreeSet<&str> {

@@ -106,7 +106,7 @@ pub(super) fn file_written(
         return Verdict::Void;
     };
     // It got its name, and what was to be written into it is still to come.
-    if let Some(old) = old.filter(|old| moved && file.flags == old.file_flags) {
+    if let Some(old) = old.filter(|_| moved && *only_flags == Some(file.flags)) {
         row.file_flags = old.file_flags;
         row.remote_flags = old.remote_flags;
         row.visibility = old.visibility;

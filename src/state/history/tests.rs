@@ -424,6 +424,7 @@ fn take(store: &mut Store, at: u16, step: &Step) {
                     revision: Revision::default(),
                     remote_flags: Flags::default(),
                     settles: false,
+                    had: None,
                     was: None,
                     made: false,
                 })

@@ -77,6 +77,7 @@ fn intents() -> Vec<Intent> {
             revision: Revision("3".to_owned()),
             remote_flags: Flags::default(),
             settles: true,
+            had: None,
             was: Some(version("d").digest()),
             made: true,
         },

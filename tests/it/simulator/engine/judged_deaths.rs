@@ -37,6 +37,7 @@ fn about_to_be_written(died: bool, known: bool) -> Option<&'static str> {
         revision: Revision::default(),
         remote_flags: Flags::default(),
         settles: false,
+        had: None,
         was: None,
         made: false,
     };

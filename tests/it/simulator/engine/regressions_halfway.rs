@@ -360,3 +360,38 @@ fn seed_363698598970() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_973728133835() {
+    let setup = Setup {
+        bodies: false,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 1, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 1), token: 2, shown: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Write { at: At(2, 4), token: 8, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Swap { one: At(0, 1), other: At(1, 2) } },
+        Step::Service { deed: Colleague::Touch { at: At(0, 1) } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 12, enabled: true } },
+        Step::Kill { after: 40 },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Change { at: At(2, 4), part: Part::First, token: 18 } },
+        Step::Service { deed: Colleague::Touch { at: At(0, 0) } },
+        Step::PowerLoss { after: 69, keep: 0 },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::Swap { one: At(0, 0), other: At(1, 2) } },
+    ];
+    holds(setup, &steps);
+}

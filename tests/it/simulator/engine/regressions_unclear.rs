@@ -319,6 +319,24 @@ fn an_old_copy_of_what_we_replaced_takes_nothing_of_a_pull_back() {
 }
 
 #[test]
+fn what_both_sides_said_is_no_proof_that_a_pull_was_written() {
+    let at = At(0, 0);
+    let edit = |part, token| Step::Mirror { deed: Writer::Edit { at, part, token, save: Save::RenameOver } };
+    let change = |part, token| Step::Service { deed: Colleague::Change { at, part, token } };
+    for part in [Part::Title, Part::First] {
+        let before = [
+            Step::Service { deed: Colleague::Post { at, token: 1, shown: true } },
+            Step::Run { command: Command::Sync {} },
+            edit(part, 2),
+            change(part, 2),
+            change(Part::More, 3),
+        ];
+        cut_off_anywhere(&before, &[]);
+        cut_off_anywhere(&before, &[edit(Part::Keywords, 4)]);
+    }
+}
+
+#[test]
 fn a_line_that_a_pull_wrote_is_no_wish_of_the_writers() {
     let at = At(0, 0);
     let mut bench = Bench::new();
@@ -397,6 +415,34 @@ fn seed_946494825613() {
         Step::Run { command: Command::Sync {} },
         Step::Mirror { deed: Writer::Edit { at: At(2, 0), part: Part::First, token: 13, save: Save::RenameOver } },
         Step::Service { deed: Colleague::Revert { at: At(2, 0) } },
+    ];
+    holds(setup, &steps);
+}
+
+#[test]
+fn seed_973728149596() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 3,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(0, 2), token: 3, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 4, enabled: true } },
+        Step::Run { command: Command::Sync {} },
+        Step::Mirror { deed: Writer::RenameFolder { from: 0, to: 2 } },
+        Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 14, enabled: true } },
+        Step::Mirror { deed: Writer::Copy { from: At(0, 0), to: At(0, 2) } },
+        Step::Fault { call: Call::Listing, nth: 2, what: What::Broken {} },
+        Step::Run { command: Command::Sync {} },
     ];
     holds(setup, &steps);
 }
