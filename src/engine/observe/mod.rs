@@ -135,6 +135,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
         self.hold_posted(&base, &mut sight)?;
+        self.hold_begun(&base, &mut sight)?;
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;

@@ -79,6 +79,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         Ok(())
     }
+
+    /// Leaves articles alone that the base does not know, and whose file an earlier run may have made in a folder that
+    /// cannot be listed now: another one, in another place, would make that one a copy.
+    pub(super) fn hold_begun(&self, base: &Base, sight: &mut Sight) -> anyhow::Result<()> {
+        for (_, intent) in self.store.intents()? {
+            if let Intent::WriteFile { id, to, .. } = intent
+                && !base.articles.contains_key(&id)
+                && !sight.paired.files.contains_key(&id)
+                && sight.local.unreadable.contains(&to.folder)
+            {
+                let why = "its file may lie in a folder that cannot be read";
+                sight.paired.unknown.insert(id, why.to_owned());
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Tells whether a file lies where its article's was, whatever the folder is called by now.

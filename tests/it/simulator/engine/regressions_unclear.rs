@@ -446,3 +446,31 @@ fn seed_973728149596() {
     ];
     holds(setup, &steps);
 }
+
+#[test]
+fn seed_34397379986() {
+    let setup = Setup {
+        bodies: true,
+        etag: false,
+        by_category: false,
+        lists_disabled: false,
+        rewriting: Rewriting::Nothing,
+        probing: Probing::Allowed,
+        one_line: false,
+        no_window: false,
+        commands: false,
+        max_deletes: 10,
+        thrifty: false,
+    };
+    let steps = [
+        Step::Service { deed: Colleague::Post { at: At(1, 4), token: 1, shown: true } },
+        Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 2, enabled: true } },
+        Step::Service { deed: Colleague::Post { at: At(0, 5), token: 5, shown: false } },
+        Step::Fault { call: Call::SyncFolder, nth: 1, what: What::Full {} },
+        Step::Run { command: Command::Sync {} },
+        Step::Service { deed: Colleague::Readdress { from: At(1, 4), to: At(0, 3) } },
+        Step::Fault { call: Call::Listing, nth: 1, what: What::Denied {} },
+        Step::Run { command: Command::Sync {} },
+    ];
+    holds(setup, &steps);
+}
