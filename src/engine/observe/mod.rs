@@ -134,8 +134,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
-        self.hold_posted(&base, &mut sight)?;
-        self.hold_begun(&base, &mut sight)?;
+        let intents = self.store.intents()?;
+        posted::hold_posted(&base, &intents, &mut sight);
+        posted::hold_begun(&base, &intents, &mut sight);
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;

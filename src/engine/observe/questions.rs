@@ -326,11 +326,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let Some(row) = self.store.article(id)? else {
             return Ok(false);
         };
-        let deleted = (id, row.revision);
         let mut sent = self.store.intents()?.into_iter();
         // As long as it stands, no cycle has changed the row since. Settled, it buries what the row knows, too.
         let is_sent = sent.any(|(_, intent)| match intent {
-            Intent::DeleteArticle { id, .. } => id == deleted.0,
+            Intent::DeleteArticle { id: deleted, .. } => deleted == id,
             Intent::CreateArticle { .. }
             | Intent::UpdateArticle { .. }
             | Intent::CreateCategory { .. }
@@ -340,7 +339,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             | Intent::RemoveFile { .. }
             | Intent::ClearCopy { .. } => false,
         });
-        Ok(is_sent || self.store.tombstones()?.contains(&deleted))
+        Ok(is_sent || self.store.tombstones()?.contains(&(id, row.revision)))
     }
 
     pub(super) fn answered(

@@ -47,13 +47,10 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     let all = intents.clone();
     if let Some(asked) = asked {
         let answered = |intent: &Intent| {
-            let file = if let Intent::WriteFile { id, .. } = intent {
-                Some(*id)
-            } else {
-                None
-            };
-            file.or(put_to(intent))
-                .is_some_and(|id| asked.contains(&id))
+            matches!(
+                intent,
+                Intent::UpdateArticle { id, .. } | Intent::WriteFile { id, .. } if asked.contains(id)
+            )
         };
         intents.retain(|(_, intent)| answered(intent));
     }
@@ -129,7 +126,7 @@ fn make_durable<S: Service, D: Disk>(
 }
 
 /// An id that an earlier run wrote into a new article's file, and that nobody has read there yet, could be gone again, too,
-/// and a base that has read it would take the file for another one.
+/// and a base that has read it would take the file for another one. One that was written since is no new one.
 fn keep_newborn<S: Service, D: Disk>(
     engine: &Engine<S, D>,
     base: &Base,
@@ -138,7 +135,7 @@ fn keep_newborn<S: Service, D: Disk>(
     let mut files = sight.local.files.iter();
     let is_newborn = |file: &LocalFile| {
         let row = file.id.and_then(|id| base.articles.get(&id));
-        row.is_some_and(pairing::is_unread)
+        row.is_some_and(|row| pairing::is_unread(row) && row.replaced.is_none())
     };
     if files.any(is_newborn) {
         engine

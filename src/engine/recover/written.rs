@@ -99,14 +99,15 @@ pub(super) fn file_written(
     // Only `enabled` and `draft` were to change, and they are as they were: it was not written. Taken for
     // written, the old line would be a wish of the writer's, and undo what a colleague has hidden.
     let moved = from.as_ref() != Some(to) && file.place == *to;
-    if *only_flags == Some(file.flags) && !moved {
+    let as_before = *only_flags == Some(file.flags);
+    if as_before && !moved {
         return Verdict::Void;
     }
     let Some(mut row) = row_written(intent, old).map(Box::new) else {
         return Verdict::Void;
     };
     // It got its name, and what was to be written into it is still to come.
-    if let Some(old) = old.filter(|_| moved && *only_flags == Some(file.flags)) {
+    if let Some(old) = old.filter(|_| as_before) {
         row.file_flags = old.file_flags;
         row.remote_flags = old.remote_flags;
         row.visibility = old.visibility;
