@@ -1,9 +1,7 @@
 //! What was asked for, what an answer told beside that, and what is known in place of an answer.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Save, Setup, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -96,19 +94,7 @@ fn seed_312287126991() {
 
 #[test]
 fn seed_532492900928() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 1), token: 1, shown: true } },
         Step::Run { command: Command::Sync {} },

@@ -2,9 +2,7 @@
 
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
     command: Command::Sync {},
@@ -399,19 +397,7 @@ fn what_wants_the_address_of_an_article_that_cannot_be_read_is_sent() {
 
 #[test]
 fn seed_532492917250() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 2, enabled: true } },
         Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
@@ -428,17 +414,8 @@ fn seed_532492917250() {
 #[test]
 fn seed_946494729367() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
         rewriting: Rewriting::Editor,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(1, 4), token: 1, shown: true } },

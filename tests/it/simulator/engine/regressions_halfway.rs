@@ -3,9 +3,7 @@
 use super::regressions::{PLAIN, compares, holds};
 use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
-use super::step::{
-    At, Call, Colleague, Command, Kept, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Kept, Part, Save, Setup, Step, What, Writer};
 
 #[test]
 fn a_file_was_renamed_and_not_written_and_the_colleague_took_the_address_back() {
@@ -236,19 +234,7 @@ fn a_file_that_was_moved_and_written_shows_what_a_colleague_takes_back_later() {
 
 #[test]
 fn seed_363698343675() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
         Step::Run { command: Command::Sync {} },
@@ -269,17 +255,8 @@ fn seed_363698343675() {
 #[test]
 fn seed_850438610882() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
         max_deletes: 3,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 1, enabled: true } },
@@ -296,19 +273,7 @@ fn seed_850438610882() {
 
 #[test]
 fn seed_850438737739() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
         Step::Run { command: Command::Sync {} },
@@ -328,19 +293,7 @@ fn seed_850438737739() {
 
 #[test]
 fn seed_363698598970() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(1, 0), token: 2, shown: true } },
         Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 3, enabled: true } },
@@ -365,16 +318,7 @@ fn seed_363698598970() {
 fn seed_973728133835() {
     let setup = Setup {
         bodies: false,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(1, 2), token: 1, enabled: true } },

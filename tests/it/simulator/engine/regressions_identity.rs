@@ -2,9 +2,7 @@
 //! without a second writer, and edits that were never seen.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Rewriting, Save, Setup, Step, What, Writer};
 
 #[test]
 fn a_file_that_was_made_and_not_durable_was_in_conflict_once_it_was_edited() {
@@ -361,19 +359,7 @@ fn a_hidden_article_that_a_colleague_moved_was_posted_again_after_a_day() {
 
 #[test]
 fn seed_532492849031() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 5, enabled: true } },
         Step::Run { command: Command::Sync {} },
@@ -391,17 +377,8 @@ fn seed_532492849031() {
 #[test]
 fn seed_850438612332() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
         max_deletes: 3,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 3), token: 2, shown: true } },

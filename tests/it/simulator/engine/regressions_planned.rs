@@ -1,9 +1,7 @@
 //! What a dry run plans: the same as is done then.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 const AT: At = At(0, 4);
 
@@ -108,15 +106,8 @@ fn seed_850438594652() {
     let setup = Setup {
         bodies: false,
         etag: true,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
         probing: Probing::Forbidden,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 1), token: 2, shown: true } },

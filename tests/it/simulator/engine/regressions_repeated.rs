@@ -1,25 +1,11 @@
 //! Old answers after a PUT that got no answer and is made again: nobody told the revision that the first one made.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 #[test]
 fn seed_78857553753() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
         Step::Run { command: Command::Sync {} },
@@ -42,19 +28,7 @@ fn seed_78857553753() {
 
 #[test]
 fn seed_78857610698() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(2, 1), token: 2, shown: true } },
         Step::Service { deed: Colleague::Post { at: At(2, 0), token: 3, shown: true } },
@@ -78,17 +52,8 @@ fn seed_78857610698() {
 #[test]
 fn seed_78857610698_where_no_probe_is_answered() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
         probing: Probing::Forbidden,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(2, 1), token: 2, shown: true } },

@@ -2,9 +2,7 @@
 //! that two articles had.
 
 use super::regressions::{PLAIN, holds};
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer};
 
 #[test]
 fn a_new_article_that_was_moved_and_has_one_paragraph_left_was_created_twice() {
@@ -256,17 +254,8 @@ fn seed_78857495470() {
 #[test]
 fn seed_532492722238() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
         rewriting: Rewriting::Editor,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: true } },
@@ -284,17 +273,8 @@ fn seed_532492722238() {
 #[test]
 fn seed_363698416325() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
         max_deletes: 3,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(1, 4), token: 3, shown: true } },
@@ -313,17 +293,9 @@ fn seed_363698416325() {
 #[test]
 fn seed_850438777439() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
         max_deletes: 3,
         thrifty: true,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(1, 2), token: 1, shown: true } },

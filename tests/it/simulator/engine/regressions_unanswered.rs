@@ -1,24 +1,14 @@
 //! Old answers to what a PUT without an answer may have replaced, and what else is known of what was there before.
 
-use super::regressions::holds;
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::regressions::{PLAIN, holds};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer};
 
 #[test]
 fn seed_312286885169() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
         rewriting: Rewriting::Editor,
-        probing: Probing::Allowed,
         one_line: true,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 3), token: 1, shown: true } },
@@ -37,17 +27,8 @@ fn seed_312286885169() {
 #[test]
 fn seed_312287023648() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
         rewriting: Rewriting::Editor,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(0, 2), token: 1, enabled: true } },
@@ -69,16 +50,9 @@ fn seed_312287023648() {
 fn seed_312287052210() {
     let setup = Setup {
         bodies: false,
-        etag: false,
-        by_category: false,
         lists_disabled: true,
-        rewriting: Rewriting::Nothing,
         probing: Probing::Off,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(0, 0), token: 4, enabled: false } },
@@ -98,17 +72,8 @@ fn seed_312287052210() {
 #[test]
 fn seed_312287110806() {
     let setup = Setup {
-        bodies: true,
         etag: true,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(2, 1), token: 1, enabled: true } },
@@ -132,17 +97,8 @@ fn seed_312287110806() {
 #[test]
 fn seed_312287124508() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
         rewriting: Rewriting::Editor,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 3), token: 4, shown: true } },
@@ -162,19 +118,7 @@ fn seed_312287124508() {
 
 #[test]
 fn seed_312287301713() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
         Step::Run { command: Command::Sync {} },
@@ -189,19 +133,7 @@ fn seed_312287301713() {
 
 #[test]
 fn seed_12941560605() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
         Step::Mirror { deed: Writer::Write { at: At(0, 1), token: 2, enabled: true } },
@@ -222,19 +154,7 @@ fn seed_12941560605() {
 
 #[test]
 fn seed_12941638335() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 1), token: 3, shown: true } },
         Step::Service { deed: Colleague::Change { at: At(0, 1), part: Part::First, token: 6 } },
@@ -250,19 +170,7 @@ fn seed_12941638335() {
 
 #[test]
 fn seed_532493107141() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(2, 1), token: 3, enabled: true } },
         Step::Run { command: Command::Sync {} },
@@ -281,17 +189,8 @@ fn seed_532493107141() {
 #[test]
 fn seed_363698605351() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
         no_window: true,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
@@ -309,17 +208,8 @@ fn seed_363698605351() {
 #[test]
 fn seed_973727980994() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
         probing: Probing::Forbidden,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(2, 2), token: 1, shown: true } },

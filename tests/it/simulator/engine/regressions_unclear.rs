@@ -3,9 +3,7 @@
 
 use super::regressions::{PLAIN, holds};
 use super::run::{Bench, Ground, Source};
-use super::step::{
-    At, Call, Colleague, Command, Part, Probing, Rewriting, Save, Setup, Step, What, Writer,
-};
+use super::step::{At, Call, Colleague, Command, Part, Probing, Save, Setup, Step, What, Writer};
 
 #[test]
 fn what_a_write_left_unclear_waits_for_a_cycle_that_deals_with_its_article() {
@@ -233,17 +231,8 @@ fn what_was_sent_is_told_from_an_article_with_the_same_title_by_its_text() {
 #[test]
 fn seed_12941583963() {
     let setup = Setup {
-        bodies: true,
         etag: true,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(1, 1), token: 9, shown: true } },
@@ -260,19 +249,7 @@ fn seed_12941583963() {
 
 #[test]
 fn seed_532492935621() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Mirror { deed: Writer::Write { at: At(1, 1), token: 3, enabled: true } },
         Step::Run { command: Command::Sync {} },
@@ -359,19 +336,7 @@ fn a_line_that_a_pull_wrote_is_no_wish_of_the_writers() {
 
 #[test]
 fn seed_946494788082() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 2), token: 1, shown: true } },
         Step::Service { deed: Colleague::Post { at: At(1, 4), token: 2, shown: true } },
@@ -389,17 +354,8 @@ fn seed_946494788082() {
 #[test]
 fn seed_946494825613() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
         max_deletes: 3,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 0), token: 1, shown: true } },
@@ -422,17 +378,8 @@ fn seed_946494825613() {
 #[test]
 fn seed_973728149596() {
     let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
         max_deletes: 3,
-        thrifty: false,
+        ..PLAIN
     };
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(0, 2), token: 3, shown: true } },
@@ -449,19 +396,7 @@ fn seed_973728149596() {
 
 #[test]
 fn seed_34397379986() {
-    let setup = Setup {
-        bodies: true,
-        etag: false,
-        by_category: false,
-        lists_disabled: false,
-        rewriting: Rewriting::Nothing,
-        probing: Probing::Allowed,
-        one_line: false,
-        no_window: false,
-        commands: false,
-        max_deletes: 10,
-        thrifty: false,
-    };
+    let setup = PLAIN;
     let steps = [
         Step::Service { deed: Colleague::Post { at: At(1, 4), token: 1, shown: true } },
         Step::Mirror { deed: Writer::Write { at: At(1, 0), token: 2, enabled: true } },
