@@ -88,6 +88,17 @@ fn f043_what_was_removed_since_the_last_sync_is_not_released_unseen() {
 }
 
 #[test]
+fn on_a_terminal_it_asks_and_only_a_yes_releases() {
+    let (service, kb, _) = held();
+    let question = "Delete 5 articles on the service, for ever?";
+    let ran = kb.at_terminal(&["approve"], &[(question, "n")]).exits(3);
+    assert!(ran.stderr.contains("nothing was released"), "{ran:#?}");
+    assert_eq!(left(&service), 8);
+    kb.at_terminal(&["approve"], &[(question, "y")]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
 fn a_script_that_did_not_say_yes_gets_the_list() {
     let (service, kb, _) = held();
     let json = kb.run(&["approve", "--json"]).exits(3).json();

@@ -85,6 +85,7 @@ mod schema;
 mod seen;
 mod sift;
 mod simulator;
+mod terminal;
 mod tidy;
 mod undone;
 mod visibility;
