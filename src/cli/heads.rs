@@ -6,16 +6,19 @@
 use super::{scope::Part, session::Worked};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Git, HOLD, Head, SPARSE, Trees},
+    daemon::git::{self, Before, Git, HOLD, Head, SPARSE, Trees},
     engine::{
-        GitSense,
+        GitView, NoGit,
         report::{Ending, Status},
         settings::Request,
     },
     reconcile::plan::Kind,
     state::Store,
 };
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 /// The HEADs of the repositories that the workspaces' folders are in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -50,12 +53,19 @@ impl Heads {
 
     /// Looks once more when the mirror was scanned: a checkout may have come in between. What was moved since
     /// this look is git's in any case.
-    pub(super) fn sense(&self, config: &Config) -> GitSense {
+    pub(super) fn view(&self, config: &Config, root: &Root) -> Arc<dyn GitView> {
         let roots = config.roots().into_iter();
         let trees = Trees::of(roots.map(|root| (key(&root.path), root.path)));
         let heads = self.0.iter();
-        let before = heads.filter_map(|kept| Some((key(&kept.folder), kept.now.clone()?)));
-        trees.sense(before.collect(), config.options.git_branch.clone())
+        let before = heads.map(|kept| {
+            let head = kept.now.clone();
+            (key(&kept.folder), Before { head })
+        });
+        let branch = config.options.git_branch.clone();
+        match trees.view(&key(&root.path), before.collect(), branch) {
+            Some(view) => Arc::new(view),
+            None => Arc::new(NoGit),
+        }
     }
 
     /// The request, with removals held if a HEAD moved.

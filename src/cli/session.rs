@@ -204,7 +204,7 @@ impl<'c> Session<'c> {
         Ok(engine
             .map_err(Failure::of)?
             .with_teller(self.teller())
-            .with_git(self.heads.sense(self.config)))
+            .with_git(self.heads.view(self.config, &part.root)))
     }
 
     /// Takes an engine apart, for the next workspace.

@@ -3,7 +3,7 @@
 use super::{
     asked::{may_miss, request_for},
     control::Refusal,
-    git::{self, Head, Trees},
+    git::{self, Before, Head, Trees},
     job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
     reach::Wall,
@@ -25,6 +25,7 @@ use crate::{
     service::Service,
     state::StateError,
 };
+use std::sync::Arc;
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
 pub type Reload<'r> =
@@ -104,8 +105,14 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 request.since = Some(began);
             }
             // Git may move HEAD while this workspace waits for its turn, or for a request.
-            let sense = self.trees.sense(job.heads.clone(), self.branch.clone());
-            seat.engine.set_git(sense);
+            let before = job.heads.iter().map(|(prefix, head)| {
+                let head = Some(head.clone());
+                (prefix.clone(), Before { head })
+            });
+            let branch = self.branch.clone();
+            if let Some(view) = self.trees.view(&seat.prefix, before.collect(), branch) {
+                seat.engine.set_git(Arc::new(view));
+            }
             if let Look::Wish(wish) = &job.look
                 && let Err(error) = seat.release(wish)
             {

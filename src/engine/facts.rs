@@ -13,7 +13,7 @@ use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
 use crate::reconcile::snapshot::Direction;
 use crate::service::Service;
 use crate::state::Parked;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How long a refusal or a count of deletions holds, in milliseconds (design, sections 5 and 6).
 const DAY: i64 = 24 * 60 * 60 * 1000;
@@ -106,7 +106,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .filter(|(_, parked)| still_parked(parked, now))
                 .map(|(key, parked)| (key, (parked.fingerprint, parked.reason)))
                 .collect(),
-            git: sight.git.clone().or_else(|| request.git_hold.clone()),
+            git: self.held_by_git(plan, request),
             restoring: if deletes(Side::Remote) {
                 begun::begun(&self.store)?
             } else {
@@ -116,6 +116,26 @@ impl<S: Service, D: Disk> Engine<S, D> {
             standing: standing(&held),
             approved,
         })
+    }
+
+    /// Asks git about the articles that are to be deleted because their files are gone.
+    fn held_by_git(&self, plan: &Plan, request: &Request) -> BTreeMap<ArticleId, String> {
+        let removals: Vec<(&str, ArticleId)> = plan
+            .actions
+            .iter()
+            .filter(|action| action.deletes() == Some(Side::Remote))
+            .filter_map(|action| Some((action.path.as_str(), action.id?)))
+            .collect();
+        if removals.is_empty() {
+            return BTreeMap::new();
+        }
+        let gone = removals.iter().map(|(path, _)| (*path).to_owned());
+        let held = self.git.held_removals(&gone.collect());
+        let why = |path: &str| request.git_hold.as_ref().or_else(|| held.get(path));
+        let removals = removals.into_iter();
+        removals
+            .filter_map(|(path, id)| Some((id, why(path)?.clone())))
+            .collect()
     }
 
     /// Looks for the files of the articles that are to be deleted in other workspaces' folders; for none that a person

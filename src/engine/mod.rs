@@ -9,6 +9,7 @@ mod apply;
 mod clock;
 pub mod compare;
 mod facts;
+mod git_view;
 mod kept;
 mod known;
 mod late;
@@ -31,6 +32,7 @@ mod waiting;
 mod yaml_past;
 
 pub use clock::{Clock, Pause, SystemClock};
+pub use git_view::{GitView, NoGit};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 
@@ -53,9 +55,6 @@ use std::sync::Arc;
 use stop::service_stop;
 use tokio::time::Instant;
 
-/// Tells why nothing may be deleted on the service because of what git did just now, if so.
-pub type GitSense = Arc<dyn Fn() -> Option<String> + Send + Sync>;
-
 /// One workspace's two sides, and what is remembered of them.
 pub struct Engine<S, D> {
     service: S,
@@ -64,7 +63,7 @@ pub struct Engine<S, D> {
     settings: Settings,
     clock: Arc<dyn Clock>,
     teller: Teller,
-    git: GitSense,
+    git: Arc<dyn GitView>,
     neighbours: Neighbours,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
@@ -100,7 +99,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             settings,
             clock: Arc::new(SystemClock),
             teller: Arc::new(|_| {}),
-            git: Arc::new(|| None),
+            git: Arc::new(NoGit),
             neighbours: neighbours::among(Vec::new()),
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -130,10 +129,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Asks somebody, once the mirror was scanned, whether git had a part in what is missing there: what it does
-    /// after that is not in the scan.
+    /// Asks git about the files, where the answer matters.
     #[must_use]
-    pub fn with_git(mut self, git: GitSense) -> Self {
+    pub fn with_git(mut self, git: Arc<dyn GitView>) -> Self {
         self.git = git;
         self
     }
@@ -145,8 +143,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self
     }
 
-    /// Uses another sense of git before one cycle.
-    pub fn set_git(&mut self, git: GitSense) {
+    /// Uses another view of git from the next cycle.
+    pub fn set_git(&mut self, git: Arc<dyn GitView>) {
         self.git = git;
     }
 

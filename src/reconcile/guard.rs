@@ -61,8 +61,8 @@ pub struct Facts {
     pub duels: BTreeSet<ArticleId>,
     /// What was refused, with what it was refused with and why.
     pub refused: BTreeMap<String, (Digest, String)>,
-    /// Why nothing may be deleted because of git, if so.
-    pub git: Option<String>,
+    /// Articles whose files git may have removed, with the reason for people.
+    pub git: BTreeMap<ArticleId, String>,
     /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
     /// Where files of articles that are to be deleted lie in other workspaces' folders.
@@ -96,6 +96,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_rollbacks(plan, facts);
     hold_unrestored(plan, facts);
     hold_moved_out(plan, facts);
+    hold_gits(plan, facts);
     for side in [Side::Remote, Side::Local] {
         hold_deletions(plan, facts, side);
     }
@@ -295,6 +296,22 @@ fn hold_moved_out(plan: &mut Plan, facts: &Facts) {
     }
 }
 
+/// A file that git removed is no word of a person about its article.
+fn hold_gits(plan: &mut Plan, facts: &Facts) {
+    // Nothing is deleted in doubt anyway, and the doubt says more.
+    if facts.doubt.is_some() || defect::is(Defect::GitHoldForgotten) {
+        return;
+    }
+    let unasked = |action: &&mut Action| {
+        is_unasked(action, Side::Remote, facts.allow_deletes, &facts.approved)
+    };
+    for action in plan.actions.iter_mut().filter(unasked) {
+        if let Some(why) = action.id.and_then(|id| facts.git.get(&id)) {
+            action.hold(HoldRule::MovedHead, why.clone());
+        }
+    }
+}
+
 fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
     let concerned = |action: &Action| action.held.is_none() && action.deletes() == Some(side);
     let all: BTreeSet<Digest> = plan
@@ -362,10 +379,6 @@ fn against_deleting(
     }
     if released {
         return None;
-    }
-    let moved = facts.git.as_ref().filter(|_| side == Side::Remote);
-    if let Some(git) = moved.filter(|_| !defect::is(Defect::GitHoldForgotten)) {
-        return Some((HoldRule::MovedHead, git.clone()));
     }
     let back = match side {
         Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",

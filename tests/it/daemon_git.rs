@@ -1,7 +1,15 @@
 //! What git does in a mirror, with the real git.
 
-use kbsync::daemon::git::{Git, HOLD, Head, Sight};
-use std::{fs, path::Path, process::Command};
+use kbsync::{
+    daemon::git::{Before, Git, HOLD, Head, Sight, Trees},
+    engine::GitView as _,
+};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+    process::Command,
+};
 use tempfile::TempDir;
 
 struct Repository(TempDir);
@@ -245,23 +253,34 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
 }
 
+/// Why a removal waits, if it does, by the view of a workspace in this repository.
+fn held(repository: &Repository, before: &Before, branch: Option<&str>) -> Option<String> {
+    let trees = Trees::of([(String::new(), repository.path().to_owned())]);
+    let before = BTreeMap::from([(String::new(), before.clone())]);
+    let view = trees.view("", before, branch.map(str::to_owned));
+    let gone = BTreeSet::from(["a/b.html".to_owned()]);
+    let held = view.expect("a workspace").held_removals(&gone);
+    held.into_values().next()
+}
+
 #[test]
 fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     let repository = branches();
-    let git = repository.found();
-    let before = repository.head();
-    assert_eq!(git.hold(Some(&before), None), None);
+    let before = Before {
+        head: Some(repository.head()),
+    };
+    assert_eq!(held(&repository, &before, None), None);
     // A writer's own commit holds nothing; the files are changed before HEAD is.
     let lock = repository.path().join(".git/index.lock");
     fs::write(&lock, "").expect("written");
-    let told = git.hold(Some(&before), None).expect("held");
+    let told = held(&repository, &before, None).expect("held");
     assert!(told.starts_with("git is changing files"), "{told}");
     fs::remove_file(&lock).expect("done");
     repository.git(&["checkout", "-q", "other"]);
-    assert_eq!(git.hold(Some(&before), None).as_deref(), Some(HOLD));
+    assert_eq!(held(&repository, &before, None).as_deref(), Some(HOLD));
     // On the one branch that counts nothing is git's doing, on any other everything is.
-    assert_eq!(git.hold(Some(&before), Some("other")), None);
-    let told = git.hold(Some(&before), Some("main")).expect("held");
+    assert_eq!(held(&repository, &before, Some("other")), None);
+    let told = held(&repository, &before, Some("main")).expect("held");
     assert!(told.starts_with("other is checked out"), "{told}");
 }
 

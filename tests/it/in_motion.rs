@@ -9,6 +9,7 @@ use kbsync::engine::settings::Request;
 use kbsync::engine::{Clock as _, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 /// `a/one.html`, `a/two.html` and `b/three.html`, synced.
@@ -309,12 +310,22 @@ async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_
     );
 }
 
+/// Git, which had a part in all that is missing.
+struct Moved;
+
+impl kbsync::engine::GitView for Moved {
+    fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
+        let gone = gone.iter();
+        gone.map(|path| (path.clone(), "git moved".to_owned()))
+            .collect()
+    }
+}
+
 #[tokio::test]
 async fn what_git_does_during_the_scan_holds_what_is_missing_then() {
     let (world, ..) = world().await;
     world.remove("a/one.html");
-    let hold: kbsync::engine::GitSense = std::sync::Arc::new(|| Some("git moved".to_owned()));
-    let mut engine = world.engine().with_git(hold);
+    let mut engine = world.engine().with_git(std::sync::Arc::new(Moved));
     let report = engine.cycle(&both()).await.expect("a cycle");
     assert_eq!(lines(&report), ["delete remote a/one.html held"]);
     drop(engine);

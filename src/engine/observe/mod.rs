@@ -78,7 +78,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .doubt
                 .get_or_insert_with(|| "a folder could not be read at first".to_owned());
         }
-        let git = (self.git)();
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {
             tombstones.clear();
@@ -103,7 +102,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         listing.recall(&known, &self.memory);
         let mut sight = Sight {
             seen_at,
-            git,
             ..Sight::of_mirror(scanned, spool, now, Looked::All)
         };
         self.take_listing(&base, listing, request, &known, &mut sight)

@@ -81,8 +81,6 @@ pub(in crate::engine) struct Sight {
     pub(in crate::engine) doubt: Option<String>,
     /// Whether removals in the mirror may have gone unseen.
     pub(in crate::engine) hides: bool,
-    /// Why nothing may be deleted on the service because of git, as of the end of the scan.
-    pub(in crate::engine) git: Option<String>,
     /// Articles whose file equals an older version, of those that are to be settled and were not released.
     pub(in crate::engine) older: BTreeSet<ArticleId>,
     /// What ended the asking before its end.
@@ -126,7 +124,6 @@ impl Sight {
             spool,
             doubt: scanned.doubt,
             hides: scanned.hides,
-            git: None,
             older: BTreeSet::new(),
             stop: None,
             recalled: BTreeSet::new(),

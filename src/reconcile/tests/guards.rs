@@ -249,11 +249,28 @@ fn nothing_is_deleted_in_doubt_whatever_was_allowed() {
 
 #[test]
 fn f084_removals_that_came_with_git_wait() {
+    let gits = |count: usize| {
+        let names = names(count).into_iter();
+        names
+            .map(|name| (article(&name), "the branch changed".to_owned()))
+            .collect()
+    };
     let mut world = many(1, "-", "");
-    world.facts.git = Some("the branch changed".to_owned());
+    world.facts.git = gits(1);
     assert_eq!(rules(&world), [Some(HoldRule::MovedHead)]);
+    // The flag and a person's word release it.
+    world.facts.allow_deletes = true;
+    assert_eq!(rules(&world), [None]);
+    world.facts.allow_deletes = false;
+    let marks = world.plan().actions;
+    world.facts.approved = marks.iter().map(Action::fingerprint).collect();
+    assert_eq!(rules(&world), [None]);
+    // A writer's own removal beside it goes through.
+    let mut world = many(2, "-", "");
+    world.facts.git = gits(1);
+    assert_eq!(rules(&world), [None, Some(HoldRule::MovedHead)]);
     let mut world = many(1, "", "gone");
-    world.facts.git = Some("the branch changed".to_owned());
+    world.facts.git = gits(1);
     assert_eq!(rules(&world), [None]);
 }
 

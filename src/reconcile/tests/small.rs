@@ -689,7 +689,7 @@ fn facts() -> Facts {
         older_remote: BTreeSet::new(),
         duels: BTreeSet::new(),
         refused: BTreeMap::new(),
-        git: None,
+        git: BTreeMap::new(),
         restoring: BTreeSet::new(),
         elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),

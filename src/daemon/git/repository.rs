@@ -1,25 +1,18 @@
-//! What git is doing in the mirror's work tree, read from its own files: git itself is not run.
+//! What git is doing in a work tree, read from its own files: git itself is not run.
 //!
 //! Three questions are answered: is an operation under way (then nothing is pushed or written), which branch
 //! is checked out, and did HEAD move other than by commits (then removals are git's doing until a person
-//! says otherwise). In git's folder nothing is written; where HEAD was is remembered in the state. What cannot
-//! be read counts as not there: without git all of this is silent.
+//! says otherwise). What cannot be read counts as not there: without git all of this is silent.
 //!
 //! A repository in the reftable format keeps HEAD, branches and their logs in tables that are not read here.
 //! Every change of them counts as a move of HEAD by something else than a commit: removals are held too often
 //! there, never too seldom.
 
-use crate::{
-    engine::GitSense,
-    model::{Digest, Timestamp},
-    state::Store,
-};
+use crate::model::Digest;
 use std::{
-    collections::BTreeMap,
     fs,
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 /// Files and folders that are there while git works, and what it does then.
@@ -36,33 +29,6 @@ const UNDER_WAY: [(&str, &str); 7] = [
 /// A head file or a line of the reflog is short; more is not read.
 const LIMIT: u64 = 1024 * 1024;
 
-/// The key under which the state of the first workspace remembers where HEAD was.
-const HEAD: &str = "git_head";
-
-/// Why removals are held that came with a moved HEAD.
-pub const HOLD: &str = "git moved HEAD before these files went away; `kbsync approve` releases them, `kbsync restore FOLDER` \
-                        brings a folder's back, and `git: {branch: NAME}` in the settings names the branch that counts";
-
-/// Why removals are held in a work tree that git fills only in part (failures row 91).
-pub const SPARSE: &str = "git leaves files out of this work tree (sparse checkout), and nobody can tell which of them a \
-                          writer removed; `kbsync approve` releases them";
-
-/// Where HEAD was when both sides last agreed on what is removed.
-pub fn remembered(store: &Store) -> Option<Head> {
-    let text = store.meta(HEAD).ok()??;
-    serde_json::from_str(&text).ok()
-}
-
-/// Remembers where HEAD is, now that both sides agree on what is removed.
-pub fn remember(store: &mut Store, head: &Head, now: Timestamp) -> anyhow::Result<()> {
-    if remembered(store).as_ref() == Some(head) {
-        return Ok(());
-    }
-    let text = serde_json::to_string(head)?;
-    store.write(now, |tx| tx.set_meta(HEAD, &text))?;
-    Ok(())
-}
-
 /// Where HEAD is.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Head {
@@ -70,77 +36,6 @@ pub struct Head {
     pub commit: String,
     /// How long the log of its moves was.
     pub log: u64,
-}
-
-/// The folders of the workspaces, each with what stands before its paths. A repository may be made around one, or
-/// taken away, at any time: which there are is found out anew at each look.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Trees(Vec<(String, PathBuf)>);
-
-impl Trees {
-    /// The work trees that these folders may be in.
-    pub fn of(folders: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
-        Self(folders.into_iter().collect())
-    }
-
-    /// The repositories that are there now, each under the first folder that is in it.
-    pub fn find(&self) -> Vec<(&str, Git)> {
-        let mut found: Vec<(&str, Git)> = Vec::new();
-        for (prefix, folder) in &self.0 {
-            if let Some(git) = Git::find(folder)
-                && found.iter().all(|(_, known)| *known != git)
-            {
-                found.push((prefix, git));
-            }
-        }
-        found
-    }
-}
-
-impl Trees {
-    /// Asks once more when a mirror was scanned: what git did since HEAD was at these places, by the folder that
-    /// is in the repository, or does now. `branch`: the only one that is synced.
-    pub fn sense(&self, before: BTreeMap<String, Head>, branch: Option<String>) -> GitSense {
-        let trees = self.clone();
-        Arc::new(move || {
-            trees
-                .find()
-                .iter()
-                .find_map(|(prefix, git)| git.hold(before.get(*prefix), branch.as_deref()))
-        })
-    }
-
-    /// Why nothing is synced: another branch than this one is checked out in a repository, or there is none.
-    pub fn on_another_branch(&self, wanted: &str) -> Option<String> {
-        let found = self.find();
-        if found.is_empty() {
-            return Some(in_no_work_tree(wanted));
-        }
-        let mut sights = found.iter().map(|(_, git)| git.sight());
-        sights.find_map(|sight| on_another_branch(&sight, wanted))
-    }
-}
-
-/// Why nothing is synced where only one branch is, and there is no git.
-pub fn in_no_work_tree(wanted: &str) -> String {
-    format!("this is no work tree of git, and only the branch {wanted} is synced")
-}
-
-/// Why nothing is synced in a work tree where only one branch is, if another one is checked out.
-pub fn on_another_branch(sight: &Sight, wanted: &str) -> Option<String> {
-    match sight.branch.as_deref() {
-        Some(branch) if branch == wanted => None,
-        Some(branch) => Some(format!(
-            "{branch} is checked out, and only {wanted} is synced"
-        )),
-        None if sight.reftable => Some(format!(
-            "which branch is checked out cannot be told in a repository with reftables, and only {wanted} \
-             is synced"
-        )),
-        None => Some(format!(
-            "no branch is checked out, and only {wanted} is synced"
-        )),
-    }
 }
 
 /// What git is doing.
@@ -218,23 +113,6 @@ impl Git {
             reftable: false,
             sparse,
         }
-    }
-
-    /// Why removals are held because of what git did since HEAD was at a place, or does now. `branch`: the only
-    /// one that is synced; what was removed on it is not git's doing.
-    pub fn hold(&self, before: Option<&Head>, branch: Option<&str>) -> Option<String> {
-        let sight = self.sight();
-        if sight.sparse {
-            return Some(SPARSE.to_owned());
-        }
-        // A checkout moves HEAD last: until then its lock tells.
-        if let Some(busy) = sight.busy {
-            return Some(format!("{busy}, and removals wait until it is done"));
-        }
-        if let Some(wanted) = branch {
-            return on_another_branch(&sight, wanted);
-        }
-        self.moved(before?, &sight.head?).then(|| HOLD.to_owned())
     }
 
     /// Tells whether `git sparse-checkout` is on: it removes files, and HEAD stays where it is. Git writes it to

@@ -1,0 +1,23 @@
+//! What git knows of a workspace's files, as the engine asks for it: the port; who answers is the caller's choice.
+//!
+//! Paths are those of the workspace's folder, `folder/file`. A question is asked only where the answer matters, so
+//! that an ordinary cycle costs nothing. An answer may only hold an action, never allow one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What git knows of the files of one workspace.
+pub trait GitView: Send + Sync {
+    /// Of these files, which are gone from the mirror, returns the ones that git may have removed, each with the
+    /// reason for people: their articles stay on the service. Asked after the scan.
+    fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
+}
+
+/// A folder without git.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoGit;
+
+impl GitView for NoGit {
+    fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
+}
