@@ -1,11 +1,18 @@
 //! `kbsync init`: makes a folder a mirror.
 //!
-//! Everything is checked before the file is written, and a file that is there is never overwritten.
+//! Everything is checked before the file is written, and a file that is there is never overwritten. In a folder that has
+//! files already, a person agrees to what a sync would take of them.
 
-use super::{Outcome, ask, context::Context, exit::ExitCode, failure::Failure};
+use super::{
+    Outcome, ask,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    would_take::{Counts, WouldTake},
+};
 use crate::{
     config::{self, NewSettings, parse_poll, parse_service, parse_workspace},
-    model::WorkspaceId,
+    model::{WorkspaceId, path::quoted},
 };
 use serde::Serialize;
 use std::path::Path;
@@ -22,6 +29,9 @@ pub(super) struct Args {
     /// When the service is asked for changes: 5m, or a cron line
     #[arg(long, value_name = "WHEN")]
     poll: Option<String>,
+    /// Do not ask whether the files that are here are meant
+    #[arg(short, long)]
+    yes: bool,
 }
 
 #[derive(Serialize)]
@@ -30,6 +40,7 @@ struct Report<'a> {
     path: &'a Path,
     service: &'a str,
     workspace: WorkspaceId,
+    found: Counts,
 }
 
 pub(super) async fn run(args: Args, context: &Context) -> Outcome {
@@ -37,6 +48,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     refuse_occupied(&folder)?;
     if let Some(poll) = &args.poll {
         parse_poll(poll).map_err(|wrong| wrong.given_by("--poll"))?;
+    }
+    let found = WouldTake::from(&folder)?;
+    if found.has_any() && !args.yes && !is_meant(&found, &args, context)? {
+        context.out.note("nothing was written");
+        return Ok(ExitCode::Attention);
     }
     let settings = chosen(args, context).await?;
     let path = config::create(&folder, &settings)?;
@@ -46,6 +62,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
             path: &path,
             service: &settings.service,
             workspace: settings.workspace,
+            found: found.counts(),
         })?;
     } else {
         context.out.line(path.display().to_string())?;
@@ -82,6 +99,45 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
             "choose a folder outside of it with -C; several workspaces of one mirror are listed under `workspaces:`",
         )),
     }
+}
+
+/// Asks whether the files that are in the folder are meant for the service.
+fn is_meant(found: &WouldTake, args: &Args, context: &Context) -> Result<bool, Failure> {
+    context.out.note(format!(
+        "This folder is not empty. A sync would take {}:",
+        found.in_words()
+    ));
+    for line in found.lines() {
+        context.out.note(line);
+    }
+    if ask::possible() && !context.out.json {
+        return ask::agrees("Bring them to the knowledge base?");
+    }
+    Err(Failure::usage(
+        format!(
+            "this folder is not empty: a sync would take {}",
+            found.in_words()
+        ),
+        format!(
+            "name what is not meant in .kbsyncignore; then agree with:\n  {}",
+            again(args, context)
+        ),
+    ))
+}
+
+/// The same command with a yes.
+fn again(args: &Args, context: &Context) -> String {
+    let dir = context.global.dir.as_ref().map(|dir| dir.to_string_lossy());
+    let given = |flag: &str, value: Option<&str>| {
+        value.map_or_else(String::new, |value| format!(" {flag} {}", quoted(value)))
+    };
+    format!(
+        "kbsync{} init{}{}{} --yes",
+        given("-C", dir.as_deref()),
+        given("--service", args.service.as_deref()),
+        given("--workspace", args.workspace.as_deref()),
+        given("--poll", args.poll.as_deref()),
+    )
 }
 
 async fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {

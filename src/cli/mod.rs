@@ -44,6 +44,7 @@ mod show;
 mod stats;
 mod status;
 mod workspaces;
+mod would_take;
 
 use context::Context;
 use exit::ExitCode;

@@ -133,3 +133,77 @@ fn a_workspace_that_the_service_does_not_have_is_refused_when_it_can_be_asked() 
     run(&Kb::new(), WORKSPACE).exits(0);
     assert_eq!(service.sandbox.counts().total, before);
 }
+
+/// A folder of a site generator: nobody meant it for the knowledge base.
+fn site() -> Kb {
+    let kb = Kb::new();
+    for number in 1..=12 {
+        kb.write(
+            &format!("docs/page-{number:02}.html"),
+            "---\ntitle: A page\n---\n<p>x</p>\n",
+        );
+    }
+    kb.write("docs/raw.html", "<p>no front matter</p>\n");
+    kb.write("img/logo.svg", "<svg/>");
+    kb.write("faq/_category.yaml", "name: Questions\n");
+    kb.write("drafts/one.html", "---\ntitle: One\n---\n<p>x</p>\n");
+    kb.write(".kbsyncignore", "/drafts/\n");
+    kb
+}
+
+const GIVEN: [&str; 5] = ["init", "--service", SERVICE, "--workspace", WORKSPACE];
+
+#[test]
+fn a_folder_with_files_is_listed_and_needs_a_yes() {
+    let kb = site();
+    let before = kb.files();
+    let ran = kb.run(&GIVEN).exits(2);
+    assert!(
+        ran.stderr.contains(
+            "error: this folder is not empty: a sync would take 2 folders for categories, and 12 files for articles"
+        ),
+        "{ran:#?}"
+    );
+    let again = format!("  kbsync init --service {SERVICE} --workspace {WORKSPACE} --yes\n");
+    assert!(ran.stderr.contains(&again), "{ran:#?}");
+    for line in [
+        "  categories  docs/, faq/\n",
+        "docs/page-09.html, docs/page-10.html and 2 more\n",
+        "  not ready   docs/raw.html\n",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {ran:#?}");
+    }
+    // What is out of scope is none of it.
+    assert!(!ran.stderr.contains("drafts") && !ran.stderr.contains("img"));
+    assert_eq!(kb.files(), before);
+
+    let yes: Vec<&str> = GIVEN.into_iter().chain(["--yes", "--json"]).collect();
+    let json = kb.run(&yes).exits(0).json();
+    schema::check("init", &json);
+    assert_eq!(
+        json["found"],
+        serde_json::json!({"categories": 2, "articles": 12, "not_ready": 1})
+    );
+    assert!(kb.exists("kbsync.yaml"));
+}
+
+#[test]
+fn on_a_terminal_a_folder_with_files_is_asked_about() {
+    let kb = site();
+    let before = kb.files();
+    let question = "Bring them to the knowledge base?";
+    let ran = kb.at_terminal(&GIVEN, &[(question, "n")]).exits(3);
+    assert!(ran.stderr.contains("nothing was written"), "{ran:#?}");
+    assert_eq!(kb.files(), before);
+    kb.at_terminal(&GIVEN, &[(question, "y")]).exits(0);
+    assert!(kb.exists("kbsync.yaml"));
+}
+
+#[test]
+fn files_that_no_sync_would_take_are_not_asked_about() {
+    let kb = Kb::new();
+    kb.write("index.html", "---\ntitle: In the root\n---\n");
+    kb.write("docs/raw.html", "<p>no front matter</p>\n");
+    kb.write("src/main.rs", "fn main() {}\n");
+    kb.run(&GIVEN).exits(0);
+}

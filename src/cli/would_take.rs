@@ -1,0 +1,130 @@
+//! The categories and articles that a folder would bring to the service, were it a mirror.
+//!
+//! The files are looked at by the rules of a sync (`.kbsyncignore` included). Nothing is written, and nothing is sent.
+//! Whether a person agrees is `init`'s question.
+
+use super::{failure::Failure, print::escape, report::several};
+use crate::{
+    mirror::{CategoryContent, RealDisk, ScannedFile, scan},
+    model::Place,
+};
+use serde::Serialize;
+use std::{collections::BTreeSet, path::Path};
+
+/// At most so many names are listed of each kind.
+const NAMED: usize = 10;
+
+/// What a sync would find in a folder.
+#[derive(Debug, Default)]
+pub(super) struct WouldTake {
+    categories: BTreeSet<String>,
+    articles: BTreeSet<Place>,
+    not_ready: BTreeSet<Place>,
+}
+
+/// The same as numbers, for scripts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+pub(super) struct Counts {
+    categories: usize,
+    articles: usize,
+    not_ready: usize,
+}
+
+impl WouldTake {
+    /// Looks into a folder. One that is not there yet has nothing.
+    pub(super) fn from(folder: &Path) -> Result<Self, Failure> {
+        let mut found = Self::default();
+        if !folder.exists() {
+            return Ok(found);
+        }
+        let disk = RealDisk::open(folder)?;
+        let scanned = scan(&disk, &|_| None, &|_| None, &mut |file| found.add(&file));
+        let scanned = scanned.map_err(|error| {
+            Failure::failed(anyhow::Error::new(error))
+                .help("make the folder readable, then try again")
+        })?;
+        for category in scanned.categories {
+            if !matches!(category.content, CategoryContent::Missing) {
+                found.categories.insert(category.folder);
+            }
+        }
+        Ok(found)
+    }
+
+    fn add(&mut self, file: &ScannedFile) {
+        match file {
+            ScannedFile::Ready { place, .. } | ScannedFile::Unchanged { place, .. } => {
+                self.categories.insert(place.folder.clone());
+                self.articles.insert(place.clone());
+            }
+            ScannedFile::NotReady { place, .. } => {
+                self.not_ready.insert(place.clone());
+            }
+            ScannedFile::Present { .. } => {}
+        }
+    }
+
+    /// Whether a sync would bring anything of this folder to the service.
+    pub(super) fn has_any(&self) -> bool {
+        !self.categories.is_empty()
+    }
+
+    /// How many there are of each kind.
+    pub(super) fn counts(&self) -> Counts {
+        Counts {
+            categories: self.categories.len(),
+            articles: self.articles.len(),
+            not_ready: self.not_ready.len(),
+        }
+    }
+
+    /// The categories and articles in a few words.
+    pub(super) fn in_words(&self) -> String {
+        let folders = several(self.categories.len(), "folder");
+        match self.articles.len() {
+            0 => format!("{folders} for categories"),
+            articles => format!(
+                "{folders} for categories, and {} for articles",
+                several(articles, "file")
+            ),
+        }
+    }
+
+    /// A line for each kind, with the first names.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |kind: &str, names: Vec<String>| {
+            (!names.is_empty()).then(|| format!("  {kind:<12}{}", listed(&names)))
+        };
+        let folders = self.categories.iter().map(|name| format!("{name}/"));
+        let paths = |places: &BTreeSet<Place>| places.iter().map(Place::to_string).collect();
+        let lines = [
+            line("categories", folders.collect()),
+            line("articles", paths(&self.articles)),
+            line("not ready", paths(&self.not_ready)),
+        ];
+        lines.into_iter().flatten().collect()
+    }
+}
+
+/// The first names, and how many there are beyond.
+fn listed(names: &[String]) -> String {
+    let shown: Vec<_> = names.iter().take(NAMED).map(|name| escape(name)).collect();
+    let shown = shown.join(", ");
+    match names.len().saturating_sub(NAMED) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lists_are_cut_with_the_number_of_the_rest() {
+        let names = |count: usize| -> Vec<String> { (1..=count).map(|n| n.to_string()).collect() };
+        assert_eq!(listed(&names(2)), "1, 2");
+        assert_eq!(listed(&names(10)), "1, 2, 3, 4, 5, 6, 7, 8, 9, 10");
+        assert!(listed(&names(33)).ends_with("9, 10 and 23 more"));
+    }
+}
