@@ -4,7 +4,7 @@
 //! files already, a person agrees to what a sync would take of them.
 
 use super::{
-    Outcome, ask,
+    Outcome, ask, conflict_copies,
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -56,6 +56,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     }
     let settings = chosen(args, context).await?;
     let path = config::create(&folder, &settings)?;
+    conflict_copies::hide(&folder, context);
     if context.out.json {
         context.out.json(&Report {
             version: 1,

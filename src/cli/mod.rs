@@ -13,6 +13,7 @@ mod approve;
 mod ask;
 mod check;
 mod completions;
+mod conflict_copies;
 mod connect;
 mod cycle;
 mod daemon_says;

@@ -7,6 +7,7 @@
 
 pub mod disk;
 pub mod document;
+pub mod git_ignore;
 pub mod layout;
 pub mod lock;
 pub mod scan;

@@ -207,3 +207,99 @@ fn files_that_no_sync_would_take_are_not_asked_about() {
     kb.write("src/main.rs", "fn main() {}\n");
     kb.run(&GIVEN).exits(0);
 }
+
+fn git(kb: &Kb, arguments: &[&str]) -> String {
+    let output = std::process::Command::new("git")
+        .args(arguments)
+        .current_dir(kb.mirror())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .output()
+        .expect("git runs");
+    assert!(output.status.success(), "{arguments:?}: {output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// What git would commit of a folder with a conflict's copy.
+fn committed(kb: &Kb) -> String {
+    kb.write("docs/page.conflict.html", "theirs\n");
+    git(kb, &["status", "--porcelain", "--untracked-files=all"])
+}
+
+#[test]
+fn git_ignores_the_copies_of_conflicts() {
+    // Without a repository the line is in the mirror, for one that may be made around it.
+    let kb = Kb::new();
+    kb.write(".gitignore", "*.tmp");
+    kb.run(&GIVEN).exits(0);
+    assert_eq!(kb.read(".gitignore"), "*.tmp\n*.conflict.html\n");
+    git(&kb, &["init", "--quiet"]);
+    assert!(!committed(&kb).contains("conflict.html"));
+
+    // With one, the line is in the repository's own file: nothing of it is to be committed.
+    let kb = Kb::new();
+    git(&kb, &["init", "--quiet"]);
+    let ran = kb.run(&GIVEN).exits(0);
+    assert!(
+        ran.stderr.contains("git ignores conflict copies here"),
+        "{ran:#?}"
+    );
+    assert!(!kb.exists(".gitignore"));
+    assert_eq!(committed(&kb), "?? kbsync.yaml\n");
+    let exclude = kb.read(".git/info/exclude");
+    assert_eq!(exclude.matches("*.conflict.html").count(), 1);
+    kb.remove("kbsync.yaml");
+    kb.run(&GIVEN).exits(0);
+    assert_eq!(kb.read(".git/info/exclude"), exclude, "never twice");
+
+    // Linked work trees share that file.
+    let kb = Kb::new();
+    git(&kb, &["init", "--quiet"]);
+    let identity = ["-c", "user.name=w", "-c", "user.email=w@example.com"];
+    let commit = ["commit", "--quiet", "--allow-empty", "-m", "one"];
+    git(&kb, &[&identity[..], &commit[..]].concat());
+    git(&kb, &["worktree", "add", "--quiet", "../linked"]);
+    let arguments = [&["-C", "../linked"][..], &GIVEN[..]].concat();
+    kb.run(&arguments).exits(0);
+    kb.write("../linked/docs/page.conflict.html", "theirs\n");
+    let linked = git(&kb, &["-C", "../linked", "status", "--porcelain"]);
+    assert_eq!(linked, "?? kbsync.yaml\n");
+}
+
+#[test]
+fn a_list_of_gits_that_cannot_be_added_to_is_left_alone_with_a_word() {
+    let kb = Kb::new();
+    kb.write("elsewhere", "mine\n");
+    std::os::unix::fs::symlink("elsewhere", kb.mirror().join(".gitignore")).expect("a link");
+    let ran = kb.run(&GIVEN).exits(0);
+    assert!(
+        ran.stderr.contains("it is not a regular file")
+            && ran.stderr.contains("\n  echo '*.conflict.html' >> "),
+        "{ran:#?}"
+    );
+    assert_eq!(kb.read("elsewhere"), "mine\n");
+}
+
+#[test]
+fn doctor_says_whether_git_ignores_the_copies_of_conflicts() {
+    let service = Service::start();
+    let kb = service.mirror();
+    let said = |kb: &Kb| {
+        let json = kb.run(&["doctor", "--json"]).json();
+        let checks = json["checks"].as_array().expect("a list").clone();
+        checks
+            .into_iter()
+            .find(|check| check["name"] == "git-ignore")
+    };
+    assert_eq!(said(&kb), None, "there is no repository");
+    git(&kb, &["init", "--quiet"]);
+    let check = said(&kb).expect("a look");
+    assert_eq!(check["result"], "warning");
+    let help = check["help"].as_str().expect("a command");
+    let shell = std::process::Command::new("sh").args(["-c", help]).status();
+    assert!(shell.expect("it runs").success(), "{help}");
+    assert_eq!(said(&kb).expect("a look")["result"], "good");
+    assert!(!committed(&kb).contains("conflict.html"));
+}

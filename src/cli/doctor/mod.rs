@@ -3,6 +3,7 @@
 //! It looks at everything even after the first fault, changes nothing, and makes one request per
 //! workspace. `machine` asks the operating system; the rest asks our own modules.
 
+mod copies;
 mod daemon;
 mod machine;
 
@@ -179,6 +180,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
         checks.push(lock(&root));
     }
     checks.extend(branch(config));
+    checks.extend(copies::check(config));
     checks.extend(daemon::check(config).await);
     checks.extend(machine::checks(&config.mirror));
 }

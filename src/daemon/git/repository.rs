@@ -82,6 +82,11 @@ impl Git {
         })
     }
 
+    /// The repository's own file of names that git ignores; linked work trees share it.
+    pub fn exclude_file(&self) -> PathBuf {
+        self.common.join("info/exclude")
+    }
+
     /// Looks at it.
     pub fn sight(&self) -> Sight {
         let busy = UNDER_WAY

@@ -1,0 +1,59 @@
+//! Keeping `NAME.conflict.html` out of commits: `init` adds git's line for that, `doctor` checks it.
+//!
+//! A sync and the daemon never write the line: a repository that is made later is `doctor`'s to notice.
+
+use super::context::Context;
+use crate::{
+    daemon::git::Git,
+    mirror::git_ignore::{Added, GIT_IGNORE, add_line, leaves_copies_alone, line},
+    model::path::quoted,
+};
+use std::path::{Path, PathBuf};
+
+/// The repository's own file of rules, where a mirror is in a repository that would commit the copies of conflicts.
+pub(super) fn committed_by(mirror: &Path) -> Option<PathBuf> {
+    let (tree, exclude) = repository(mirror)?;
+    (!leaves_copies_alone(mirror, &tree, &exclude)).then_some(exclude)
+}
+
+/// The work tree that a mirror is in, and its file of rules.
+fn repository(mirror: &Path) -> Option<(PathBuf, PathBuf)> {
+    let exclude = Git::find(mirror)?.exclude_file();
+    let mut above = mirror.ancestors();
+    let tree = above.find(|folder| folder.join(".git").exists())?;
+    Some((tree.to_owned(), exclude))
+}
+
+/// The command that adds the line to a file.
+pub(super) fn command(file: &Path) -> String {
+    let file = file.display().to_string();
+    format!("echo '{}' >> {}", line(), quoted(&file))
+}
+
+/// Sees to it that git ignores the copies of conflicts in a new mirror. The mirror is made by now: what fails here is said
+/// with the command that does it.
+pub(super) fn hide(mirror: &Path, context: &Context) {
+    let mirror = mirror.canonicalize().unwrap_or_else(|_| mirror.to_owned());
+    let file = match repository(&mirror) {
+        Some((tree, exclude)) if leaves_copies_alone(&mirror, &tree, &exclude) => return,
+        Some((_, exclude)) => exclude,
+        None => mirror.join(GIT_IGNORE),
+    };
+    let shown = file.display();
+    let why = match add_line(&file) {
+        Ok(Added::Before) => return,
+        Ok(Added::Now) => {
+            context.out.note(format!(
+                "git ignores conflict copies here: {} was added to {shown}",
+                line()
+            ));
+            return;
+        }
+        Ok(Added::NotAFile) => "it is not a regular file".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    context.out.note(format!(
+        "git would commit conflict copies: {shown} was left as it is ({why}). Add the line yourself:\n  {}",
+        command(&file)
+    ));
+}

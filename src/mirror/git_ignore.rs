@@ -1,0 +1,165 @@
+//! The lines by which git leaves the copies of conflicts alone: asking whether there is one, and adding one.
+//!
+//! Only what git itself would read is asked: its exclude file and each `.gitignore` from the work tree down to the
+//! mirror. A line is only ever added at the end of a file; a file that is a link, or no regular file, is left alone.
+
+use crate::model::path::CONFLICT_EXTENSION;
+use ignore::{
+    Match,
+    gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path},
+};
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Read as _, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::Path,
+};
+
+/// The file in a folder that tells git what to leave alone.
+pub const GIT_IGNORE: &str = ".gitignore";
+
+/// The line that makes git leave the copies of conflicts alone.
+pub fn line() -> String {
+    format!("*{CONFLICT_EXTENSION}")
+}
+
+/// Whether git leaves the copies of conflicts in a mirror alone. `exclude`: the repository's own file.
+pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: &Path) -> bool {
+    let copy = mirror.join("x").join(format!("x{CONFLICT_EXTENSION}"));
+    // The rules nearest to the file come first.
+    let own = mirror
+        .ancestors()
+        .take_while(|folder| folder.starts_with(work_tree))
+        .map(|folder| (folder, folder.join(GIT_IGNORE)));
+    let exclude = [(work_tree, exclude.to_owned())];
+    let users = gitconfig_excludes_path().map(|path| (work_tree, path));
+    for (root, file) in own.chain(exclude).chain(users) {
+        match rules(root, &file).matched_path_or_any_parents(&copy, false) {
+            Match::Ignore(_) => return true,
+            Match::Whitelist(_) => return false,
+            Match::None => {}
+        }
+    }
+    false
+}
+
+/// The rules of one file. Of one that cannot be read, those that could be.
+fn rules(root: &Path, file: &Path) -> Gitignore {
+    let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
+    let mut builder = GitignoreBuilder::new(root);
+    let unread = if is_file { builder.add(file) } else { None };
+    if let Some(error) = unread {
+        tracing::debug!("{}: {error}", file.display());
+    }
+    builder.build().unwrap_or_else(|_| Gitignore::empty())
+}
+
+/// What came of adding the line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Added {
+    /// The line is there now.
+    Now,
+    /// The line was there before.
+    Before,
+    /// Something else than a regular file is there; nothing was done.
+    NotAFile,
+}
+
+/// Adds the line to a file of git's, which is made if there is none.
+///
+/// # Errors
+///
+/// When the file cannot be read or written.
+pub fn add_line(file: &Path) -> io::Result<Added> {
+    match fs::symlink_metadata(file) {
+        Ok(found) if !found.is_file() => return Ok(Added::NotAFile),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if let Some(folder) = file.parent() {
+                fs::create_dir_all(folder)?;
+            }
+        }
+        Err(error) => return Err(error),
+    }
+    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let mut file = OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .custom_flags(nofollow)
+        .open(file)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let line = line();
+    if bytes
+        .split(|byte| *byte == b'\n')
+        .any(|known| known.trim_ascii() == line.as_bytes())
+    {
+        return Ok(Added::Before);
+    }
+    let gap = if bytes.last().is_none_or(|last| *last == b'\n') {
+        ""
+    } else {
+        "\n"
+    };
+    file.write_all(format!("{gap}{line}\n").as_bytes())?;
+    Ok(Added::Now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_added_once_and_behind_whatever_is_there() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let file = dir.path().join("info/exclude");
+        for (before, after, added) in [
+            (None, "*.conflict.html\n", Added::Now),
+            (Some("*.tmp\n"), "*.tmp\n*.conflict.html\n", Added::Now),
+            (Some("*.tmp"), "*.tmp\n*.conflict.html\n", Added::Now),
+            (
+                Some("*.conflict.html\r\n*.tmp\n"),
+                "*.conflict.html\r\n*.tmp\n",
+                Added::Before,
+            ),
+        ] {
+            if let Some(before) = before {
+                fs::write(&file, before).expect("written");
+            }
+            assert_eq!(add_line(&file).expect("added"), added, "{before:?}");
+            assert_eq!(fs::read_to_string(&file).expect("text"), after);
+            assert_eq!(add_line(&file).expect("added"), Added::Before);
+        }
+    }
+
+    #[test]
+    fn a_link_and_a_folder_are_left_alone() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let elsewhere = dir.path().join("elsewhere");
+        fs::write(&elsewhere, "mine\n").expect("written");
+        let link = dir.path().join(GIT_IGNORE);
+        std::os::unix::fs::symlink(&elsewhere, &link).expect("a link");
+        assert_eq!(add_line(&link).expect("asked"), Added::NotAFile);
+        assert_eq!(fs::read_to_string(&elsewhere).expect("text"), "mine\n");
+        assert_eq!(add_line(dir.path()).expect("asked"), Added::NotAFile);
+    }
+
+    #[test]
+    fn the_rule_nearest_to_the_file_counts() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let (tree, mirror) = (dir.path(), dir.path().join("docs/help"));
+        fs::create_dir_all(&mirror).expect("folders");
+        let exclude = tree.join("exclude");
+        let ignored = || leaves_copies_alone(&mirror, tree, &exclude);
+        assert!(!ignored());
+        fs::write(&exclude, "*.conflict.html\n").expect("written");
+        assert!(ignored());
+        fs::write(mirror.join(GIT_IGNORE), "!*.conflict.html\n").expect("written");
+        assert!(!ignored());
+        fs::write(mirror.join(GIT_IGNORE), "").expect("written");
+        fs::remove_file(&exclude).expect("removed");
+        fs::write(tree.join(GIT_IGNORE), "/docs/\n").expect("written");
+        assert!(ignored(), "what lies in an ignored folder is ignored");
+    }
+}
