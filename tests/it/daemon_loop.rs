@@ -29,7 +29,7 @@ use kbsync::{
     web::{board::Board, health::illness},
 };
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     future::Future,
     slice,
     sync::{
@@ -72,6 +72,8 @@ struct Script {
     as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
     doubt: bool,
+    /// Paths whose files are what the state says.
+    known: BTreeSet<String>,
 }
 
 #[derive(Clone)]
@@ -240,7 +242,9 @@ impl Cycle for Fake {
         }
     }
 
-    fn news(&mut self, taken: Taken) -> Taken {
+    fn news(&mut self, mut taken: Taken) -> Taken {
+        let script = self.script.lock().expect("script");
+        taken.changed.retain(|path| !script.known.contains(path));
         taken
     }
 
@@ -349,6 +353,12 @@ impl Bench {
 
     async fn event(&self, event: Event) {
         self.to.send(event).await.expect("the loop runs");
+    }
+
+    /// The file at a path is what the state says.
+    fn knows(&self, path: &str) {
+        let mut script = self.script.lock().expect("script");
+        script.known.insert(path.to_owned());
     }
 
     fn jobs(&self) -> Vec<(Trigger, Vec<String>)> {
@@ -680,6 +690,58 @@ async fn f073_what_is_in_motion_is_named_to_a_poll() {
             assert_eq!(polls[0].trigger, Trigger::Poll);
             let unsettled: Vec<_> = polls[0].unsettled.iter().cloned().collect();
             assert_eq!(unsettled, ["a/gone.html"]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn f079_a_look_at_everything_leaves_out_no_file_that_was_only_touched() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            bench.knows("a/echo.html");
+            bench.touch("a/echo.html").await;
+            // The second half of an exchange of names.
+            bench.remove("a/replaced.html").await;
+            bench.knows("a/replaced.html");
+            bench.touch("a/saved.html").await;
+            bench.event(Event::SyncNow).await;
+            sleep(Duration::from_millis(100)).await;
+            let looks = bench.full();
+            assert_eq!(looks.len(), 1, "{looks:?}");
+            assert_eq!(looks[0].trigger, Trigger::Manual);
+            let unsettled: Vec<_> = looks[0].unsettled.iter().collect();
+            assert_eq!(unsettled, ["a/saved.html"]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
+    Stage::new()
+        .play(|bench| async move {
+            seconds(1).await;
+            bench.clear();
+            bench.touch("a/saved.html").await;
+            bench.remove("a/moved.html").await;
+            bench.event(Event::SyncNow).await;
+            sleep(Duration::from_millis(100)).await;
+            assert_eq!(bench.full()[0].unsettled.len(), 2);
+            // One was saved as it was before, the other one comes back later.
+            bench.knows("a/saved.html");
+            seconds(5).await;
+            let whole = |trigger| (trigger, strings(&["whole"]));
+            assert_eq!(bench.jobs(), [whole(Trigger::Manual), whole(Trigger::Poll)]);
+            bench.touch("a/moved.html").await;
+            bench.knows("a/moved.html");
+            seconds(5).await;
+            let look = &bench.full()[2];
+            assert_eq!((look.trigger, &look.look), (Trigger::Poll, &Look::Whole));
+            assert!(look.unsettled.is_empty(), "{look:?}");
+            // That is all: the next one is a poll.
+            seconds(60).await;
+            assert_eq!(bench.jobs().len(), 3);
         })
         .await;
 }

@@ -4,6 +4,7 @@ use crate::{
     daemon::{Daemon, articles, mirror, unlimited, until},
     kb::{Kb, Service},
 };
+use rustix::process::Signal;
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::SystemTime};
 
 /// Every file that the writer sees, with what a write would change of it.
@@ -64,6 +65,59 @@ fn a_poll_brings_a_colleagues_edit_with_one_request() {
 #[test]
 fn a_cron_line_brings_a_colleagues_edit_with_one_request() {
     a_poll_brings_a_colleagues_edit("\"* * * * * *\"");
+}
+
+/// A mirror of a service with the one article `a/one.html`, with other settings of the daemon.
+fn one_article(settings: &[(&str, &str)]) -> (Service, Kb, uuid::Uuid) {
+    let service = Service::empty();
+    let id = service.article(service.category("a"), "one", "<p>One.</p><p>Two.</p>");
+    let kb = unlimited(&service);
+    let mut text = kb.read("kbsync.yaml");
+    for (from, to) in settings {
+        assert!(text.contains(from), "{text}");
+        text = text.replace(from, to);
+    }
+    kb.write("kbsync.yaml", &text);
+    (service, kb, id)
+}
+
+fn colleague(service: &Service, id: uuid::Uuid, text: &str) {
+    let edited = service
+        .sandbox
+        .edit(id, |article| text.clone_into(&mut article.text));
+    assert!(edited.is_some());
+}
+
+#[test]
+fn f079_after_its_own_pull_the_daemon_pulls_the_next_edit_as_well() {
+    // The grace time of removals is longer than this test may take.
+    let settings = [("poll: 1h", "poll: 1s"), ("grace: 50ms", "grace: 10m")];
+    let (service, kb, id) = one_article(&settings);
+    let daemon = Daemon::start(&kb, &[]);
+    for text in ["<p>First.</p>", "<p>Second.</p>", "<p>Third.</p>"] {
+        colleague(&service, id, text);
+        until(text, || kb.read("a/one.html").contains(text));
+    }
+    daemon.stop();
+}
+
+#[test]
+fn f079_a_file_that_was_only_touched_takes_part_in_a_look_at_everything() {
+    let settings = [("quiet_period: 20ms", "quiet_period: 4s")];
+    let (service, kb, id) = one_article(&settings);
+    let daemon = Daemon::start(&kb, &["--listen", "127.0.0.1:0"]);
+    let waiting = || daemon.figure("kbsync_pending_pushes").unwrap_or_default() > 0.0;
+    until("its own first writes are quiet", || !waiting());
+    kb.write("a/one.html", &kb.read("a/one.html"));
+    until("the touch is noticed", waiting);
+    colleague(&service, id, "<p>Theirs.</p>");
+    daemon.signal(Signal::USR1);
+    let done = "trigger=manual outcome=Done actions=1 problems=0";
+    until("the look at everything brings it", || {
+        daemon.log().contains(done)
+    });
+    assert!(kb.read("a/one.html").contains("Theirs."));
+    daemon.stop();
 }
 
 #[test]

@@ -19,7 +19,7 @@ const TURN: Duration = Duration::from_mins(1);
 
 impl Desk {
     /// Gives what is to be done now. `news` leaves out paths that need no cycle.
-    pub fn next(&mut self, now: Moment, news: impl FnOnce(Taken) -> Taken) -> Option<Next> {
+    pub fn next(&mut self, now: Moment, mut news: impl FnMut(Taken) -> Taken) -> Option<Next> {
         if self.taken.is_empty() {
             self.taken_since = None;
         }
@@ -55,15 +55,15 @@ impl Desk {
         };
         let lost = !self.doubts.is_empty() && self.doubts.iter().all(lost);
         let job = if first {
-            self.whole_job(now, unsettled)
+            self.whole_job(now, unsettled, &mut news)
         } else if waited(self.doubtful_since, PATIENCE) {
-            Some(self.doubt_job(unsettled))
-        } else if let Some(job) = self.paths_job(&unsettled, news) {
+            Some(self.doubt_job(unsettled, &mut news))
+        } else if let Some(job) = self.paths_job(&unsettled, &mut news) {
             Some(job)
         } else if self.doubtful_since.is_some() && unsettled.is_empty() {
-            Some(self.doubt_job(unsettled))
+            Some(self.doubt_job(unsettled, &mut news))
         } else {
-            self.whole_job(now, unsettled)
+            self.whole_job(now, unsettled, &mut news)
         };
         job.map(|job| Next {
             maybe: lost && job.look == Look::Mirror,
@@ -85,28 +85,47 @@ impl Desk {
         }
     }
 
-    fn doubt_job(&mut self, unsettled: BTreeSet<String>) -> Job {
+    fn doubt_job(
+        &mut self,
+        unsettled: BTreeSet<String>,
+        news: &mut impl FnMut(Taken) -> Taken,
+    ) -> Job {
         self.doubts.clear();
         self.doubtful_since = None;
+        let unsettled = self.leave_out(unsettled, news);
         self.job(Trigger::Rescan, Look::Mirror, unsettled)
     }
 
     fn paths_job(
         &mut self,
         unsettled: &BTreeSet<String>,
-        news: impl FnOnce(Taken) -> Taken,
+        news: &mut impl FnMut(Taken) -> Taken,
     ) -> Option<Job> {
         if self.taken.is_empty() {
             return None;
         }
+        let settled = self.taken.paths();
         let taken = news(std::mem::take(&mut self.taken));
+        let news = taken.paths();
+        let mut left_out = self.left_out.intersection(&settled);
+        // The file is as it was after all, but its article may have changed on the service meanwhile.
+        if left_out.any(|path| !news.contains(path)) {
+            self.whole.get_or_insert(Trigger::Poll);
+        }
+        self.left_out.retain(|path| !settled.contains(path));
         (!taken.is_empty()).then(|| self.job(Trigger::Watch, Look::Paths(taken), unsettled.clone()))
     }
 
-    fn whole_job(&mut self, now: Moment, unsettled: BTreeSet<String>) -> Option<Job> {
+    fn whole_job(
+        &mut self,
+        now: Moment,
+        unsettled: BTreeSet<String>,
+        news: &mut impl FnMut(Taken) -> Taken,
+    ) -> Option<Job> {
         let trigger = self.whole.take()?;
         self.whole_since = None;
         self.schedule.polled(now);
+        let unsettled = self.leave_out(unsettled, news);
         if unsettled.is_empty() {
             // It looks at all of that.
             self.covered = std::mem::take(&mut self.taken);
@@ -114,6 +133,21 @@ impl Desk {
             self.doubtful_since = None;
         }
         Some(self.job(trigger, Look::Whole, unsettled))
+    }
+
+    /// Of the paths in motion, those that a look at everything leaves out: the files that are not what the state
+    /// says. The others were only touched, most often by our own writes.
+    fn leave_out(
+        &mut self,
+        unsettled: BTreeSet<String>,
+        news: &mut impl FnMut(Taken) -> Taken,
+    ) -> BTreeSet<String> {
+        let moving = Taken {
+            changed: unsettled,
+            ..Taken::default()
+        };
+        self.left_out = news(moving).changed;
+        self.left_out.clone()
     }
 
     fn job(&self, trigger: Trigger, look: Look, unsettled: BTreeSet<String>) -> Job {

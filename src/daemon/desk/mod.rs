@@ -2,6 +2,8 @@
 //!
 //! It is told the time, and reads neither clock nor file. Its rules:
 //! - What came in is kept until a cycle dealt with it; what a cycle could not deal with comes back.
+//! - A look at everything leaves out what is in motion, and no more: a file that is what the state says takes part.
+//!   What was left out and turns out to be unchanged is caught up with by another look.
 //! - Commands go first: a person waits. Then pushes, then doubts, then polls; but a storm of saves does not
 //!   put off a doubt or a poll for ever: one that waited long enough has its turn.
 //! - While git works, or the wrong branch is checked out, or the service is out of reach, everything waits
@@ -62,6 +64,8 @@ pub struct Desk {
     covered: Taken,
     /// The doubts that it is to clear up.
     covered_doubts: BTreeSet<Cause>,
+    /// Paths in motion that the last look at everything left out, and that have not settled since.
+    left_out: BTreeSet<String>,
     whole: Option<Trigger>,
     /// Since when it could have been done.
     whole_since: Option<Instant>,
@@ -90,6 +94,7 @@ impl Desk {
             taken_since: None,
             covered: Taken::default(),
             covered_doubts: BTreeSet::new(),
+            left_out: BTreeSet::new(),
             whole: Some(Trigger::Startup),
             whole_since: None,
             doubts: BTreeSet::new(),

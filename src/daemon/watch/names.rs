@@ -1,5 +1,5 @@
-//! What an event of the system says about the mirror: pure but for the questions whether a folder lies at a path,
-//! and whether one lay there.
+//! What an event of the system says about the mirror: pure but for the questions what lies at a path, and whether a
+//! folder lay there.
 
 use super::Root;
 use crate::{
@@ -40,16 +40,18 @@ pub(super) enum Meaning {
     Overflow,
 }
 
-/// What is known of folders in a root.
-pub(super) struct Folders<'f> {
-    /// Whether one lies at a path now.
-    pub(super) is: &'f dyn Fn(&Path) -> bool,
-    /// Whether one lay there when it was last looked: what is gone cannot be asked any more.
-    pub(super) was: &'f dyn Fn(&Path) -> bool,
+/// What lies in a root.
+pub(super) struct Lying<'f> {
+    /// Whether a file lies at a path now.
+    pub(super) file: &'f dyn Fn(&Path) -> bool,
+    /// Whether a folder lies at a path now.
+    pub(super) folder: &'f dyn Fn(&Path) -> bool,
+    /// Whether a folder lay there when it was last looked: what is gone cannot be asked any more.
+    pub(super) was_folder: &'f dyn Fn(&Path) -> bool,
 }
 
 /// Reads an event.
-pub(super) fn read(event: &notify::Event, roots: &[Root], folders: &Folders<'_>) -> Vec<Meaning> {
+pub(super) fn read(event: &notify::Event, roots: &[Root], lying: &Lying<'_>) -> Vec<Meaning> {
     if event.need_rescan() {
         return vec![Meaning::Overflow];
     }
@@ -67,7 +69,7 @@ pub(super) fn read(event: &notify::Event, roots: &[Root], folders: &Folders<'_>)
     let mut found = Vec::new();
     for (at, path) in event.paths.iter().enumerate() {
         if let Some(touch) = touch(at) {
-            found.extend(read_path(path, touch, folder_went, roots, folders));
+            found.extend(read_path(path, touch, folder_went, roots, lying));
         }
     }
     found
@@ -78,7 +80,7 @@ fn read_path(
     touch: Touch,
     folder_went: bool,
     roots: &[Root],
-    folders: &Folders<'_>,
+    lying: &Lying<'_>,
 ) -> Option<Meaning> {
     // The innermost root, where one workspace's folder is below another's.
     let (root, below) = roots
@@ -94,17 +96,22 @@ fn read_path(
         ([], Touch::Removed) => Some(Meaning::RootWent),
         ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
         ([name], _) if name.starts_with(['.', '_']) => None,
-        ([name], Touch::Removed) if folder_went || (folders.was)(path) => {
+        ([name], Touch::Removed) if folder_went || (lying.was_folder)(path) => {
             Some(Meaning::FolderWent {
                 root,
                 name: (*name).to_owned(),
             })
         }
-        ([name], Touch::Changed) if (folders.is)(path) => Some(Meaning::FolderCame {
+        ([name], Touch::Changed) if (lying.folder)(path) => Some(Meaning::FolderCame {
             root,
             name: (*name).to_owned(),
         }),
         ([folder, name], touch) => {
+            let touch = match touch {
+                // Two names were exchanged, as by our own write: another file lies there now.
+                Touch::Removed if (lying.file)(path) => Touch::Changed,
+                Touch::Removed | Touch::Changed => touch,
+            };
             let place = counts(name, touch)?;
             let prefix = &roots[root].prefix;
             Some(Meaning::Touched(
@@ -153,13 +160,14 @@ mod tests {
         for path in paths {
             event = event.add_path(PathBuf::from(path));
         }
-        let folders = Folders {
-            is: &|path| path.ends_with("billing"),
-            was: &|path| {
+        let lying = Lying {
+            file: &|path| path.ends_with("there.html"),
+            folder: &|path| path.ends_with("billing"),
+            was_folder: &|path| {
                 path.ends_with("billing") || path.ends_with("old") || path.ends_with("v2.0")
             },
         };
-        assert_eq!(read(&event, &roots, &folders), expected, "{event:?}");
+        assert_eq!(read(&event, &roots, &lying), expected, "{event:?}");
     }
 
     fn changed(path: &str) -> Meaning {
@@ -193,6 +201,18 @@ mod tests {
         );
         check(name(RenameMode::From), &two[..1], &[removed("en/a/x.html")]);
         check(name(RenameMode::To), &two[..1], &[changed("en/a/x.html")]);
+    }
+
+    #[test]
+    fn f079_a_name_that_was_exchanged_is_not_gone() {
+        let name = |mode| EventKind::Modify(ModifyKind::Name(mode));
+        let two = ["/m/en/a/there.html", "/m/en/a/.kbsync-tmp-1"];
+        check(name(RenameMode::Both), &two, &[changed("en/a/there.html")]);
+        check(
+            name(RenameMode::From),
+            &two[..1],
+            &[changed("en/a/there.html")],
+        );
     }
 
     #[test]
@@ -275,10 +295,11 @@ mod tests {
     fn f075_an_overflow_has_no_path_and_is_heard() {
         let roots = [];
         let event = notify::Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        let folders = Folders {
-            is: &|_| false,
-            was: &|_| false,
+        let lying = Lying {
+            file: &|_| false,
+            folder: &|_| false,
+            was_folder: &|_| false,
         };
-        assert_eq!(read(&event, &roots, &folders), [Meaning::Overflow]);
+        assert_eq!(read(&event, &roots, &lying), [Meaning::Overflow]);
     }
 }

@@ -4,7 +4,7 @@ use super::{
     Cause, Mode, Options,
     cookie::Cookie,
     look::Stamps,
-    names::{self, Folders, Meaning},
+    names::{self, Lying, Meaning},
 };
 use crate::{
     daemon::{Event, quiet::Touch},
@@ -237,11 +237,12 @@ impl Thread {
         subfolders: &mut HashSet<PathBuf>,
     ) -> Result<Step, GivenUp> {
         failpoint::pass("watch: an event");
-        let known = Folders {
-            is: &is_folder,
-            was: &|path| subfolders.contains(path),
+        let lying = Lying {
+            file: &is_file,
+            folder: &is_folder,
+            was_folder: &|path| subfolders.contains(path),
         };
-        let meanings = names::read(event, &self.options.roots, &known);
+        let meanings = names::read(event, &self.options.roots, &lying);
         for meaning in meanings {
             let sent = match meaning {
                 Meaning::Touched(path, touch) => Event::Touched { path, touch },
@@ -417,6 +418,11 @@ fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
         .filter(|entry| entry.kind == Kind::Folder && is_category(&entry.name))
         .map(|entry| entry.name)
         .collect())
+}
+
+/// Returns whether a file lies there: a link is none.
+fn is_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
 /// Tells whether a folder lies there: a link is none.
