@@ -413,6 +413,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for problem in &mut report.problems {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
+        let overtaken = std::mem::take(&mut report.overtaken).into_iter();
+        report.overtaken = overtaken
+            .map(|mut path| {
+                put_below(prefix, &mut path, None);
+                path
+            })
+            .collect();
     }
 
     fn tell(&self, name: &'static str, total: Option<u64>, requests: u32) {

@@ -8,6 +8,7 @@ use crate::model::{ArticleId, Field, Side};
 use crate::reconcile::plan::{Action, Hold, HoldRule, Kind, Plan, Problem, Step};
 use crate::service::{ErrorKind, Usage};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// How a cycle ended, worst first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
@@ -162,6 +163,10 @@ pub struct Report {
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
     #[serde(skip)]
     pub doubt: bool,
+    /// Paths of skipped actions whose article or category changed on the service after it was read: they are worth
+    /// another try at once. For this crate's own use.
+    #[serde(skip)]
+    pub overtaken: BTreeSet<String>,
 }
 
 impl Report {
@@ -179,6 +184,7 @@ impl Report {
             partial: false,
             stopped: None,
             doubt: false,
+            overtaken: BTreeSet::new(),
         }
     }
 
@@ -246,6 +252,7 @@ impl Report {
         self.elapsed_ms += other.elapsed_ms;
         self.stopped = self.stopped.take().or(other.stopped);
         self.doubt |= other.doubt;
+        self.overtaken.extend(other.overtaken);
         self.partial |= other.partial;
     }
 

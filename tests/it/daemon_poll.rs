@@ -4,6 +4,7 @@ use crate::{
     daemon::{Daemon, articles, mirror, unlimited, until},
     kb::{Kb, Service},
 };
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use rustix::process::Signal;
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::SystemTime};
 
@@ -117,6 +118,33 @@ fn f079_a_file_that_was_only_touched_takes_part_in_a_look_at_everything() {
         daemon.log().contains(done)
     });
     assert!(kb.read("a/one.html").contains("Theirs."));
+    daemon.stop();
+}
+
+#[test]
+fn a_save_that_a_colleague_overtook_is_merged_and_sent_long_before_the_next_poll() {
+    let (service, kb, id) = one_article(&[("poll: 1h", "poll: 1h\nguard_window: 0s")]);
+    let daemon = Daemon::start(&kb, &[]);
+    // Once a save was sent, the echo of the first cycle is over: the next one is a cycle over this path alone.
+    kb.edit("a/one.html", "One.", "One");
+    until("the first save is sent", || {
+        service.text(id).contains("One<")
+    });
+    service.sandbox.inject(Fault::once(
+        Matcher::new("GET", "/api/article/"),
+        FaultKind::HookAfter(Hook::new(move |sandbox| {
+            sandbox.edit(id, |article| {
+                article.text = article.text.replace("Two.", "Two, theirs.");
+            });
+        })),
+    ));
+    kb.edit("a/one.html", "One", "One, mine.");
+    let merged = "<p>One, mine.</p><p>Two, theirs.</p>";
+    until("both are there", || service.text(id) == merged);
+    until("the file has both", || {
+        kb.read("a/one.html").contains(merged)
+    });
+    assert!(daemon.log().contains("trigger=watch outcome=Retry"));
     daemon.stop();
 }
 

@@ -4,6 +4,7 @@
 //! - What came in is kept until a cycle dealt with it; what a cycle could not deal with comes back.
 //! - A look at everything leaves out what is in motion, and no more: a file that is what the state says takes part.
 //!   What was left out and turns out to be unchanged is caught up with by another look.
+//! - An article that changed on the service after it was read is tried again at once, a few times.
 //! - Commands go first: a person waits. Then pushes, then doubts, then polls; but a storm of saves does not
 //!   put off a doubt or a poll for ever: one that waited long enough has its turn.
 //! - While git works, or the wrong branch is checked out, or the service is out of reach, everything waits
@@ -66,6 +67,8 @@ pub struct Desk {
     covered_doubts: BTreeSet<Cause>,
     /// Paths in motion that the last look at everything left out, and that have not settled since.
     left_out: BTreeSet<String>,
+    /// How often an article was tried again at once, because it changed on the service after it was read.
+    tries: BTreeMap<String, u32>,
     whole: Option<Trigger>,
     /// Since when it could have been done.
     whole_since: Option<Instant>,
@@ -95,6 +98,7 @@ impl Desk {
             covered: Taken::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
+            tries: BTreeMap::new(),
             whole: Some(Trigger::Startup),
             whole_since: None,
             doubts: BTreeSet::new(),

@@ -9,10 +9,14 @@ use crate::daemon::{
     schedule::Moment,
     watch::Cause,
 };
-use crate::engine::report::{Line, Status};
+use crate::engine::report::{Line, Report, Status};
 use crate::model::Side;
 use crate::reconcile::plan::Kind;
 use std::collections::BTreeMap;
+use tokio::time::Instant;
+
+/// How often an article is tried again at once; then it waits for the next poll.
+const TRIES: u32 = 3;
 
 impl Desk {
     /// Takes what a cycle came to. Gives a change of state that deserves a line in the log.
@@ -32,6 +36,7 @@ impl Desk {
                 self.quiet.pushed(&line.path, now.steady);
             }
         }
+        self.try_again(&job, &done.report, now.steady);
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
         if job.look == Look::Whole && !done.got_through() {
@@ -72,6 +77,32 @@ impl Desk {
             self.whole_since = None;
         }
         self.reach.met(done.wall, now.steady)
+    }
+
+    /// Takes paths again whose articles changed on the service after they were read: nothing else would bring them back
+    /// before the next poll.
+    fn try_again(&mut self, job: &Job, report: &Report, now: Instant) {
+        if job.look == Look::Whole {
+            self.tries.clear();
+        }
+        self.tries.retain(|path, _| report.overtaken.contains(path));
+        let mut again = Taken::default();
+        for line in &report.actions {
+            if line.status != Status::Skipped || !report.overtaken.contains(&line.path) {
+                continue;
+            }
+            let tries = self.tries.entry(line.path.clone()).or_default();
+            *tries += 1;
+            if *tries > TRIES {
+                continue;
+            }
+            if line.action == Kind::Delete {
+                again.removed.insert(line.path.clone(), now);
+            } else {
+                again.changed.insert(line.path.clone());
+            }
+        }
+        self.taken.add_earlier(again);
     }
 
     /// Where each HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is

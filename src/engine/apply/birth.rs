@@ -333,7 +333,7 @@ fn without_id(done: Done, run: &mut Run<'_>) -> Done {
     let told =
         |reason| format!("the article is created, but its id is not in the file yet: {reason}");
     match done {
-        Done::Yes(_) | Done::Held(_) | Done::Later(_) => {
+        Done::Yes(_) | Done::Held(_) | Done::Later(_) | Done::Overtaken(_) => {
             Done::Yes(Some(told("the file changed during the cycle".to_owned())))
         }
         Done::Failed(reason) => Done::Failed(told(reason)),

@@ -147,9 +147,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             Some((reason, Done::Doubted(_))) => Done::Doubted(told(reason)),
             Some((reason, Done::Failed(_))) => Done::Failed(told(reason)),
-            Some((reason, Done::Yes(_) | Done::Later(_) | Done::Stopped(_) | Done::Held(_))) => {
-                Done::Yes(Some(told(reason)))
-            }
+            Some((
+                reason,
+                Done::Yes(_)
+                | Done::Later(_)
+                | Done::Overtaken(_)
+                | Done::Stopped(_)
+                | Done::Held(_),
+            )) => Done::Yes(Some(told(reason))),
         })
     }
 

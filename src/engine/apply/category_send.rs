@@ -104,7 +104,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         match self.look_at_category(settle.id, run).await {
             Ok(category) if category.version == settle.seen => None,
-            Ok(_) => Some(Done::Later(
+            Ok(_) => Some(Done::Overtaken(
                 "the category changed on the service since it was read".to_owned(),
             )),
             // A category that cannot be read stops only itself.

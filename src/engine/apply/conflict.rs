@@ -85,7 +85,12 @@ fn no_copy(error: &DiskError, run: &mut Run<'_>) -> String {
         Done::Doubted(reason) => {
             run.doubt.get_or_insert(reason);
         }
-        Done::Yes(_) | Done::Later(_) | Done::Failed(_) | Done::Stopped(_) | Done::Held(_) => {}
+        Done::Yes(_)
+        | Done::Later(_)
+        | Done::Overtaken(_)
+        | Done::Failed(_)
+        | Done::Stopped(_)
+        | Done::Held(_) => {}
     }
     reason
 }

@@ -337,5 +337,5 @@ pub(super) fn shown_as_before() -> Done {
 
 /// Somebody else was quicker.
 pub(super) fn changed_meanwhile() -> Done {
-    Done::Later("the article changed on the service since it was read".to_owned())
+    Done::Overtaken("the article changed on the service since it was read".to_owned())
 }

@@ -219,6 +219,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 run.say(action, Status::Done, note);
             }
             Done::Later(reason) => run.say(action, Status::Skipped, Some(reason)),
+            Done::Overtaken(reason) => {
+                run.report.overtaken.insert(action.path.clone());
+                run.say(action, Status::Skipped, Some(reason));
+            }
             Done::Held(reason) => run.say(action, Status::Held, Some(reason)),
             Done::Failed(reason) => {
                 tracing::warn!(path = %action.path, id = action.id.map(tracing::field::display), %reason, "{} failed", action.kind.word());

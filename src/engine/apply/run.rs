@@ -56,6 +56,8 @@ pub(in crate::engine) enum Done {
     Yes(Option<String>),
     /// It was not done: something changed meanwhile. The next cycle decides anew.
     Later(String),
+    /// It was not done: the service's side changed after it was read. A cycle that comes at once decides anew.
+    Overtaken(String),
     /// It failed, and only this article is concerned.
     Failed(String),
     /// It failed in a way that casts doubt on the rest: nothing is deleted in this cycle.
