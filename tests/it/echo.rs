@@ -1,8 +1,10 @@
 //! A service that rewrites what it is sent: one PUT, then quiet, and the writer's formatting stays
 //! (design, section 4, "Echo").
 
+use crate::look::{row, versions};
 use crate::wire::{problems, reason};
 use crate::world::{World, lines};
+use kbsync::model::TextDigest;
 use kbsync::sandbox::{Normalise, Options};
 use std::time::Duration;
 
@@ -276,4 +278,38 @@ async fn a_rewritten_article_that_lost_its_base_is_a_conflict_and_prefer_settles
     assert!(world.read("start/one.html").contains("<b>2.</b>"));
     assert!(world.on_service(id).text.contains("<strong>2.</strong>"));
     world.is_quiet().await;
+}
+
+/// Returns whether a version of an article in the history says what its file says.
+fn is_kept_as_written(world: &World, id: uuid::Uuid, path: &str) -> bool {
+    let file = world.read(path);
+    let (_, body) = file.split_once("\n---\n").expect("front matter");
+    let text = TextDigest::of(body.strip_suffix('\n').expect("a last line"));
+    let title = format!("title: {}\n", row(world, id).expect("a row").local.title);
+    assert!(file.contains(&title), "{file}");
+    versions(world, id)
+        .iter()
+        .any(|kept| kept.seen.version.text == text && file.contains(&kept.seen.version.title))
+}
+
+#[tokio::test]
+async fn a_file_that_a_pull_made_is_a_version_even_where_the_service_says_it_in_another_way() {
+    let (world, id) = rewriting(every_habit()).await;
+    world.edit("start/one.html", "<p>Two.</p>", "<p><b>2.</b></p>");
+    world.sync().await;
+    world.sandbox().edit(id, |article| {
+        article.text = article.text.replace("Three.", "Drei.");
+    });
+    world.sync().await;
+    assert!(world.read("start/one.html").contains("</p>\n<p>Drei.</p>"));
+    assert!(is_kept_as_written(&world, id, "start/one.html"));
+    // The same of a merge that is not sent yet.
+    world.edit("start/one.html", "One.", "Eins.");
+    world.sandbox().edit(id, |article| {
+        article.text = article.text.replace("Drei.", "Trois.");
+    });
+    world.pull().await;
+    let file = world.read("start/one.html");
+    assert!(file.contains("Eins.") && file.contains("Trois."), "{file}");
+    assert!(is_kept_as_written(&world, id, "start/one.html"));
 }

@@ -305,6 +305,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
                 let cause = job.action.kind.word();
                 tx.record(&agreed(row.id, &row.place, &row.remote, cause))?;
+                // Where the service rewrites what it is sent, or a merge is not sent yet, the file says something else.
+                let file = &job.settle.file;
+                if job.settle.touches_file() && *file != row.remote {
+                    tx.record(&SeenVersion {
+                        side: Side::Local,
+                        ..agreed(row.id, &row.place, file, cause)
+                    })?;
+                }
                 let side = job.action.side;
                 let fields: Vec<_> = job.action.fields.iter().map(|field| field.key()).collect();
                 tx.event(&deed(
