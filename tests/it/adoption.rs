@@ -436,3 +436,28 @@ async fn a_stranger_at_the_same_address_is_not_overwritten() {
         lines(&report)
     );
 }
+
+#[tokio::test]
+async fn f055_after_a_loss_files_that_swapped_their_names_swap_their_addresses() {
+    let world = World::new().await;
+    let a = world.category("a");
+    let ids = [
+        world.article(a, "one", "<p>1</p>"),
+        world.article(a, "two", "<p>2</p>"),
+    ];
+    world.sync().await;
+    world.rename("a/one.html", "a/was-one.tmp");
+    world.rename("a/two.html", "a/one.html");
+    world.rename("a/was-one.tmp", "a/two.html");
+    lose_state(&world);
+    requests(&world);
+    let mut request = both();
+    request.prefer = Some(OnConflict::Local);
+    let report = world.run(&request).await;
+    assert_eq!(report.outcome.exit_code(), 0, "{:#?}", report.actions);
+    assert_eq!(report.requests.put, 3, "one steps aside for a moment");
+    let slugs = ids.map(|id| world.sandbox().article(id).expect("there").slug);
+    assert_eq!(slugs, ["two", "one"]);
+    assert!(world.read("a/two.html").contains("<p>1</p>"));
+    assert_quiet(&world, 1).await;
+}

@@ -12,7 +12,7 @@ use crate::reconcile::snapshot::Seen;
 use crate::service::{
     Answer, ArticlePatch, ErrorKind, Purpose, RemoteArticle, Service, ServiceError,
 };
-use crate::state::Intent;
+use crate::state::{Intent, IntentId};
 use std::time::Duration;
 
 /// How often a lost answer is looked after before the article waits for the next cycle.
@@ -126,24 +126,24 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Frees a slug for a moment, so that two addresses can be swapped.
+    /// Frees a slug for a moment, so that two addresses can be swapped. An article without a row gets none by this: what
+    /// both sides agree on is known once its file was sent.
     pub(super) async fn park_slug(
         &mut self,
         action: &Action,
         (id, slug, seen): (ArticleId, &str, &Seen),
         run: &mut Run<'_>,
     ) -> anyhow::Result<Done> {
-        let Some(row) = run.row(id).cloned() else {
-            return Ok(Done::Later("its row is not there".to_owned()));
-        };
         if let Some(done) = self.ensure_seen(id, seen, run).await? {
             return Ok(done);
         }
+        let row = run.row(id).cloned();
+        let remote = row.as_ref().map_or(&seen.version, |row| &row.remote);
         let intent = Intent::UpdateArticle {
             id,
             version: Version {
                 slug: slug.to_owned(),
-                ..row.remote.clone()
+                ..remote.clone()
             },
             fields: vec![Field::Slug],
             enabled: None,
@@ -158,47 +158,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         };
         match self.put_slug(id, &patch, seen, run).await? {
             Ok(article) => {
-                // Only the slug is agreed on: what else a colleague changed is still to be pulled.
-                let mut remote = row.remote.clone();
-                remote.slug.clone_from(&article.slug);
-                // The file never said this slug: whatever it says now is an edit to be sent.
-                let mut local = row.local.clone();
-                local.slug.clone_from(&article.slug);
-                let said = version_of(&article, &remote) == remote;
-                // Nor is it just as we left it where a colleague has published or hidden it.
-                let (told, flags) = (article.flags, row.remote_flags);
-                let shown = differ(told.enabled, flags.enabled) || differ(told.draft, flags.draft);
-                let known = row.remote == seen.version && said && !shown;
-                let over = (seen.version.digest(), seen.revision.clone());
-                let row = ArticleRow {
-                    earlier: row.earlier_than(&over, &article.revision),
-                    replaced: Some(over),
-                    written: (!shown).then(|| article.revision.clone()),
-                    asked: row.asked.filter(|_| !shown),
-                    revision: if known {
-                        article.revision.clone()
-                    } else {
-                        row.revision.clone()
-                    },
-                    remote,
-                    local,
-                    stamp: None,
-                    ..row
-                };
-                let now = self.clock.now();
-                let earlier = self.earlier_puts(&row)?;
-                self.store.write(now, |tx| {
-                    tx.put_article(&row)?;
-                    let mut earlier = earlier.into_iter();
-                    earlier.try_for_each(|intent| tx.remove_intent(intent))?;
-                    tx.remove_intent(intent)
-                })?;
-                let parked = Version {
-                    slug: article.slug,
-                    ..seen.version.clone()
-                };
-                run.wrote(id, parked, article.revision);
-                run.sight.base.articles.insert(id, row);
+                self.record_parked(row, seen, &article, intent, run)?;
                 Ok(Done::Yes(None))
             }
             Err(error) if error.answer_lost => Ok(failed(error)),
@@ -208,6 +168,67 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 self.not_done(action, error)
             }
         }
+    }
+
+    fn record_parked(
+        &mut self,
+        row: Option<ArticleRow>,
+        seen: &Seen,
+        article: &RemoteArticle,
+        intent: IntentId,
+        run: &mut Run<'_>,
+    ) -> anyhow::Result<()> {
+        let row = row.map(|row| parked(row, seen, article));
+        let mut done = vec![intent];
+        if let Some(row) = &row {
+            done.extend(self.earlier_puts(row)?);
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            row.iter().try_for_each(|row| tx.put_article(row))?;
+            done.iter().try_for_each(|intent| tx.remove_intent(*intent))
+        })?;
+        let version = Version {
+            slug: article.slug.clone(),
+            ..seen.version.clone()
+        };
+        run.wrote(article.id, version, article.revision.clone());
+        run.sight
+            .base
+            .articles
+            .extend(row.map(|row| (article.id, row)));
+        Ok(())
+    }
+}
+
+/// The row of an article that has a temporary slug now.
+fn parked(row: ArticleRow, seen: &Seen, article: &RemoteArticle) -> ArticleRow {
+    // Only the slug is agreed on: what else a colleague changed is still to be pulled.
+    let mut remote = row.remote.clone();
+    remote.slug.clone_from(&article.slug);
+    // The file never said this slug: whatever it says now is an edit to be sent.
+    let mut local = row.local.clone();
+    local.slug.clone_from(&article.slug);
+    let said = version_of(article, &remote) == remote;
+    // Nor is it just as we left it where a colleague has published or hidden it.
+    let (told, flags) = (article.flags, row.remote_flags);
+    let shown = differ(told.enabled, flags.enabled) || differ(told.draft, flags.draft);
+    let known = row.remote == seen.version && said && !shown;
+    let over = (seen.version.digest(), seen.revision.clone());
+    ArticleRow {
+        earlier: row.earlier_than(&over, &article.revision),
+        replaced: Some(over),
+        written: (!shown).then(|| article.revision.clone()),
+        asked: row.asked.filter(|_| !shown),
+        revision: if known {
+            article.revision.clone()
+        } else {
+            row.revision.clone()
+        },
+        remote,
+        local,
+        stamp: None,
+        ..row
     }
 }
 

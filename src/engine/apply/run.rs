@@ -74,7 +74,7 @@ impl Run<'_> {
     pub(super) fn say(&mut self, action: &Action, status: Status, reason: Option<String>) {
         if status != Status::Done {
             let parked = match &action.step {
-                Step::ParkSlug { id, .. } => self.row(*id).map(|row| &row.remote),
+                Step::ParkSlug { seen, .. } => Some(&seen.version),
                 Step::CreateCategory { .. }
                 | Step::SettleCategory(_)
                 | Step::CreateArticle { .. }
