@@ -46,7 +46,7 @@ use crate::state::{FigureRow, IntentId, store::Store};
 use kept::Kept;
 use memory::Memory;
 use neighbours::Neighbours;
-use observe::lately::Probed;
+use observe::lately::{Hidden, Probed};
 use observe::sift::{self, Sifted};
 use report::{BudgetLeft, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
@@ -71,6 +71,8 @@ pub struct Engine<S, D> {
     asked: BTreeMap<ArticleId, Timestamp>,
     /// What probes said of articles that are listed although we knew them for disabled.
     probed: Probed,
+    /// What hidden articles were found to say.
+    hidden: Hidden,
     /// Whether a probe was refused in this cycle, of which a dry run keeps nothing.
     probe_refused: bool,
     /// Steps that an earlier run left behind, and what they had written is durable since: a number names no other one.
@@ -104,6 +106,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
             probed: Probed::default(),
+            hidden: Hidden::default(),
             probe_refused: false,
             durable: BTreeSet::new(),
             memory: Memory::new(),

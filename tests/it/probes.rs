@@ -1,9 +1,10 @@
 //! Asking for what is not listed stays cheap: not all at once, and not again in every poll while nothing is
 //! new (design, section 6).
 
-use crate::hostile::{self, Stage};
+use crate::hostile::{self, Stage, Tampered, Watched};
 use crate::look::{both, held, requests, row};
 use crate::world::lines;
+use kbsync::engine::Engine;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
 use kbsync::model::Side;
@@ -278,4 +279,77 @@ async fn ids_of_strangers_are_not_asked_for_in_every_poll() {
     poll(&world).await;
     let store = hostile::store(&world);
     assert_eq!(store.meta("strangers").expect("readable"), None);
+}
+
+/// What some polls of one daemon cost, one after the other.
+async fn cost_of_one(engine: &mut Engine<Watched, Tampered>, polls: usize) -> Vec<u64> {
+    let mut cost = Vec::new();
+    for _ in 0..polls {
+        let report = engine.cycle(&a_poll()).await.expect("a cycle");
+        cost.push(report.requests.total);
+    }
+    cost
+}
+
+#[tokio::test]
+async fn conflicts_of_drafts_after_a_loss_of_the_state_are_asked_for_once_a_day() {
+    let (world, drafts) = world(5).await;
+    for &draft in &drafts {
+        world.sandbox().edit(draft, |article| {
+            article.text = "<p>Theirs.</p>".into();
+        });
+    }
+    let paths: Vec<String> = drafts.iter().map(|id| path(&world, *id)).collect();
+    for name in ["state.db", "state.db-wal", "state.db-shm"] {
+        let path = world.path(&format!(".kbsync/{name}"));
+        assert!(!path.exists() || std::fs::remove_file(path).is_ok());
+    }
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let first = engine.cycle(&a_poll()).await.expect("a cycle");
+    assert_eq!(held(&first).len(), 5, "{:?}", lines(&first));
+    assert!(first.requests.put >= 5, "{:?}", requests(&world));
+    requests(&world);
+    let cost = cost_of_one(&mut engine, 3).await;
+    assert_eq!(cost, [1, 1, 1], "{:?}", requests(&world));
+    // A file that was saved again is a reason to ask for its article.
+    world.edit(&paths[0], "One.", "Mine.");
+    assert_eq!(cost_of_one(&mut engine, 2).await, [1 + 2, 1]);
+    world.clock.advance(DAY);
+    let cost = cost_of_one(&mut engine, 2).await;
+    assert!(cost[0] > 5 && cost[1] == 1, "{cost:?}");
+    // Settled by hand, it is read before it is sent.
+    world.sandbox().edit(drafts[0], |article| {
+        article.text = "<p>Theirs again.</p>".into();
+    });
+    world.remove(&paths[0].replace(".html", ".conflict.html"));
+    let report = engine.cycle(&a_poll()).await.expect("a cycle");
+    assert!(report.overtaken.contains(&paths[0]), "{:?}", lines(&report));
+    let report = engine.cycle(&a_poll()).await.expect("a cycle");
+    assert_eq!(held(&report).len(), 5, "{:?}", lines(&report));
+    let copy = world.read(&paths[0].replace(".html", ".conflict.html"));
+    assert!(copy.contains("Theirs again."), "{copy}");
+}
+
+#[tokio::test]
+async fn a_held_move_of_an_article_that_was_hidden_since_is_asked_for_once_a_day() {
+    let world = hostile::world().await;
+    let a = world.category("a");
+    let one = world.article(a, "one", "<p>One.</p>");
+    world.article(a, "two", "<p>Two.</p>");
+    hostile::sync(&world).await;
+    world.edit("a/one.html", "title:", "slug: two\ntitle:");
+    world.sandbox().unpublish(one);
+    let mut engine = hostile::engine(&world, &hostile::calm());
+    let report = engine.cycle(&a_poll()).await.expect("a cycle");
+    assert_eq!(held(&report).len(), 1, "{:?}", lines(&report));
+    requests(&world);
+    let cost = cost_of_one(&mut engine, 3).await;
+    assert_eq!(cost, [1, 1, 1], "{:?}", requests(&world));
+    world.clock.advance(DAY);
+    let cost = cost_of_one(&mut engine, 2).await;
+    assert!(cost[0] > 1 && cost[1] == 1, "{cost:?}");
+    // Given up: the file says what the article is by now.
+    world.edit("a/one.html", "slug: two\n", "");
+    cost_of_one(&mut engine, 1).await;
+    assert!(world.read("a/one.html").contains("draft: true"));
 }

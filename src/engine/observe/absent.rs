@@ -58,6 +58,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     }
                     sight.unlisted |= !question.listed && is_published(&answer);
                     self.remember_answer(base, question.id, &answer, request)?;
+                    let file = sight.paired.files.get(&question.id);
+                    self.hidden.note(question.id, file, &answer, marks.now);
                     if question.listed
                         && let Some(Remote::Present(listed)) =
                             sight.remote.articles.get(&question.id)

@@ -13,7 +13,7 @@ use crate::engine::{Engine, waiting};
 use crate::mirror::disk::Disk;
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Flags, Revision, Timestamp};
-use crate::reconcile::snapshot::{Base, Remote, Seen};
+use crate::reconcile::snapshot::{Base, LocalFile, Remote, Seen};
 use crate::service::Service;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +29,7 @@ pub(super) struct Lately {
     held: BTreeSet<ArticleId>,
     strangers: Strangers,
     probed: Probed,
+    hidden: Hidden,
 }
 
 /// What probes said of articles that are listed although we knew them for disabled. It lives as long as its engine, and
@@ -53,6 +54,39 @@ impl Probed {
             visibility: answer.visibility,
         };
         self.0.insert(id, answered);
+    }
+}
+
+/// What hidden articles were found to say, each with its file as it was then. It lives as long as its engine, and is
+/// never stored.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(in crate::engine) struct Hidden(BTreeMap<ArticleId, Found>);
+
+/// What a hidden article said, and its file.
+#[derive(Clone, PartialEq, Debug)]
+struct Found {
+    at: Timestamp,
+    file: Option<LocalFile>,
+    seen: Seen,
+}
+
+impl Hidden {
+    /// Remembers an answer, if it is that of a hidden article. Answers of more than a day ago are forgotten.
+    pub(super) fn note(
+        &mut self,
+        id: ArticleId,
+        file: Option<&LocalFile>,
+        answer: &Remote,
+        at: Timestamp,
+    ) {
+        self.0.retain(|_, found| rests(found.at, at));
+        self.0.remove(&id);
+        if let Remote::Present(seen) = answer
+            && seen.flags.hides()
+        {
+            let (file, seen) = (file.cloned(), seen.clone());
+            self.0.insert(id, Found { at, file, seen });
+        }
     }
 }
 
@@ -93,6 +127,22 @@ impl Lately {
             Visibility::NotVisible => Some(Remote::NotVisible(NOT_LISTED.to_owned())),
             Visibility::Published | Visibility::Gone => None,
         }
+    }
+
+    /// What a hidden article was found to say since its file is as it is, if a conflict stands or its action is held;
+    /// `None`: ask. The base does not have the answer where the article is new to it, or was published when the base
+    /// was written.
+    pub(super) fn of_hidden(
+        &self,
+        id: ArticleId,
+        file: Option<&LocalFile>,
+        base: &Base,
+        now: Timestamp,
+    ) -> Option<Remote> {
+        let waits = base.conflicts.contains_key(&id) || self.held.contains(&id);
+        let found = self.hidden.0.get(&id).filter(|_| self.patient && waits)?;
+        let same = rests(found.at, now) && found.file.as_ref() == file;
+        same.then(|| Remote::Present(found.seen.clone()))
     }
 
     /// What is known of an article that is listed although we know it for disabled, and that was probed under this very
@@ -154,6 +204,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             held: held.iter().filter_map(|held| held.id).collect(),
             strangers: self.strangers()?,
             probed: self.probed.clone(),
+            hidden: self.hidden.clone(),
         })
     }
 
@@ -220,6 +271,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     /// An article that was acted on by what was known of it turned out to be another: it is asked for in the
     /// next cycle.
     pub(in crate::engine) fn ask_next_time(&mut self, id: ArticleId) -> anyhow::Result<()> {
+        self.hidden.0.remove(&id);
         let Some(row) = self.store.article(id)? else {
             return Ok(());
         };

@@ -106,8 +106,10 @@ pub(super) fn sort_absent(
                 absent.known.insert(row.id, Remote::Gone);
             }
             Visibility::Published | Visibility::Unpublished | Visibility::NotVisible
-                if let Some(remote) =
-                    rules.lately.of(row, base, now).filter(|_| touched && !sent) =>
+                if let Some(remote) = (rules.lately.of(row, base, now))
+                    .filter(|_| touched)
+                    .or_else(|| rules.lately.of_hidden(row.id, file, base, now))
+                    .filter(|_| !sent) =>
             {
                 absent.recall(row.id, remote);
             }
@@ -172,6 +174,7 @@ fn sort_strangers(
         .keys()
         .filter(|id| !base.articles.contains_key(id) && !listed.contains_key(id));
     for &id in strangers {
+        let file = paired.files.get(&id);
         // A conflict without a version to show: it was gone when it was asked for.
         if base
             .conflicts
@@ -179,6 +182,8 @@ fn sort_strangers(
             .is_some_and(|shown| shown.remote.is_none())
         {
             absent.known.insert(id, Remote::Gone);
+        } else if let Some(remote) = rules.lately.of_hidden(id, file, base, rules.now) {
+            absent.recall(id, remote);
         } else if let Some(remote) = rules.lately.of_stranger(id, rules.now) {
             absent.known.insert(id, remote);
         } else {
