@@ -1,0 +1,282 @@
+//! Reads commits through the git program: which files a commit has, and what they say.
+//!
+//! Only reading commands of git are run, and none of them runs a hook, a filter, a file system monitor, a pager or a
+//! transport, whatever the configuration of the repository says. Each call is bounded in time and in size. An
+//! [`Unread`] says nothing about the repository: its caller takes the careful way. Nothing is decided here.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    io::{self, Read as _, Write as _},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// A call of git may take this long.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A call of git may answer with this many bytes.
+const LIMIT: u64 = 64 * 1024 * 1024;
+
+/// So many paths or blobs are asked for in one call: the arguments of a program and the buffer of a pipe are bounded.
+const AT_ONCE: usize = 64;
+
+/// So many commits are looked at one by one.
+const COMMITS: usize = 64;
+
+/// Why git could not say anything.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unread {
+    /// There is no git program.
+    NoProgram,
+    /// Git failed, with its first words.
+    Failed(String),
+    /// Git did not answer in time.
+    Late,
+    /// The answer is longer than what is read of it.
+    TooMuch,
+}
+
+impl fmt::Display for Unread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoProgram => f.write_str("the git program is not installed"),
+            Self::Failed(why) => write!(f, "git failed: {why}"),
+            Self::Late => f.write_str("git did not answer in time"),
+            Self::TooMuch => f.write_str("git had too much to say"),
+        }
+    }
+}
+
+impl std::error::Error for Unread {}
+
+/// The id of a file's content in git.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Blob(String);
+
+/// The commits of the repository that a folder is in. Paths are relative to that folder, with `/`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Objects {
+    folder: PathBuf,
+}
+
+impl Objects {
+    /// The repository is looked for at each call.
+    pub fn around(folder: &Path) -> Self {
+        Self {
+            folder: folder.to_owned(),
+        }
+    }
+
+    /// Returns which of these paths are files in a commit, and what they hold there. A commit is named by its id, or as
+    /// `HEAD`; an empty name stands for a branch without a commit, which has no files.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say, or does not know the commit.
+    pub fn files(
+        &self,
+        commit: &str,
+        paths: &BTreeSet<String>,
+    ) -> Result<BTreeMap<String, Blob>, Unread> {
+        let mut files = BTreeMap::new();
+        if commit.is_empty() {
+            return Ok(files);
+        }
+        let commit = checked(commit)?;
+        for paths in chunks(paths) {
+            let mut arguments = vec!["ls-tree", "-z", commit, "--"];
+            arguments.extend(paths.into_iter().map(String::as_str));
+            let listed = self.ask(&arguments, b"")?;
+            files.extend(listed.split(|byte| *byte == 0).filter_map(file));
+        }
+        Ok(files)
+    }
+
+    /// Returns the content of each blob.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say, or does not have one of them.
+    pub fn contents(&self, blobs: &BTreeSet<Blob>) -> Result<BTreeMap<Blob, Vec<u8>>, Unread> {
+        let mut contents = BTreeMap::new();
+        for blobs in chunks(blobs) {
+            let ids: Vec<&str> = blobs.iter().map(|blob| blob.0.as_str()).collect();
+            let input = ids.join("\n") + "\n";
+            let answer = self.ask(&["cat-file", "--batch"], input.as_bytes())?;
+            let mut rest = answer.as_slice();
+            for blob in blobs {
+                let content = take_content(&mut rest, blob)
+                    .ok_or_else(|| Unread::Failed(format!("it has no blob {}", blob.0)))?;
+                contents.insert(blob.clone(), content);
+            }
+        }
+        Ok(contents)
+    }
+
+    /// Returns the commits that `to` has and `from` has not, of those that changed one of these paths.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say, or there are too many.
+    pub fn commits_between(
+        &self,
+        from: &str,
+        to: &str,
+        paths: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, Unread> {
+        let mut commits = BTreeSet::new();
+        if to.is_empty() {
+            return Ok(commits);
+        }
+        let to = checked(to)?;
+        let range = match from {
+            "" => to.to_owned(),
+            from => format!("{}..{to}", checked(from)?),
+        };
+        let most = format!("--max-count={}", COMMITS + 1);
+        for paths in chunks(paths) {
+            let mut arguments = vec!["rev-list", "--full-history", &most, &range, "--"];
+            arguments.extend(paths.into_iter().map(String::as_str));
+            let listed = self.ask(&arguments, b"")?;
+            commits.extend(String::from_utf8_lossy(&listed).lines().map(str::to_owned));
+            if commits.len() > COMMITS {
+                return Err(Unread::TooMuch);
+            }
+        }
+        Ok(commits)
+    }
+
+    fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
+        let mut child = self.command(arguments).spawn().map_err(|error| {
+            if error.kind() == io::ErrorKind::NotFound {
+                Unread::NoProgram
+            } else {
+                Unread::Failed(error.to_string())
+            }
+        })?;
+        let answer = answer(&mut child, input);
+        if answer.is_err() {
+            // Whether the program is gone already or could not be stopped, there is nothing more to be done about it.
+            let _gone = child.kill();
+        }
+        let said = child.stderr.take().map(first_words).unwrap_or_default();
+        let ended = child
+            .wait()
+            .map_err(|error| Unread::Failed(error.to_string()))?;
+        let answer = answer?;
+        if ended.success() {
+            Ok(answer)
+        } else {
+            Err(Unread::Failed(said))
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        for (name, _) in std::env::vars_os() {
+            let name_text = name.to_string_lossy();
+            // Started by a hook, kbsync would be pointed at another repository. The user's own configuration counts.
+            if name_text.starts_with("GIT_") && !name_text.starts_with("GIT_CONFIG_") {
+                command.env_remove(&name);
+            }
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .env("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1")
+            .arg("-C")
+            .arg(&self.folder)
+            .arg("--no-pager")
+            .args(["-c", "core.fsmonitor=false"])
+            .args(["-c", "core.hooksPath=/dev/null"])
+            // An old git would fetch what a partial clone lacks.
+            .args(["-c", "protocol.allow=never"])
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+}
+
+/// Gives a program its input and takes what it says, in time.
+fn answer(child: &mut Child, input: &[u8]) -> Result<Vec<u8>, Unread> {
+    let failed = |error: io::Error| Unread::Failed(error.to_string());
+    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(Unread::Failed("it has no standard streams".to_owned()));
+    };
+    match stdin.write_all(input) {
+        // A program that fails at once does not read; its own words say why.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error)),
+        _ => drop(stdin),
+    }
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let mut answer = Vec::new();
+        let read = stdout.take(LIMIT + 1).read_to_end(&mut answer);
+        // Nobody listens any more where it took too long.
+        let _told = tell.send(read.map(|_length| answer));
+    });
+    let answer = told
+        .recv_timeout(PATIENCE)
+        .map_err(|_elapsed| Unread::Late)?
+        .map_err(failed)?;
+    if answer.len() as u64 > LIMIT {
+        return Err(Unread::TooMuch);
+    }
+    Ok(answer)
+}
+
+fn first_words(stderr: impl io::Read) -> String {
+    let mut said = Vec::new();
+    // What cannot be read is not told.
+    let _length = stderr.take(4096).read_to_end(&mut said);
+    let said = String::from_utf8_lossy(&said);
+    said.lines().next().unwrap_or_default().to_owned()
+}
+
+/// A name of a commit that can be nothing else, no option above all.
+fn checked(commit: &str) -> Result<&str, Unread> {
+    let is_id =
+        matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id || commit == "HEAD" {
+        Ok(commit)
+    } else {
+        Err(Unread::Failed("HEAD names no commit".to_owned()))
+    }
+}
+
+/// `MODE TYPE ID\tPATH`, of files; links and submodules are none.
+fn file(entry: &[u8]) -> Option<(String, Blob)> {
+    let entry = std::str::from_utf8(entry).ok()?;
+    let (what, path) = entry.split_once('\t')?;
+    let mut what = what.split(' ');
+    let is_file = what.next()?.starts_with("100") && what.next()? == "blob";
+    is_file.then_some((path.to_owned(), Blob(what.next()?.to_owned())))
+}
+
+/// Takes `ID blob LENGTH\nCONTENT\n` from the answer of `cat-file --batch`.
+fn take_content(rest: &mut &[u8], blob: &Blob) -> Option<Vec<u8>> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let head = std::str::from_utf8(&rest[..end]).ok()?;
+    let length: usize = head
+        .strip_prefix(&format!("{} blob ", blob.0))?
+        .parse()
+        .ok()?;
+    let body = rest.get(end + 1..)?;
+    let content = body.get(..length)?.to_vec();
+    *rest = body.get(length + 1..)?;
+    Some(content)
+}
+
+fn chunks<T>(all: &BTreeSet<T>) -> Vec<Vec<&T>> {
+    let all: Vec<&T> = all.iter().collect();
+    all.chunks(AT_ONCE).map(<[_]>::to_vec).collect()
+}
