@@ -58,8 +58,8 @@ impl Heads {
         let trees = Trees::of(roots.map(|root| (key(&root.path), root.path)));
         let heads = self.0.iter();
         let before = heads.map(|kept| {
-            let head = kept.now.clone();
-            (key(&kept.folder), Before { head })
+            let (head, agreed) = (kept.now.clone(), kept.remembered.clone());
+            (key(&kept.folder), Before { head, agreed })
         });
         let branch = config.options.git_branch.clone();
         match trees.view(&key(&root.path), before.collect(), branch) {

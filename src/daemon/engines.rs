@@ -25,7 +25,7 @@ use crate::{
     service::Service,
     state::StateError,
 };
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
 pub type Reload<'r> =
@@ -97,6 +97,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let _before = self.gate.take_wall();
         // The job names what is in motion as of now; the last workspace's turn may come much later.
         let began = engine::Clock::now(&engine::SystemClock);
+        let before = self.before(job);
         for seat in &mut self.seats {
             let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
@@ -105,12 +106,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 request.since = Some(began);
             }
             // Git may move HEAD while this workspace waits for its turn, or for a request.
-            let before = job.heads.iter().map(|(prefix, head)| {
-                let head = Some(head.clone());
-                (prefix.clone(), Before { head })
-            });
             let branch = self.branch.clone();
-            if let Some(view) = self.trees.view(&seat.prefix, before.collect(), branch) {
+            if let Some(view) = self.trees.view(&seat.prefix, before.clone(), branch) {
                 seat.engine.set_git(Arc::new(view));
             }
             if let Look::Wish(wish) = &job.look
@@ -254,6 +251,15 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 }
 
 impl<S: Service, D: Disk> Engines<'_, S, D> {
+    /// Returns what was known of the repositories when a cycle began.
+    fn before(&self, job: &Job) -> BTreeMap<String, Before> {
+        let known = job.heads.iter().map(|(prefix, head)| {
+            let (head, agreed) = (Some(head.clone()), self.remembered_head(prefix));
+            (prefix.clone(), Before { head, agreed })
+        });
+        known.collect()
+    }
+
     /// Tells whether what lies at a path is anything but what the state says.
     fn is_news(&self, path: &str) -> bool {
         let Some((seat, below)) = self.seats.iter().find_map(|seat| {

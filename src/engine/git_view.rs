@@ -10,6 +10,22 @@ pub trait GitView: Send + Sync {
     /// Of these files, which are gone from the mirror, returns the ones that git may have removed, each with the
     /// reason for people: their articles stay on the service. Asked after the scan.
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
+
+    /// Returns what was committed of these files.
+    ///
+    /// # Errors
+    ///
+    /// When there is a repository and git cannot say, with the reason for people.
+    fn committed(&self, paths: &BTreeSet<String>) -> Result<Committed, String>;
+}
+
+/// What was committed of some files, byte for byte, by path. A file that a commit does not have is not named.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Committed {
+    /// The contents in the commit that is checked out.
+    pub now: BTreeMap<String, Vec<u8>>,
+    /// The contents in the commit that was checked out when both sides last agreed, and in those made since.
+    pub lately: BTreeMap<String, Vec<Vec<u8>>>,
 }
 
 /// A folder without git.
@@ -19,5 +35,9 @@ pub struct NoGit;
 impl GitView for NoGit {
     fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         BTreeMap::new()
+    }
+
+    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Committed, String> {
+        Ok(Committed::default())
     }
 }

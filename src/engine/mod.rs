@@ -6,6 +6,7 @@
 
 pub mod anew;
 mod apply;
+mod behind;
 mod clock;
 pub mod compare;
 mod facts;
@@ -32,7 +33,7 @@ mod waiting;
 mod yaml_past;
 
 pub use clock::{Clock, Pause, SystemClock};
-pub use git_view::{GitView, NoGit};
+pub use git_view::{Committed, GitView, NoGit};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 

@@ -221,6 +221,7 @@ impl Report {
                         HoldRule::MassDeletion
                         | HoldRule::MovedHead
                         | HoldRule::MassRollback
+                        | HoldRule::Behind
                         | HoldRule::Unrestored
                         | HoldRule::Elsewhere
                         | HoldRule::Unfound

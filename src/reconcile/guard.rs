@@ -3,6 +3,7 @@
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
 //! read no clock: what counts as lately is counted by the caller.
 
+use super::behind::{Behind, hold_behind};
 use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
 use crate::drill::defect::{self, Defect};
 use crate::model::path::quoted;
@@ -53,6 +54,8 @@ pub struct Facts {
     pub doubt: Option<String>,
     /// Articles whose file equals an older version.
     pub older_local: BTreeSet<ArticleId>,
+    /// Of these, and of those in conflict, the ones whose files git took back.
+    pub behind: BTreeMap<ArticleId, Behind>,
     /// Other articles whose file went back to an older version a moment ago, and was sent.
     pub lately_older: usize,
     /// Articles that on the service equal an older version.
@@ -92,6 +95,7 @@ impl Facts {
 /// Marks what has to wait.
 pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_refused(plan, facts);
+    hold_behind(plan, facts);
     hold_duels(plan, facts);
     hold_rollbacks(plan, facts);
     hold_unrestored(plan, facts);

@@ -29,6 +29,7 @@ mod action;
 mod addresses;
 mod articles;
 mod aside;
+pub mod behind;
 mod categories;
 pub mod change;
 mod conflict;

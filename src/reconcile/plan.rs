@@ -99,6 +99,8 @@ pub enum HoldRule {
     MovedHead,
     /// Too many articles went back to older versions; released by `approve`.
     MassRollback,
+    /// The file went back to the version that git has committed; released by `approve`.
+    Behind,
     /// A restore was to bring the file back, and did not; released by `approve`.
     Unrestored,
     /// The file lies in another workspace's folder, or did when that was last seen; released by `approve`.
@@ -129,6 +131,7 @@ impl HoldRule {
             Self::MassDeletion
             | Self::MovedHead
             | Self::MassRollback
+            | Self::Behind
             | Self::Unrestored
             | Self::Elsewhere
             | Self::Unfound => true,

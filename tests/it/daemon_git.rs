@@ -268,6 +268,7 @@ fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     let repository = branches();
     let before = Before {
         head: Some(repository.head()),
+        agreed: None,
     };
     assert_eq!(held(&repository, &before, None), None);
     // A writer's own commit holds nothing; the files are changed before HEAD is.

@@ -6,7 +6,7 @@ use crate::look::{articles, both, problems, requests};
 use crate::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
-use kbsync::engine::{Clock as _, SystemClock};
+use kbsync::engine::{Clock as _, Committed, GitView, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -313,11 +313,15 @@ async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_
 /// Git, which had a part in all that is missing.
 struct Moved;
 
-impl kbsync::engine::GitView for Moved {
+impl GitView for Moved {
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         let gone = gone.iter();
         gone.map(|path| (path.clone(), "git moved".to_owned()))
             .collect()
+    }
+
+    fn committed(&self, _paths: &BTreeSet<String>) -> Result<Committed, String> {
+        Ok(Committed::default())
     }
 }
 

@@ -51,6 +51,7 @@ mod familiar;
 mod faults;
 mod first;
 mod fuzz_corpus;
+mod git_behind;
 mod git_objects;
 mod guards;
 mod history;

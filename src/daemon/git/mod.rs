@@ -1,7 +1,8 @@
 //! What git is doing around the mirror, and what the mirror's state remembers of it.
 //!
-//! [`repository`] reads git's own files, [`objects`] reads commits through the git program, [`view`] answers the engine's questions about one workspace. In git's
-//! folder nothing is ever written; where HEAD was is remembered in the state of the first workspace in a repository.
+//! [`repository`] reads git's own files, [`objects`] reads commits through the git program, [`view`] answers the
+//! engine's questions about one workspace. In git's folder nothing is ever written; where HEAD was is remembered in the
+//! state of the first workspace in a repository.
 
 pub mod objects;
 mod repository;

@@ -2,8 +2,9 @@
 
 use super::small::{Small, article, short};
 use crate::model::Side;
+use crate::reconcile::behind::Behind;
 use crate::reconcile::guard::{Elsewhere, MAX_ROLLBACKS, MaxDeletes};
-use crate::reconcile::plan::{Action, HoldRule};
+use crate::reconcile::plan::{Action, HoldRule, Step};
 use crate::reconcile::snapshot::Remote;
 
 #[test]
@@ -235,6 +236,45 @@ fn f038_what_is_left_of_many_held_roll_backs_waits_for_a_person_as_well() {
     // An edit to something new is not held.
     world.facts.older_local.clear();
     assert_eq!(rules(&world), [None]);
+}
+
+#[test]
+fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
+    for count in [1, MAX_ROLLBACKS + 1] {
+        let mut world = many(count, "title=Old", "");
+        let ids: Vec<_> = names(count).iter().map(|name| article(name)).collect();
+        world.facts.older_local = ids.iter().copied().collect();
+        let behind = ids.iter().map(|id| (*id, Behind::Committed));
+        world.facts.behind = behind.collect();
+        assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
+        world.facts.behind.remove(&ids[0]);
+        assert_eq!(rules(&world)[0], None);
+        let unknown = Behind::Unknown("git is ill".to_owned());
+        world.facts.behind.insert(ids[0], unknown);
+        assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
+        let marks = world.plan().actions;
+        world.facts.approved = marks.iter().map(Action::fingerprint).collect();
+        assert_eq!(rules(&world), [None]);
+    }
+}
+
+#[test]
+fn f087_no_copy_is_made_beside_a_file_that_git_took_back() {
+    let mut world = many(1, "title=Old", "title=New");
+    let fresh = |world: &Small| {
+        let plan = world.plan();
+        let Step::Conflict(conflict) = &plan.actions[0].step else {
+            panic!("no conflict: {plan}");
+        };
+        conflict.fresh
+    };
+    assert!(fresh(&world));
+    world.facts.behind = [(article(&names(1)[0]), Behind::Committed)].into();
+    assert!(!fresh(&world));
+    assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
+    let marks = world.plan().actions;
+    world.facts.approved = marks.iter().map(Action::fingerprint).collect();
+    assert!(fresh(&world));
 }
 
 #[test]

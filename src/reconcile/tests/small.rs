@@ -685,6 +685,7 @@ fn facts() -> Facts {
         approved: BTreeSet::new(),
         doubt: None,
         older_local: BTreeSet::new(),
+        behind: BTreeMap::new(),
         lately_older: 0,
         older_remote: BTreeSet::new(),
         duels: BTreeSet::new(),

@@ -275,6 +275,7 @@ fn facts() -> Facts {
         closely_local: 0,
         approved: BTreeSet::new(),
         doubt: None,
+        behind: BTreeMap::new(),
         older_local: BTreeSet::new(),
         lately_older: 0,
         older_remote: BTreeSet::new(),

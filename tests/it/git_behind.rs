@@ -1,0 +1,387 @@
+//! Two writers and a dashboard, with the real git and the real command: what git takes back to the committed version is
+//! nobody's edit. It is neither sent nor overwritten, and it settles when git or the writer moves on (design, section 6).
+
+use crate::{
+    daemon::{Daemon, unlimited, until},
+    kb::{Kb, Ran, Service},
+};
+use rustix::process::Signal;
+use std::{path::Path, process::Command};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+const ONE: &str = "start/one.html";
+const HELD: &str = "went back to the committed version";
+
+/// A clone of the repository, with a state of its own.
+struct Writer(Kb);
+
+impl Writer {
+    /// Runs git, and gives whether it was content.
+    fn try_git(&self, arguments: &[&str]) -> bool {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
+            .args(arguments)
+            .current_dir(self.0.mirror())
+            .env("GIT_CONFIG_GLOBAL", "/dev/null")
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .env("GIT_EDITOR", "true")
+            .output()
+            .expect("git runs");
+        output.status.success()
+    }
+
+    #[track_caller]
+    fn git(&self, arguments: &[&str]) {
+        assert!(self.try_git(arguments), "git {arguments:?}");
+    }
+
+    #[track_caller]
+    fn commit(&self) {
+        self.git(&["commit", "-q", "-a", "-m", "a commit"]);
+    }
+
+    #[track_caller]
+    fn sync(&self, code: i32) -> Ran {
+        self.0.run(&["sync"]).exits(code)
+    }
+
+    fn has(&self, words: &str) -> bool {
+        self.0.read(ONE).contains(words)
+    }
+
+    /// What waits, with its reason.
+    fn held(&self) -> Vec<String> {
+        let status = self.0.run(&["status", "--json"]).exits(0).json();
+        let held = status["held"].as_array().expect("a list");
+        let told = |line: &serde_json::Value| {
+            let word = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+            format!("{}: {}", word("path"), word("reason"))
+        };
+        held.iter().map(told).collect()
+    }
+
+    /// Two cycles find the file behind, and do nothing about it.
+    #[track_caller]
+    fn is_behind(&self, team: &Team) {
+        let before = self.0.articles();
+        for _ in 0..2 {
+            let ran = self.sync(3);
+            assert!(ran.stdout.contains(HELD), "{ran:#?}");
+        }
+        assert_eq!(self.0.articles(), before);
+        let held = self.held();
+        assert!(
+            matches!(held.as_slice(), [one] if one.starts_with(ONE)),
+            "{held:#?}"
+        );
+        assert_eq!(team.live(), "<p>New.</p>");
+    }
+}
+
+/// A service, a bare repository, and two writers in clones of it that are equal to both.
+struct Team {
+    service: Service,
+    one: Uuid,
+    b: Writer,
+    c: Writer,
+    _bare: TempDir,
+}
+
+impl Team {
+    fn new() -> Self {
+        Self::with(&["two", "three"])
+    }
+
+    /// With these articles besides.
+    fn with(slugs: &[&str]) -> Self {
+        let service = Service::empty();
+        let start = service.category("start");
+        let one = service.article(start, "one", "<p>Old.</p>");
+        for slug in slugs {
+            service.article(start, slug, "<p>Old.</p>");
+        }
+        let bare = tempfile::tempdir().expect("a folder");
+        let b = Writer(unlimited(&service));
+        b.git(&["init", "-q", "-b", "main"]);
+        b.sync(0);
+        b.git(&["add", "-A"]);
+        b.commit();
+        b.git(&["init", "-q", "--bare", "-b", "main", path(bare.path())]);
+        b.git(&["remote", "add", "origin", path(bare.path())]);
+        b.git(&["push", "-q", "-u", "origin", "main"]);
+        let mut c = Kb::new();
+        c.set("KBSYNC_TOKEN", crate::kb::TOKEN);
+        let c = Writer(c);
+        c.git(&["clone", "-q", path(bare.path()), "."]);
+        for writer in [&b, &c] {
+            writer.sync(0);
+        }
+        Self {
+            service,
+            one,
+            b,
+            c,
+            _bare: bare,
+        }
+    }
+
+    /// B's words go live and into the repository.
+    fn publish(&self, from: &str, to: &str) {
+        self.b.0.edit(ONE, from, to);
+        self.b.sync(0);
+        self.b.commit();
+        self.b.git(&["push", "-q"]);
+    }
+
+    /// The same, and C has fetched the words from the service, not yet from git.
+    fn fetched(&self) {
+        self.publish("Old.", "New.");
+        self.c.sync(0);
+        assert!(self.c.has("New."));
+    }
+
+    fn live(&self) -> String {
+        self.service.text(self.one)
+    }
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("text")
+}
+
+#[test]
+fn f087_a_stash_for_a_pull_takes_nobodys_words_back() {
+    let team = Team::new();
+    team.fetched();
+    assert!(!team.c.try_git(&["pull", "-q"]), "git asks for it");
+    team.c.git(&["stash", "-q"]);
+    assert!(team.c.has("Old."));
+    team.c.is_behind(&team);
+    team.c.git(&["pull", "-q"]);
+    let ran = team.c.sync(0);
+    assert!(!ran.stdout.contains("one.html"), "{ran:#?}");
+    assert_eq!(team.c.held(), Vec::<String>::new());
+    assert_eq!(team.live(), "<p>New.</p>");
+    assert!(team.c.has("New."));
+}
+
+#[test]
+fn f087_a_checkout_or_restore_of_a_file_takes_nobodys_words_back() {
+    for undo in [
+        &["checkout", "-q", ONE][..],
+        &["restore", "."],
+        &["reset", "-q", "--hard"],
+    ] {
+        let team = Team::new();
+        team.fetched();
+        team.c.git(undo);
+        team.c.is_behind(&team);
+        // Work elsewhere goes on.
+        team.c.0.edit("start/two.html", "Old.", "Mine.");
+        team.c.sync(3);
+        team.c
+            .git(&["commit", "-q", "-m", "mine", "start/two.html"]);
+        team.c.is_behind(&team);
+        team.c.git(&["pull", "-q", "--rebase"]);
+        team.c.sync(0);
+        assert_eq!(team.live(), "<p>New.</p>");
+        assert!(team.c.has("New."));
+        // An edit settles it as well, and is sent.
+        team.publish("New.", "Newer.");
+        team.c.sync(0);
+        team.c.git(undo);
+        team.c.sync(3);
+        team.c.0.edit(ONE, "New.", "Mine, too.");
+        team.c.sync(0);
+        assert_eq!(team.live(), "<p>Mine, too.</p>");
+    }
+}
+
+#[test]
+fn f087_a_writers_own_words_come_back_from_the_stash() {
+    let team = Team::new();
+    team.c.0.edit(ONE, "Old.", "New.");
+    team.c.sync(0);
+    team.c.git(&["stash", "-q"]);
+    team.c.is_behind(&team);
+    team.c.git(&["stash", "pop", "-q"]);
+    team.c.sync(0);
+    assert_eq!(team.c.held(), Vec::<String>::new());
+    assert_eq!(team.live(), "<p>New.</p>");
+}
+
+#[test]
+fn f087_a_revert_is_an_edit_for_who_makes_it_and_for_who_pulls_it() {
+    let team = Team::new();
+    team.fetched();
+    team.c.git(&["checkout", "-q", ONE]);
+    team.c.git(&["pull", "-q"]);
+    team.c.sync(0);
+    team.c.git(&["revert", "--no-edit", "HEAD"]);
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>Old.</p>");
+    team.c.git(&["push", "-q"]);
+    team.b.git(&["pull", "-q"]);
+    team.b.sync(0);
+    assert_eq!(team.live(), "<p>Old.</p>");
+    // Who pulls it first sends it; the words were committed and taken back since the last sync.
+    team.publish("Old.", "Next.");
+    team.b.git(&["revert", "--no-edit", "HEAD"]);
+    team.b.git(&["push", "-q"]);
+    team.c.sync(0);
+    team.c.git(&["checkout", "-q", ONE]);
+    team.c.git(&["pull", "-q"]);
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>Old.</p>");
+}
+
+#[test]
+fn f087_a_hard_reset_to_an_earlier_commit_is_meant() {
+    let team = Team::new();
+    team.publish("Old.", "New.");
+    team.b.sync(0);
+    team.b.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    team.b.sync(0);
+    assert_eq!(team.live(), "<p>Old.</p>");
+}
+
+#[test]
+fn f087_newer_words_of_the_dashboard_make_no_conflict_of_a_file_that_is_behind() {
+    let team = Team::new();
+    team.fetched();
+    team.c.git(&["stash", "-q"]);
+    team.service.sandbox.edit(team.one, |article| {
+        article.text = "<p>Newest.</p>".to_owned();
+    });
+    let ran = team.c.sync(3);
+    assert!(ran.stdout.contains(HELD), "{ran:#?}");
+    assert!(team.c.has("Old."));
+    assert!(!team.c.0.exists("start/one.conflict.html"));
+    team.c.git(&["pull", "-q"]);
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>Newest.</p>");
+    assert!(team.c.has("Newest."));
+}
+
+#[test]
+fn f087_the_commands_that_are_named_do_what_is_said_of_them() {
+    let team = Team::new();
+    team.fetched();
+    team.c.git(&["checkout", "-q", ONE]);
+    let ran = team.c.sync(3);
+    for command in ["`kbsync restore start/one.html`", "`kbsync approve`"] {
+        assert!(ran.stdout.replace('\n', " ").contains(command), "{ran:#?}");
+    }
+    team.c.0.run(&["restore", ONE]).exits(0);
+    assert!(team.c.has("New."));
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>New.</p>");
+    team.c.git(&["checkout", "-q", ONE]);
+    team.c.sync(3);
+    let ran = team.c.0.run(&["approve", "--yes"]).exits(0);
+    assert!(
+        ran.stdout.starts_with("update    start/one.html"),
+        "{ran:#?}"
+    );
+    assert_eq!(team.live(), "<p>Old.</p>");
+    team.c.sync(0);
+}
+
+#[test]
+fn f038_many_files_that_git_took_back_are_behind_and_no_mass_roll_back() {
+    let slugs: Vec<String> = (0..12).map(|number| format!("n{number:02}")).collect();
+    let slugs: Vec<&str> = slugs.iter().map(String::as_str).collect();
+    let team = Team::with(&slugs);
+    for slug in &slugs {
+        team.b.0.edit(&format!("start/{slug}.html"), "Old.", "New.");
+    }
+    team.fetched();
+    team.c.git(&["stash", "-q"]);
+    let ran = team.c.sync(3);
+    assert!(!ran.stdout.contains("at once"), "{ran:#?}");
+    let held = team.c.held();
+    assert_eq!(held.len(), 13, "{held:#?}");
+    assert!(held.iter().all(|line| line.contains(HELD)), "{held:#?}");
+    team.c.git(&["pull", "-q"]);
+    team.c.sync(0);
+    let articles = team.service.sandbox.articles();
+    assert!(articles.iter().all(|article| article.text == "<p>New.</p>"));
+}
+
+/// Puts a program in the place of git for what a writer runs.
+fn replace_git(writer: &mut Writer, script: &str) {
+    let programs = writer.0.mirror().join("../programs");
+    std::fs::create_dir(&programs).expect("made");
+    let git = programs.join("git");
+    std::fs::write(&git, script).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&git, mode).expect("set");
+    writer
+        .0
+        .set("PATH", &format!("{}:/usr/bin:/bin", path(&programs)));
+}
+
+#[test]
+fn f087_where_git_cannot_be_asked_what_went_back_waits() {
+    let mut team = Team::new();
+    team.fetched();
+    team.c.git(&["checkout", "-q", ONE]);
+    replace_git(&mut team.c, "#!/bin/sh\nexec yes\n");
+    let told = |team: &Team, why: &str| {
+        let ran = team.c.sync(3);
+        assert!(ran.stdout.replace('\n', " ").contains(why), "{ran:#?}");
+        assert_eq!(team.live(), "<p>New.</p>");
+    };
+    told(&team, "too much to say");
+    team.c.0.set("PATH", "/nowhere");
+    told(&team, "is not installed");
+    team.c.0.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(team.live(), "<p>Old.</p>");
+}
+
+#[test]
+fn a_cycle_in_which_no_file_went_back_does_not_start_git() {
+    let mut team = Team::new();
+    replace_git(
+        &mut team.c,
+        "#!/bin/sh\necho \"$@\" >>\"$0.trace\"\nexit 1\n",
+    );
+    team.publish("Old.", "New.");
+    team.c.sync(0);
+    team.c.0.edit(ONE, "New.", "Mine.");
+    team.c.sync(0);
+    team.c.sync(0);
+    let trace = team.c.0.mirror().join("../programs/git.trace");
+    assert!(!trace.exists());
+    // This one does.
+    team.c.0.edit(ONE, "Mine.", "New.");
+    team.c.sync(3);
+    assert!(trace.exists());
+}
+
+#[test]
+fn f087_beside_a_daemon_a_stash_is_told_once_and_settles_with_the_pull() {
+    let team = Team::new();
+    let daemon = Daemon::start(&team.c.0, &[]);
+    team.publish("Old.", "New.");
+    daemon.signal(Signal::USR1);
+    until("the words are fetched", || team.c.has("New."));
+    team.c.git(&["stash", "-q"]);
+    until("it is told", || daemon.log().contains(HELD));
+    for _ in 0..2 {
+        team.c.sync(3);
+    }
+    assert_eq!(team.live(), "<p>New.</p>");
+    assert_eq!(daemon.log().matches(HELD).count(), 1, "{}", daemon.log());
+    team.c.git(&["pull", "-q"]);
+    until("nothing waits", || {
+        daemon.signal(Signal::USR1);
+        team.c.held().is_empty()
+    });
+    assert_eq!(team.live(), "<p>New.</p>");
+    // A revert is meant.
+    team.c.git(&["revert", "--no-edit", "HEAD"]);
+    until("it is live", || team.live() == "<p>Old.</p>");
+    daemon.stop();
+}
