@@ -14,6 +14,7 @@ use super::{
     handed,
     past::below_mirror,
     print::{DIM, ERROR, escape},
+    published_branch,
     report::{self, several, waiting as waiting_for},
     scope::{self, Part},
     session::{Session, Worked},
@@ -58,9 +59,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 /// `held` gets what is asked about.
 async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    if let Some(failure) = cycle::wrong_branch(&config) {
-        return Err(failure);
-    }
+    published_branch::may_write(&config).await?;
     let is_handed = handed::status(&config).await.is_some();
     let mut session = if is_handed {
         Session::reading(context, &config)?

@@ -42,6 +42,20 @@ pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
     parse_service(&written, insecure_http).map_err(|wrong| wrong.given_by("the service").into())
 }
 
+/// Asks for the published branch of the git repository that a new mirror is in.
+pub(super) fn branch(checked_out: &str) -> Result<String, Failure> {
+    let written: String = Input::new()
+        .with_prompt("This folder is in a git repository. Which branch is the published one?")
+        .default(checked_out.to_owned())
+        .validate_with(|text: &String| {
+            let is_name = !text.is_empty() && !text.contains(char::is_whitespace);
+            is_name.then_some(()).ok_or("a branch's name has no spaces")
+        })
+        .interact_text()
+        .map_err(unanswered)?;
+    Ok(written)
+}
+
 /// Asks for the workspace and gives its id, with its name where that is known.
 ///
 /// With a token there is a list to choose from; the service lists only what the caller created, so any

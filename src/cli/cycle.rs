@@ -6,13 +6,12 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    handed, report,
+    handed, published_branch, report,
     scope::{self, Part},
     session::{Session, Worked},
 };
 use crate::{
     config::{Config, Need},
-    daemon::git::Trees,
     engine::{
         report::{Ending, Report},
         settings::Request,
@@ -152,7 +151,9 @@ pub(super) async fn work(
     request: &Request,
     exit_code: bool,
 ) -> Outcome {
-    if let Some(failure) = wrong_branch(config) {
+    if !request.dry_run
+        && let Err(failure) = published_branch::may_write(config).await
+    {
         return refuse(context, request, &failure);
     }
     let worked = if request.dry_run {
@@ -171,27 +172,10 @@ pub(super) async fn work(
     Ok(report::code(&worked.report, exit_code))
 }
 
-/// Why nothing is synced while another branch is checked out (settings, `git: {branch: …}`).
-pub(super) fn wrong_branch(config: &Config) -> Option<Failure> {
-    let wanted = config.options.git_branch.as_ref()?;
-    let roots = config.roots().into_iter();
-    let trees = Trees::of(roots.map(|root| (String::new(), root.path)));
-    let message = format!("nothing is synced: {}", trees.on_another_branch(wanted)?);
-    let help = if trees.find().is_empty() {
-        "keep the mirror in a repository of git, or take `git:` out of kbsync.yaml".to_owned()
-    } else {
-        format!("`git switch {wanted}`, or change `git: {{branch: …}}` in kbsync.yaml")
-    };
-    Some(Failure {
-        code: ExitCode::Attention,
-        ..Failure::failed(anyhow::Error::msg(message)).help(help)
-    })
-}
-
 /// Scripts get a report of nothing, with the reason.
 fn refuse(context: &Context, request: &Request, failure: &Failure) -> Outcome {
     let mut report = Report::new(request.dry_run);
-    report.outcome = Ending::Attention;
+    report.outcome = ending(failure);
     report.problems.push(Problem {
         path: String::new(),
         id: None,

@@ -1,88 +1,96 @@
-//! Removals that came with a moved HEAD are held in one-shot commands as in the daemon (design, section 6).
+//! What git does around the mirror, for one-shot commands: the same rules as in the daemon (design, section 8).
 //!
-//! Where HEAD was when both sides last agreed on what is removed is in the state, and both write it. The
-//! first command of all has nothing to compare with, and holds nothing; the next ones have.
+//! Where HEAD was when both sides last agreed on what is removed is in the state, and so is the published branch; both the
+//! commands and the daemon write them.
 
 use super::{scope::Part, session::Worked};
 use crate::{
     config::{Config, Root},
-    daemon::git::{self, Before, Git, HOLD, Head, SPARSE, Trees},
+    daemon::git::{self, Busy, Head, Known, NotPublished, Remembered, Trees, View},
     engine::{
-        GitView, NoGit,
+        GitView,
         report::{Ending, Status},
         settings::Request,
+        status::Branches,
     },
     reconcile::plan::Kind,
     state::Store,
 };
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
-/// The HEADs of the repositories that the workspaces' folders are in.
+/// The repositories that the workspaces' folders are in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Heads(Vec<Kept>);
-
-/// Where HEAD is, and whether that holds removals.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Kept {
-    /// The folder of the first workspace in the repository: its state remembers where HEAD was.
-    folder: PathBuf,
-    git: Git,
-    now: Option<Head>,
-    remembered: Option<Head>,
-    moved: bool,
-    sparse: bool,
-}
+pub(super) struct Heads(Vec<Known>);
 
 impl Heads {
-    /// Looks, before anything else is looked at. Without git or a state nothing is held.
+    /// Looks, before anything else is looked at.
     pub(super) fn look(config: &Config) -> Self {
-        let mut found: Vec<Kept> = Vec::new();
-        for root in config.roots() {
-            let Some(git) = Git::find(&root.path) else {
-                continue;
-            };
-            if found.iter().all(|kept| kept.git != git) {
-                found.push(Kept::look(config, root, git));
-            }
-        }
-        Self(found)
+        let roots = config.roots();
+        let trees = Trees::of(
+            roots
+                .iter()
+                .map(|root| (key(&root.path), root.path.clone())),
+        );
+        let remembered = |prefix: &str| {
+            let root = roots.iter().find(|root| key(&root.path) == prefix);
+            root.map(remembered).unwrap_or_default()
+        };
+        Self(trees.look(&config.options.git_branch, remembered))
     }
 
-    /// Looks once more when the mirror was scanned: a checkout may have come in between. What was moved since
-    /// this look is git's in any case.
-    pub(super) fn view(&self, config: &Config, root: &Root) -> Arc<dyn GitView> {
-        let roots = config.roots().into_iter();
-        let trees = Trees::of(roots.map(|root| (key(&root.path), root.path)));
-        let heads = self.0.iter();
-        let before = heads.map(|kept| {
-            let (head, agreed) = (kept.now.clone(), kept.remembered.clone());
-            (key(&kept.folder), Before { head, agreed })
-        });
-        let branch = config.options.git_branch.clone();
-        match trees.view(&key(&root.path), before.collect(), branch) {
-            Some(view) => Arc::new(view),
-            None => Arc::new(NoGit),
-        }
+    /// What git has not finished, if so.
+    pub(super) fn busy(&self) -> Option<Busy> {
+        self.0.iter().find_map(|known| known.sight.busy)
     }
 
-    /// The request, with removals held if a HEAD moved.
+    /// Why nothing is synced with what is checked out, if so.
+    pub(super) fn not_published(&self, config: &Config) -> Option<NotPublished> {
+        git::not_published(&config.options.git_branch, &self.0)
+    }
+
+    /// The branches, for `kbsync status`.
+    pub(super) fn branches(&self, config: &Config) -> Option<Branches> {
+        let known = self.repository()?;
+        Some(Branches {
+            published: known.published.name().map(str::to_owned),
+            checked_out: known.sight.branch.clone(),
+            synced: self.not_published(config).is_none(),
+        })
+    }
+
+    /// The repository of the mirror, or of its first workspace that is in one.
+    pub(super) fn repository(&self) -> Option<&Known> {
+        self.0.first()
+    }
+
+    /// What git knows of a workspace's files; what it does after this look counts as its doing.
+    pub(super) fn view(&self, root: &Root) -> Arc<dyn GitView> {
+        Arc::new(View::new(&root.path, self.0.clone()))
+    }
+
+    /// The request, with removals held that git may have made.
     pub(super) fn guard(&self, request: &Request) -> Request {
-        let sparse = self.0.iter().any(|kept| kept.sparse);
-        let moved = self.0.iter().any(|kept| kept.moved);
         Request {
-            git_hold: sparse
-                .then_some(SPARSE)
-                .or(moved.then_some(HOLD))
-                .map(str::to_owned),
+            git_hold: self.0.iter().find_map(Known::hold).map(str::to_owned),
             ..request.clone()
         }
     }
 
-    /// What is to be remembered after cycles over these parts, and by whom: the first place that is seen, then only
-    /// what looked at all of the mirror and could push every removal agrees to anything.
+    /// The branches that a first sync remembers as the published ones, each with the folder that is in the repository.
+    pub(super) fn first_branches<'p>(
+        &self,
+        parts: &'p [Part],
+    ) -> impl Iterator<Item = (&'p Part, String)> {
+        self.0.iter().filter_map(|known| {
+            let part = parts
+                .iter()
+                .find(|part| key(&part.root.path) == known.prefix)?;
+            Some((part, known.first.clone()?))
+        })
+    }
+
+    /// The HEADs to be remembered after cycles over these parts: only cycles that looked at all of the mirror, and could
+    /// push every removal, agree on what is removed.
     pub(super) fn agreed<'p>(
         &self,
         config: &Config,
@@ -103,39 +111,25 @@ impl Heads {
             .actions
             .iter()
             .any(|line| line.action == Kind::Delete && line.status != Status::Done);
-        if !went_through || worked.report.doubt {
+        if !whole || !went_through || waits || worked.report.doubt {
             return Vec::new();
         }
-        let agreed = self.0.iter().filter_map(|kept| {
-            let part = parts.iter().find(|part| part.root.path == kept.folder)?;
-            // Without anything to compare with, any place is better than none.
-            let first = kept.remembered.is_none() && !request.dry_run;
-            let agrees = (first || whole && !waits) && kept.remembered != kept.now;
-            Some((part, kept.now.clone().filter(|_| agrees)?))
+        let agreed = self.0.iter().filter_map(|known| {
+            let part = parts
+                .iter()
+                .find(|part| key(&part.root.path) == known.prefix)?;
+            let head = known.sight.head.clone()?;
+            (known.agreed.as_ref() != Some(&head)).then_some((part, head))
         });
         agreed.collect()
     }
 }
 
-impl Kept {
-    fn look(config: &Config, root: Root, git: Git) -> Self {
-        let store = Store::open_read_only(&root.state, None).ok().flatten();
-        let remembered = store.and_then(|store| git::remembered(&store));
-        let sight = git.sight();
-        let now = sight.head;
-        let moved = match (&remembered, &now) {
-            (Some(before), Some(now)) => git.moved(before, now),
-            (None, _) | (_, None) => false,
-        };
-        Self {
-            folder: root.path,
-            moved: moved && config.options.git_branch.is_none(),
-            sparse: sight.sparse,
-            git,
-            now,
-            remembered,
-        }
-    }
+fn remembered(root: &Root) -> Remembered {
+    let store = Store::open_read_only(&root.state, None).ok().flatten();
+    store
+        .map(|store| git::remembered(&store))
+        .unwrap_or_default()
 }
 
 /// What stands for a workspace among the repositories.

@@ -8,6 +8,7 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    published_branch,
     would_take::{Counts, WouldTake},
 };
 use crate::{
@@ -54,7 +55,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         context.out.note("nothing was written");
         return Ok(ExitCode::Attention);
     }
-    let settings = chosen(args, context).await?;
+    let settings = chosen(args, &folder, context).await?;
     let path = config::create(&folder, &settings)?;
     conflict_copies::hide(&folder, context);
     if context.out.json {
@@ -141,7 +142,7 @@ fn again(args: &Args, context: &Context) -> String {
     )
 }
 
-async fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
+async fn chosen(args: Args, folder: &Path, context: &Context) -> Result<NewSettings, Failure> {
     let given = |flag: Option<String>, name: &'static str, variable: &'static str| match flag {
         Some(value) => Some((value, name)),
         None => (context.env)(variable)
@@ -183,6 +184,7 @@ async fn chosen(args: Args, context: &Context) -> Result<NewSettings, Failure> {
         workspace,
         name,
         poll: args.poll,
+        branch: published_branch::chosen(folder, asks, context)?,
     })
 }
 

@@ -33,6 +33,7 @@ mod new;
 mod panic;
 mod past;
 mod paths;
+mod published_branch;
 mod report;
 mod resolve;
 mod restore;

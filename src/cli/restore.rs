@@ -15,7 +15,7 @@ use super::{
     missing::{Missing, missing},
     past::{Named, became, below_mirror, described, is_folder, named},
     paths::in_mirror,
-    report,
+    published_branch, report,
     restored::show,
     scope::Part,
     session::{Session, Worked},
@@ -94,9 +94,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     if let ([shown], [wish]) = (found.as_slice(), wishes.as_mut_slice()) {
         *wish = wish.clone().as_shown(shown);
     }
-    if let Some(failure) = cycle::wrong_branch(&config) {
-        return Err(failure);
-    }
+    published_branch::may_write(&config).await?;
     let part = Part {
         scope: places(&found),
         ..part

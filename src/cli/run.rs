@@ -85,12 +85,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let daemon = Daemon {
-        cycle: Engines::new(
-            seats,
-            (trees, config.options.git_branch.clone()),
-            gate,
-            reload(context, &config),
-        ),
+        cycle: Engines::new(seats, trees, gate, reload(context, &config)),
         watch: watched(&config, &private, &settings),
         settings,
         signals,

@@ -9,7 +9,8 @@ use super::{
     interrupt::{Work, unless_interrupted},
     locks,
     progress::{Pace, Progress, Step},
-    scope::Part,
+    published_branch,
+    scope::{self, Part},
 };
 use crate::{
     config::{BudgetLimits, Config, Root},
@@ -25,6 +26,7 @@ use crate::{
         budget::Budget,
         client::{Client, Notify, WaitNote},
     },
+    state::Store,
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -162,21 +164,39 @@ impl<'c> Session<'c> {
         self.heads.guard(request)
     }
 
-    /// Remembers where each HEAD of git's was, once both sides agree on what is removed.
+    /// Remembers the published branch, and where each HEAD of git's was once both sides agree on what is removed.
     pub(super) fn agree(
         &mut self,
         parts: &[Part],
         request: &Request,
         worked: &Worked,
     ) -> Result<(), Failure> {
-        for (part, head) in self.heads.agreed(self.config, parts, request, worked) {
-            let mut engine = self.engine(part, false)?;
-            let now = engine::Clock::now(&engine::SystemClock);
-            let outcome = git::remember(engine.store_mut(), &head, now);
-            self.give_back(engine);
-            outcome.map_err(Failure::of)?;
+        if request.dry_run {
+            return Ok(());
+        }
+        let now = engine::Clock::now(&engine::SystemClock);
+        let all = scope::all(self.config);
+        let heads = self.heads.clone();
+        for (part, branch) in heads.first_branches(&all) {
+            self.write(part, |store| git::remember_branch(store, &branch, now))?;
+            published_branch::note_first(self.context, &branch);
+        }
+        for (part, head) in heads.agreed(self.config, parts, request, worked) {
+            self.write(part, |store| git::remember_head(store, &head, now))?;
         }
         Ok(())
+    }
+
+    /// Writes into a workspace's state, between two cycles.
+    fn write(
+        &mut self,
+        part: &Part,
+        write: impl FnOnce(&mut Store) -> anyhow::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut engine = self.engine(part, false)?;
+        let outcome = write(engine.store_mut());
+        self.give_back(engine);
+        outcome.map_err(Failure::of)
     }
 
     async fn cycle(&mut self, part: &Part, request: &Request) -> Result<Report, Failure> {
@@ -204,7 +224,7 @@ impl<'c> Session<'c> {
         Ok(engine
             .map_err(Failure::of)?
             .with_teller(self.teller())
-            .with_git(self.heads.view(self.config, &part.root)))
+            .with_git(self.heads.view(&part.root)))
     }
 
     /// Takes an engine apart, for the next workspace.

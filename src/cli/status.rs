@@ -6,11 +6,11 @@ use super::{
     Outcome,
     connect::budget_left,
     context::Context,
-    cycle,
     daemon_says::daemon_lines,
     exit::ExitCode,
     failure::Failure,
     handed,
+    heads::Heads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     progress::{Pace, estimate},
     report::{self, grouped, problem_line},
@@ -54,6 +54,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         next_poll: daemon.next_poll.clone(),
     });
     found.budget = budget_left(context, &config);
+    let heads = Heads::look(&config);
+    found.git = heads.branches(&config);
     if args.remote {
         match ask(context, &config).await {
             Ok(report) => match &report.stopped {
@@ -73,12 +75,8 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }) {
             context.out.line(line)?;
         }
-        // A daemon says it below.
-        if let Some(failure) = cycle::wrong_branch(&config).filter(|_| daemon.is_none()) {
-            let why = failure.error.to_string();
-            context
-                .out
-                .line(format!("{WARNING}{}{WARNING:#}", escape(&why)))?;
+        for line in branch_lines(&heads, &config) {
+            context.out.line(line)?;
         }
         if let Some(line) = time_to_send(&found, &config) {
             context.out.line(line)?;
@@ -97,6 +95,24 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         ExitCode::Done
     })
+}
+
+/// The published branch, and what keeps everything waiting because of git.
+fn branch_lines(heads: &Heads, config: &Config) -> Vec<String> {
+    let why = heads
+        .not_published(config)
+        .map(|why| format!("nothing is synced: {why}; {}", why.remedy()));
+    let busy = heads
+        .busy()
+        .map(|busy| format!("nothing is synced: {busy}; {}", busy.remedy()));
+    if let Some(why) = busy.or(why) {
+        return vec![format!("{WARNING}{}{WARNING:#}", escape(&why))];
+    }
+    let published = heads.repository().and_then(|known| known.published.name());
+    published
+        .map(|name| format!("{DIM}branch {} is the published one{DIM:#}", escape(name)))
+        .into_iter()
+        .collect()
 }
 
 /// What a sync would do, by both sides.

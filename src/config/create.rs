@@ -22,6 +22,8 @@ pub struct NewSettings {
     pub name: Option<String>,
     /// The poll interval as it was written, if it was.
     pub poll: Option<String>,
+    /// The published branch, in a git repository.
+    pub branch: Option<String>,
 }
 
 impl NewSettings {
@@ -37,6 +39,10 @@ impl NewSettings {
             Some(poll) if poll.contains(['*', ' ', '#']) => format!("poll: \"{poll}\""),
             Some(poll) => format!("poll: {poll}"),
             None => "# poll: 5m".to_owned(),
+        };
+        let branch = match &self.branch {
+            Some(branch) => format!("git: {{branch: {}}}", scalar(branch)),
+            None => "# git: {branch: auto}".to_owned(),
         };
         format!(
             r#"# Settings of kbsync. This folder mirrors a workspace of the service below.
@@ -73,8 +79,8 @@ workspace: {workspace}{name}
 # What a new file becomes on the service, when it does not say itself.
 # new_articles: {{enabled: true, draft: false}}
 
-# Sync only while this branch is checked out.
-# git: {{branch: main}}
+# The published branch: on others nothing is synced. auto: the one at the first sync; any: every branch.
+{branch}
 
 # Requests: the service allows 60 a minute and 1,440 a day. Percent kept for pushes.
 # budget: {{per_minute: 60, per_day: 1440, reserve_for_pushes: 20}}
@@ -85,6 +91,16 @@ workspace: {workspace}{name}
             service = self.service,
             workspace = self.workspace,
         )
+    }
+}
+
+/// A branch's name as YAML: quoted where it could be read as something else.
+fn scalar(name: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
+    if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "''"))
     }
 }
 

@@ -4,7 +4,7 @@
 //! that is nearest to it.
 
 use super::{
-    OnConflict, Options, TokenSource, WorkspaceFolder,
+    OnConflict, Options, PublishedBranch, TokenSource, WorkspaceFolder,
     error::{Fault, Wrong},
     values::{
         boolean, duration, number, parse_id, parse_poll, parse_service, parse_workspace, text,
@@ -291,13 +291,15 @@ fn timezone(node: &Node) -> Result<String, Wrong> {
     }
 }
 
-fn branch(node: &Node) -> Result<Option<String>, Wrong> {
-    match &node.value {
-        Value::Null => Ok(None),
-        Value::Text(_) | Value::List(_) | Value::Map(_) => {
-            text(node, "branch").map(|name| Some(name.to_owned()))
-        }
+fn branch(node: &Node) -> Result<PublishedBranch, Wrong> {
+    if node.value == Value::Null {
+        return Ok(PublishedBranch::Auto);
     }
+    Ok(match text(node, "branch")? {
+        "auto" => PublishedBranch::Auto,
+        "any" => PublishedBranch::Any,
+        name => PublishedBranch::Named(name.to_owned()),
+    })
 }
 
 fn map<'a>(node: &'a Node, what: &str) -> Result<&'a [Entry], Fault> {

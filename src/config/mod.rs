@@ -146,12 +146,23 @@ pub struct Options {
     pub probe: bool,
     /// What a new article is, when its file does not say.
     pub new_articles: NewArticles,
-    /// The branch that must be checked out.
-    pub git_branch: Option<String>,
+    /// Which branch of a git repository is published.
+    pub git_branch: PublishedBranch,
     /// How many requests may be made.
     pub budget: BudgetLimits,
     /// How long versions are kept.
     pub history: HistoryLimits,
+}
+
+/// Which branch of a git repository is published: on others nothing is sent and nothing is written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PublishedBranch {
+    /// The one that was checked out at the first sync.
+    Auto,
+    /// Every branch.
+    Any,
+    /// This one.
+    Named(String),
 }
 
 /// When the service is asked.
@@ -233,7 +244,7 @@ impl Options {
                 enabled: true,
                 draft: false,
             },
-            git_branch: None,
+            git_branch: PublishedBranch::Auto,
             budget: BudgetLimits {
                 per_minute: 60,
                 per_day: 1440,

@@ -96,7 +96,7 @@ fn every_key_is_read() {
                 enabled: false,
                 draft: true
             },
-            git_branch: Some("main".into()),
+            git_branch: PublishedBranch::Named("main".into()),
             budget: BudgetLimits {
                 per_minute: 30,
                 per_day: 100,
@@ -352,11 +352,14 @@ fn a_new_settings_file_is_read_back_and_never_overwritten() {
         workspace: ID.parse().expect("an id"),
         name: Some("Help\npoll: never".into()),
         poll: Some("*/10 * * * *".into()),
+        branch: Some("feature/new words's".to_owned()),
     };
     let path = create(dir.path(), &settings).expect("written");
     let text = std::fs::read_to_string(&path).expect("text");
     let config = load(Some(&text), &[], false).expect("good settings");
     assert_eq!(config.options.poll, Poll::Cron("*/10 * * * *".into()));
+    let branch = PublishedBranch::Named("feature/new words's".into());
+    assert_eq!(config.options.git_branch, branch);
     let error = create(dir.path(), &settings).expect_err("it is there");
     assert!(error.message.contains("not overwritten"));
 

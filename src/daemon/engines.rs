@@ -3,7 +3,7 @@
 use super::{
     asked::{may_miss, request_for},
     control::Refusal,
-    git::{self, Before, Head, Trees},
+    git::{self, Head, Remembered, Trees, View},
     job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
     quiet::Taken,
     reach::Wall,
@@ -25,7 +25,7 @@ use crate::{
     service::Service,
     state::StateError,
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 /// Reads the settings again: those of the loop, and those of each engine in order.
 pub type Reload<'r> =
@@ -45,24 +45,16 @@ pub struct Seat<S, D> {
 pub struct Engines<'r, S, D> {
     seats: Vec<Seat<S, D>>,
     trees: Trees,
-    /// The only branch that is synced, if one is named.
-    branch: Option<String>,
     gate: Gate,
     reload: Reload<'r>,
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
-    /// Puts engines behind a gate. `trees`: where git may be at work in their folders, by the same prefixes.
-    pub fn new(
-        seats: Vec<Seat<S, D>>,
-        (trees, branch): (Trees, Option<String>),
-        gate: Gate,
-        reload: Reload<'r>,
-    ) -> Self {
+    /// Puts engines behind a gate. `trees`: their folders, by the same prefixes.
+    pub fn new(seats: Vec<Seat<S, D>>, trees: Trees, gate: Gate, reload: Reload<'r>) -> Self {
         Self {
             seats,
             trees,
-            branch,
             gate,
             reload,
         }
@@ -97,7 +89,6 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         let _before = self.gate.take_wall();
         // The job names what is in motion as of now; the last workspace's turn may come much later.
         let began = engine::Clock::now(&engine::SystemClock);
-        let before = self.before(job);
         for seat in &mut self.seats {
             let Some(mut request) = request_for(job, &seat.prefix) else {
                 continue;
@@ -106,8 +97,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
                 request.since = Some(began);
             }
             // Git may move HEAD while this workspace waits for its turn, or for a request.
-            let branch = self.branch.clone();
-            if let Some(view) = self.trees.view(&seat.prefix, before.clone(), branch) {
+            if let Some(folder) = self.trees.folder(&seat.prefix) {
+                let view = View::new(folder, job.git.clone());
                 seat.engine.set_git(Arc::new(view));
             }
             if let Look::Wish(wish) = &job.look
@@ -191,14 +182,25 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
             return;
         };
         let now = engine::Clock::now(&engine::SystemClock);
-        if let Err(error) = git::remember(seat.engine.store_mut(), head, now) {
+        if let Err(error) = git::remember_head(seat.engine.store_mut(), head, now) {
             tracing::warn!(%error, "where git's HEAD was could not be remembered");
         }
     }
 
-    fn remembered_head(&self, prefix: &str) -> Option<Head> {
-        let seat = self.seats.iter().find(|seat| seat.prefix == prefix)?;
-        git::remembered(seat.engine.store())
+    fn remember_branch(&mut self, prefix: &str, branch: &str) {
+        let Some(seat) = self.seats.iter_mut().find(|seat| seat.prefix == prefix) else {
+            return;
+        };
+        let now = engine::Clock::now(&engine::SystemClock);
+        if let Err(error) = git::remember_branch(seat.engine.store_mut(), branch, now) {
+            tracing::warn!(%error, "the published branch could not be remembered");
+        }
+    }
+
+    fn remembered(&self, prefix: &str) -> Remembered {
+        let seat = self.seats.iter().find(|seat| seat.prefix == prefix);
+        seat.map(|seat| git::remembered(seat.engine.store()))
+            .unwrap_or_default()
     }
 
     fn missing(&mut self) -> Vec<String> {
@@ -242,7 +244,6 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 
     fn reload(&mut self) -> Result<Settings, String> {
         let (settings, each) = (self.reload)()?;
-        self.branch.clone_from(&settings.git_branch);
         for (seat, settings) in self.seats.iter_mut().zip(each) {
             seat.engine.set_settings(settings);
         }
@@ -251,15 +252,6 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 }
 
 impl<S: Service, D: Disk> Engines<'_, S, D> {
-    /// Returns what was known of the repositories when a cycle began.
-    fn before(&self, job: &Job) -> BTreeMap<String, Before> {
-        let known = job.heads.iter().map(|(prefix, head)| {
-            let (head, agreed) = (Some(head.clone()), self.remembered_head(prefix));
-            (prefix.clone(), Before { head, agreed })
-        });
-        known.collect()
-    }
-
     /// Tells whether what lies at a path is anything but what the state says.
     fn is_news(&self, path: &str) -> bool {
         let Some((seat, below)) = self.seats.iter().find_map(|seat| {

@@ -4,8 +4,8 @@
 use super::{
     Event,
     control::{Ear, Refusal, Word},
-    desk::{Desk, is_push},
-    git::{Sight, Trees},
+    desk::{Desk, Pause, is_push},
+    git::{Known, Trees},
     job::{Done, Job, Look},
     schedule::Moment,
     settings::Settings,
@@ -15,7 +15,7 @@ use super::{
     watch::Rescan,
 };
 use crate::{config::Poll, web::board::Board};
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -35,7 +35,7 @@ pub(super) struct Front {
     pub(super) reload: bool,
     pub(super) told: Told,
     /// Why nothing is done because of git, as it was last told.
-    pub(super) paused: Option<String>,
+    pub(super) paused: Option<Pause>,
 }
 
 impl Front {
@@ -77,12 +77,17 @@ impl Front {
         }
     }
 
-    pub(super) fn git(&mut self, sights: BTreeMap<String, Sight>, moved: bool) {
-        self.desk.git(sights, moved);
+    pub(super) fn git(&mut self, found: Vec<Known>) {
+        self.desk.git(found);
         let paused = self.desk.paused();
         if self.paused != paused {
-            let why = paused.as_deref().unwrap_or("going on");
-            tracing::info!("{why}");
+            match &paused {
+                Some(Pause::NotPublished(why)) => {
+                    tracing::warn!("paused: {why}; {}", why.remedy());
+                }
+                Some(pause @ Pause::Busy(_)) => tracing::info!("{pause}"),
+                None => tracing::info!("going on"),
+            }
             self.paused = paused;
         }
     }
@@ -91,12 +96,9 @@ impl Front {
     pub(super) fn refuse(&mut self) {
         while let Some((wished, why)) = self.desk.refused() {
             wished.answer(Word::Failed(Refusal {
-                code: 5,
-                message: why,
-                help:
-                    "finish what git is doing, or check out the branch; --dry-run shows what would \
-                       be done"
-                        .to_owned(),
+                code: why.code(),
+                message: why.to_string(),
+                help: why.remedy(),
             }));
         }
     }

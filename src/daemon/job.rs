@@ -1,6 +1,12 @@
 //! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
 
-use super::{control::Refusal, git::Head, quiet::Taken, reach::Wall, settings::Settings};
+use super::{
+    control::Refusal,
+    git::{Head, Known, Remembered},
+    quiet::Taken,
+    reach::Wall,
+    settings::Settings,
+};
 use crate::engine::{
     report::{Ending, Report},
     restore,
@@ -71,8 +77,8 @@ pub struct Job {
     pub unsettled: BTreeSet<String>,
     /// Why no removal may be pushed because of git, if so.
     pub git_hold: Option<String>,
-    /// Where git's HEAD was when the cycle began, by the workspace whose folder is in the repository.
-    pub heads: BTreeMap<String, Head>,
+    /// The repositories around the mirror, as of when the cycle began.
+    pub git: Vec<Known>,
 }
 
 /// What a command asks the daemon to do in one cycle: the flags of `sync`, `pull`, `push`, `resolve`
@@ -282,8 +288,11 @@ pub trait Cycle {
     /// workspace whose paths begin like this.
     fn remember_head(&mut self, prefix: &str, head: &Head);
 
-    /// What was remembered.
-    fn remembered_head(&self, prefix: &str) -> Option<Head>;
+    /// Remembers the published branch in the same way.
+    fn remember_branch(&mut self, prefix: &str, branch: &str);
+
+    /// Returns what was remembered.
+    fn remembered(&self, prefix: &str) -> Remembered;
 
     /// Files that went while no daemon ran, but for those that wait for a person already.
     fn missing(&mut self) -> Vec<String>;

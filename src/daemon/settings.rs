@@ -1,7 +1,7 @@
 //! What the loop has to know of the settings.
 
 use super::quiet::Pace;
-use crate::config::{Config, Poll};
+use crate::config::{Config, Poll, PublishedBranch};
 use std::time::Duration;
 
 /// The settings of the loop (design, section 10).
@@ -19,8 +19,8 @@ pub struct Settings {
     pub per_day: u32,
     /// Percent of them that polls leave to pushes.
     pub reserve_for_pushes: u32,
-    /// The branch that must be checked out.
-    pub git_branch: Option<String>,
+    /// Which branch of a git repository is published.
+    pub git_branch: PublishedBranch,
 }
 
 /// A path that is never quiet is taken so long after its first event (design, section 8).

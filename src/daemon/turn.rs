@@ -22,7 +22,7 @@ use super::{
 };
 use crate::web::board::Board;
 use chrono::{DateTime, Utc};
-use std::{collections::BTreeMap, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 use tokio::{
     sync::mpsc::Receiver,
     time::{Instant, sleep_until},
@@ -225,6 +225,12 @@ impl<C: Cycle> Loop<C> {
     fn finish(&mut self, job: Job, wished: Option<Wished>, done: Done, started: Instant) {
         let now = self.front.now();
         self.front.record(&job, &done, started);
+        for known in &job.git {
+            if let Some(branch) = &known.first {
+                tracing::info!(branch, "this branch is the published one from now on");
+                self.cycle.remember_branch(&known.prefix, branch);
+            }
+        }
         let agreed = self.front.desk.agreed_heads(&job, &done);
         let turn = self.front.desk.settle(job, &done, now);
         match turn {
@@ -252,16 +258,10 @@ impl<C: Cycle> Loop<C> {
     }
 
     fn look_at_git(&mut self) {
-        let (mut sights, mut moved) = (BTreeMap::new(), false);
-        for (prefix, git) in self.front.trees.find() {
-            let sight = git.sight();
-            moved |= match (self.cycle.remembered_head(prefix), &sight.head) {
-                (Some(before), Some(now)) => git.moved(&before, now),
-                (None, _) | (_, None) => false,
-            };
-            sights.insert(prefix.to_owned(), sight);
-        }
-        self.front.git(sights, moved);
+        let setting = &self.front.settings.git_branch;
+        let remembered = |prefix: &str| self.cycle.remembered(prefix);
+        let found = self.front.trees.look(setting, remembered);
+        self.front.git(found);
     }
 
     fn reload(&mut self) {

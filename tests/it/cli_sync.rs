@@ -316,7 +316,7 @@ fn another_branch_than_the_settings_want_is_not_synced() {
     kb.edit("start/one.html", "One.", "Mine.");
     kb.write(".git/HEAD", "ref: refs/heads/draft\n");
     kb.run(&["sync"]).exits(3).complains(
-        "draft is checked out, and only main is synced",
+        "branch draft is checked out, and only branch main is published",
         "git switch main",
     );
     let json = kb.run(&["push", "--json"]).exits(3).json();

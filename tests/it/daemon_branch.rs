@@ -2,8 +2,9 @@
 //! taken over or taken back, and conversions of line ends.
 
 use crate::{
-    daemon::until,
-    daemon_deeds::{Deeds, check, check_with, git},
+    daemon::{Daemon, unlimited, until},
+    daemon_deeds::{ANY, Deeds, check, check_with, commit, git},
+    kb::Service,
 };
 use rustix::process::Signal;
 
@@ -14,7 +15,7 @@ fn f084_on_another_branch_than_the_one_that_counts_nothing_is_sent() {
         "another branch",
         |d| {
             git(&d.kb, &["checkout", "-q", "other"]);
-            let paused = "paused: other is checked out, and only main is synced";
+            let paused = "paused: branch other is checked out, and only branch main is published";
             until(paused, || d.daemon.log().contains(paused));
             // It goes along to the branch that counts.
             let text = "---\ntitle: Five\n---\n<p>Five.</p>\n";
@@ -72,4 +73,31 @@ fn f090_a_checkout_that_converts_line_ends_sends_nothing() {
         },
         &["PUT two"],
     );
+}
+
+#[test]
+fn a_repository_that_is_made_under_a_running_daemon_removes_nothing() {
+    let service = Service::empty();
+    let start = service.category("start");
+    let ids = ["one", "two", "three"].map(|slug| service.article(start, slug, "<p>Old.</p>"));
+    let kb = unlimited(&service);
+    let settings = kb.read("kbsync.yaml") + ANY;
+    kb.write("kbsync.yaml", &settings);
+    kb.run(&["sync"]).exits(0);
+    let daemon = Daemon::start(&kb, &[]);
+    git(&kb, &["init", "-q", "-b", "mine"]);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "--orphan", "main"]);
+    git(&kb, &["rm", "-q", "--cached", "start/two.html"]);
+    kb.remove("start/two.html");
+    git(&kb, &["commit", "-q", "-m", "without"]);
+    daemon.signal(Signal::USR1);
+    let status = || kb.run(&["status", "--json"]).exits(0).json();
+    let held = || status()["held"].as_array().map_or(0, Vec::len);
+    until("it is held", || held() == 1);
+    // Whatever was remembered meanwhile, it waits on.
+    daemon.signal(Signal::USR1);
+    kb.run(&["sync"]).exits(3);
+    assert!(service.sandbox.article(ids[1]).is_some());
+    daemon.stop();
 }

@@ -35,6 +35,9 @@ pub(crate) fn commit(kb: &Kb) {
     git(kb, &["commit", "-q", "-m", "a commit"]);
 }
 
+/// What git does is dealt with on every branch.
+pub(crate) const ANY: &str = "git: {branch: any}\n";
+
 /// A mirror in a repository, and a daemon that keeps it.
 pub(crate) struct Deeds {
     pub(crate) service: Service,
@@ -143,7 +146,7 @@ impl Deeds {
 /// Does a deed, waits until all of it is dealt with, and checks the requests.
 #[track_caller]
 pub(crate) fn check(name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
-    check_with("", name, play, expected);
+    check_with(ANY, name, play, expected);
 }
 
 /// The same with more settings.
@@ -288,7 +291,7 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
             service.workspace
         ),
     );
-    kb.write("kbsync.yaml", &settings);
+    kb.write("kbsync.yaml", &(settings + ANY));
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
     commit(&kb);
@@ -342,7 +345,7 @@ fn f075_a_checkout_of_5000_files_that_nobody_could_tell_of_is_one_rescan() {
     let settings = kb
         .read("kbsync.yaml")
         .replace("quiet_period: 20ms", "quiet_period: 300ms");
-    kb.write("kbsync.yaml", &settings);
+    kb.write("kbsync.yaml", &(settings + ANY));
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
     // Git goes by the names: the articles come last, when the system's queue is long full.

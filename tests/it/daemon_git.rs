@@ -1,15 +1,13 @@
 //! What git does in a mirror, with the real git.
 
 use kbsync::{
-    daemon::git::{Before, Git, HOLD, Head, Sight, Trees},
+    config::PublishedBranch,
+    daemon::git::{
+        Busy, Git, HOLD, Head, Known, NotPublished, Remembered, Sight, Trees, UNKNOWN, View,
+    },
     engine::GitView as _,
 };
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-    process::Command,
-};
+use std::{collections::BTreeSet, fs, path::Path, process::Command};
 use tempfile::TempDir;
 
 struct Repository(TempDir);
@@ -180,29 +178,26 @@ fn f084_a_repository_without_a_log_of_moves_is_doubted() {
 fn f086_what_git_has_not_finished_is_seen() {
     let repository = branches();
     fs::write(repository.path().join(".git/index.lock"), "").expect("written");
-    assert_eq!(repository.sight().busy, Some("git is changing files"));
+    assert_eq!(repository.sight().busy, Some(Busy::Lock));
     fs::remove_file(repository.path().join(".git/index.lock")).expect("removed");
     assert!(!repository.try_git(&["merge", "clash"]), "it conflicts");
-    assert_eq!(repository.sight().busy, Some("a merge is not finished"));
+    assert_eq!(repository.sight().busy, Some(Busy::Merge));
     repository.git(&["merge", "--abort"]);
     assert_eq!(repository.sight().busy, None);
     assert!(!repository.try_git(&["rebase", "clash"]), "it conflicts");
-    assert_eq!(repository.sight().busy, Some("a rebase is not finished"));
+    assert_eq!(repository.sight().busy, Some(Busy::Rebase));
     repository.git(&["rebase", "--abort"]);
     assert!(
         !repository.try_git(&["cherry-pick", "clash"]),
         "it conflicts"
     );
-    assert_eq!(
-        repository.sight().busy,
-        Some("a cherry-pick is not finished")
-    );
+    assert_eq!(repository.sight().busy, Some(Busy::CherryPick));
     repository.git(&["cherry-pick", "--abort"]);
     assert!(
         !repository.try_git(&["revert", "--no-edit", "HEAD~1"]),
         "it conflicts"
     );
-    assert_eq!(repository.sight().busy, Some("a revert is not finished"));
+    assert_eq!(repository.sight().busy, Some(Busy::Revert));
     repository.git(&["revert", "--abort"]);
     assert_eq!(repository.sight().busy, None);
 }
@@ -242,6 +237,10 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     repository.git(&["branch", "other"]);
     assert!(repository.sight().reftable);
     assert_eq!(repository.sight().branch, None);
+    let found = look(&repository, &PublishedBranch::Auto, None);
+    assert_eq!(found.not_published(), Some(NotPublished::Unreadable));
+    let found = look(&repository, &PublishedBranch::Any, None);
+    assert_eq!(found.not_published(), None);
     assert!(!repository.moves(|_| {}));
     assert!(!repository.moves(|repository| repository.write("a/b.html", "edited\n")));
     assert!(repository.moves(|repository| repository.commit("by hand")));
@@ -253,36 +252,147 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
 }
 
-/// Why a removal waits, if it does, by the view of a workspace in this repository.
-fn held(repository: &Repository, before: &Before, branch: Option<&str>) -> Option<String> {
+/// What a look at the repository finds, with this HEAD remembered.
+fn look(repository: &Repository, setting: &PublishedBranch, agreed: Option<&Head>) -> Known {
     let trees = Trees::of([(String::new(), repository.path().to_owned())]);
-    let before = BTreeMap::from([(String::new(), before.clone())]);
-    let view = trees.view("", before, branch.map(str::to_owned));
-    let gone = BTreeSet::from(["a/b.html".to_owned()]);
-    let held = view.expect("a workspace").held_removals(&gone);
-    held.into_values().next()
+    let found = trees.look(setting, |_| Remembered {
+        head: agreed.cloned(),
+        branch: None,
+    });
+    found.into_iter().next().expect("a repository")
+}
+
+/// Why a removal waits, if it does, in a cycle that began with this look.
+fn held(repository: &Repository, before: &Known, path: &str) -> Option<String> {
+    let view = View::new(repository.path(), vec![before.clone()]);
+    let gone = BTreeSet::from([path.to_owned()]);
+    view.held_removals(&gone).into_values().next()
 }
 
 #[test]
 fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     let repository = branches();
-    let before = Before {
-        head: Some(repository.head()),
-        agreed: None,
-    };
-    assert_eq!(held(&repository, &before, None), None);
+    let agreed = repository.head();
+    let any = look(&repository, &PublishedBranch::Any, Some(&agreed));
+    let held = |before: &Known| held(&repository, before, "a/b.html");
+    assert_eq!(held(&any), None);
     // A writer's own commit holds nothing; the files are changed before HEAD is.
     let lock = repository.path().join(".git/index.lock");
     fs::write(&lock, "").expect("written");
-    let told = held(&repository, &before, None).expect("held");
+    let told = held(&any).expect("held");
     assert!(told.starts_with("git is changing files"), "{told}");
     fs::remove_file(&lock).expect("done");
+    let named = |name: &str| PublishedBranch::Named(name.to_owned());
+    let main = look(&repository, &named("main"), Some(&agreed));
     repository.git(&["checkout", "-q", "other"]);
-    assert_eq!(held(&repository, &before, None).as_deref(), Some(HOLD));
-    // On the one branch that counts nothing is git's doing, on any other everything is.
-    assert_eq!(held(&repository, &before, Some("other")), None);
-    let told = held(&repository, &before, Some("main")).expect("held");
-    assert!(told.starts_with("other is checked out"), "{told}");
+    assert_eq!(held(&any).as_deref(), Some(HOLD));
+    let told = held(&main).expect("held");
+    assert!(told.starts_with("branch other is checked out"), "{told}");
+}
+
+#[test]
+fn without_a_remembered_head_every_removal_waits() {
+    let repository = branches();
+    for setting in [PublishedBranch::Any, PublishedBranch::Auto] {
+        let before = look(&repository, &setting, None);
+        assert_eq!(before.hold(), Some(UNKNOWN));
+        let told = held(&repository, &before, "a/b.html");
+        assert_eq!(told.as_deref(), Some(UNKNOWN));
+    }
+    // So it does in a repository that appeared since the first look.
+    let view = View::new(repository.path(), Vec::new());
+    let told = view.held_removals(&BTreeSet::from(["a/b.html".to_owned()]));
+    assert_eq!(told.into_values().collect::<Vec<_>>(), [UNKNOWN]);
+}
+
+#[test]
+fn after_a_moved_head_only_what_the_published_branch_removed_goes_through() {
+    let repository = branches();
+    repository.write("a/kept.html", "kept\n");
+    repository.commit("kept");
+    let agreed = repository.head();
+    repository.git(&["merge", "-q", "--no-edit", "-X", "theirs", "clash"]);
+    repository.git(&["rm", "-q", "a/b.html"]);
+    repository.git(&["commit", "-q", "--amend", "-m", "merged, and one removed"]);
+    let auto = look(&repository, &PublishedBranch::Auto, Some(&agreed));
+    assert_eq!(auto.hold(), None, "it is judged file by file");
+    assert_eq!(held(&repository, &auto, "a/b.html"), None);
+    for path in ["a/kept.html", "a/never-committed.html"] {
+        let told = held(&repository, &auto, path).expect("held");
+        assert!(
+            told.contains("no commit of branch main removed them"),
+            "{told}"
+        );
+    }
+    // What git does while the cycle runs is not judged any more.
+    repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let told = held(&repository, &auto, "a/b.html");
+    assert_eq!(told.as_deref(), Some(HOLD));
+}
+
+#[test]
+fn another_repository_in_the_place_of_the_one_that_was_remembered_is_a_move() {
+    let (one, other) = (branches(), Repository::new());
+    for number in 0..20 {
+        other.write("a/d.html", &format!("{number}\n"));
+        other.commit("more");
+    }
+    let before = one.head();
+    assert!(!one.found().moved(&before, &one.head()));
+    fs::rename(one.path().join(".git"), one.path().join("away")).expect("moved");
+    fs::rename(other.path().join(".git"), one.path().join(".git")).expect("moved");
+    let now = one.head();
+    assert!(now.log > before.log, "its log is longer, and another one");
+    assert!(one.found().moved(&before, &now));
+    // A log that was cut short is another one, too.
+    let log = one.path().join(".git/logs/HEAD");
+    fs::write(&log, "").expect("written");
+    assert!(one.found().moved(&now, &one.head()));
+}
+
+#[test]
+fn a_commit_by_itself_counts_as_the_published_branch_if_it_is_the_newest_of_it() {
+    let repository = branches();
+    let main = PublishedBranch::Named("main".to_owned());
+    let refused = || look(&repository, &main, None).not_published();
+    assert_eq!(refused(), None);
+    repository.git(&["checkout", "-q", "--detach"]);
+    assert_eq!(refused(), None, "the newest");
+    let unnamed = look(&repository, &PublishedBranch::Auto, None);
+    assert_eq!(unnamed.not_published(), Some(NotPublished::NoBranch));
+    repository.git(&["checkout", "-q", "main~1"]);
+    let published = "main".to_owned();
+    let detached = Some(NotPublished::Detached { published });
+    assert_eq!(refused(), detached);
+    // As CI systems do: no branch at all, and the server's one at this commit.
+    repository.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
+    assert_eq!(refused(), None);
+    repository.git(&["branch", "-q", "-D", "main"]);
+    assert_eq!(refused(), None);
+    repository.git(&["pack-refs", "--all"]);
+    assert_eq!(refused(), None);
+    // A branch may follow one of another name, on another server.
+    repository.git(&["branch", "-q", "main", "other"]);
+    repository.git(&["update-ref", "-d", "refs/remotes/origin/main"]);
+    assert_eq!(refused(), detached);
+    repository.git(&["config", "branch.main.remote", "upstream"]);
+    repository.git(&["config", "branch.main.merge", "refs/heads/trunk"]);
+    repository.git(&["update-ref", "refs/remotes/upstream/trunk", "HEAD"]);
+    assert_eq!(refused(), None);
+}
+
+#[test]
+fn a_branch_without_a_commit_is_one() {
+    let repository = Repository(tempfile::tempdir().expect("a folder"));
+    repository.git(&["init", "-q", "-b", "trunk"]);
+    let found = look(&repository, &PublishedBranch::Auto, None);
+    assert_eq!(found.not_published(), None);
+    assert_eq!(found.first.as_deref(), Some("trunk"));
+    // Its first commit is the writer's own.
+    assert!(!repository.moves(|repository| {
+        repository.write("a/b.html", "one\n");
+        repository.commit("first");
+    }));
 }
 
 #[test]
@@ -307,6 +417,6 @@ fn f091_a_submodule_has_its_own_head() {
     assert_eq!(repository.sight().branch.as_deref(), Some("main"));
     let own = repository.path().join(".git/modules/sub");
     fs::write(own.join("index.lock"), "").expect("written");
-    assert_eq!(git.sight().busy, Some("git is changing files"));
+    assert_eq!(git.sight().busy, Some(Busy::Lock));
     assert_eq!(repository.sight().busy, None);
 }

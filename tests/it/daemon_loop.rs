@@ -2,12 +2,12 @@
 
 use chrono::{DateTime, Utc};
 use kbsync::{
-    config::Poll,
+    config::{Poll, PublishedBranch},
     daemon::{
         Event,
         control::{Ear, Refusal, Step, Wished, Word},
         desk::Desk,
-        git::{Head, Trees},
+        git::{Head, Remembered, Trees},
         job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
         quiet::{Pace, Taken, Touch},
         reach::{Reach, Wall},
@@ -68,6 +68,7 @@ struct Script {
     told_to_wait: Vec<(Duration, Duration)>,
     reload: Option<Result<Settings, String>>,
     heads: BTreeMap<String, Head>,
+    branches: BTreeMap<String, String>,
     /// Whether a look at the files finds nothing.
     as_recorded: bool,
     /// Whether the cycles cannot look everywhere.
@@ -276,9 +277,17 @@ impl Cycle for Fake {
         script.heads.insert(prefix.to_owned(), head.clone());
     }
 
-    fn remembered_head(&self, prefix: &str) -> Option<Head> {
+    fn remember_branch(&mut self, prefix: &str, branch: &str) {
+        let mut script = self.script.lock().expect("script");
+        script.branches.insert(prefix.to_owned(), branch.to_owned());
+    }
+
+    fn remembered(&self, prefix: &str) -> Remembered {
         let script = self.script.lock().expect("script");
-        script.heads.get(prefix).cloned()
+        Remembered {
+            head: script.heads.get(prefix).cloned(),
+            branch: script.branches.get(prefix).cloned(),
+        }
     }
 
     fn is_as_recorded(&mut self) -> bool {
@@ -314,7 +323,7 @@ fn settings() -> Settings {
         rescan: Duration::from_mins(1),
         per_day: 1440,
         reserve_for_pushes: 20,
-        git_branch: None,
+        git_branch: PublishedBranch::Any,
     }
 }
 
@@ -1295,7 +1304,7 @@ async fn only_the_branch_of_the_settings_is_synced() {
         trees: trees(&[folder.path()]),
         ..Stage::new()
     };
-    stage.settings.git_branch = Some("main".to_owned());
+    stage.settings.git_branch = PublishedBranch::Named("main".to_owned());
     stage
         .play(|bench| async move {
             seconds(700).await;
@@ -1303,11 +1312,46 @@ async fn only_the_branch_of_the_settings_is_synced() {
             let paused = bench.board.seen().paused.expect("paused");
             assert_eq!(
                 paused,
-                "paused: draft is checked out, and only main is synced"
+                "paused: branch draft is checked out, and only branch main is published"
             );
             std::fs::write(git.join("HEAD"), "ref: refs/heads/main\n").expect("written");
             seconds(2).await;
             assert_eq!(bench.jobs(), [(Trigger::Startup, strings(&["whole"]))]);
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_branch_of_the_first_cycle_is_the_published_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let git = folder.path().join(".git");
+    std::fs::create_dir(&git).expect("made");
+    let check_out = |branch: &str| {
+        let head = format!("ref: refs/heads/{branch}\n");
+        std::fs::write(git.join("HEAD"), head).expect("written");
+    };
+    check_out("main");
+    let mut stage = Stage {
+        trees: trees(&[folder.path()]),
+        ..Stage::new()
+    };
+    stage.settings.git_branch = PublishedBranch::Auto;
+    stage
+        .play(|bench| async move {
+            seconds(2).await;
+            let branches = bench.script.lock().expect("script").branches.clone();
+            assert_eq!(branches.into_values().collect::<Vec<_>>(), ["main"]);
+            check_out("draft");
+            bench.clear();
+            bench.touch("0/a/b.html").await;
+            seconds(700).await;
+            assert_eq!(bench.jobs(), []);
+            assert!(bench.board.seen().paused.is_some());
+            // No event tells that it is back.
+            check_out("main");
+            seconds(2).await;
+            assert!(!bench.jobs().is_empty());
+            assert_eq!(bench.board.seen().paused, None);
         })
         .await;
 }

@@ -305,6 +305,8 @@ fn git(kb: &Kb, arguments: &[&str]) {
 fn f084_what_a_checkout_removes_is_held_and_what_a_writer_removes_is_not() {
     let service = Service::start();
     let kb = mirror(&service);
+    let settings = kb.read("kbsync.yaml") + "git: {branch: any}\n";
+    kb.write("kbsync.yaml", &settings);
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
     let path = article(&kb);

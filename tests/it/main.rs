@@ -6,6 +6,7 @@ mod canary;
 mod categories;
 mod cli_approve;
 mod cli_bad_input;
+mod cli_branch;
 mod cli_categories;
 mod cli_check;
 mod cli_config;

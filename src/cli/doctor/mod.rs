@@ -11,11 +11,12 @@ use super::{
     Outcome,
     connect::connect,
     context::Context,
-    cycle::wrong_branch,
     exit::ExitCode,
     failure::Failure,
     handed,
+    heads::Heads,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
+    published_branch,
     report::{grouped, several},
 };
 use crate::{
@@ -307,16 +308,18 @@ fn state(config: &Config, root: &Root) -> Check {
     }
 }
 
-/// The branch that is checked out, where the settings name one.
+/// The published branch, and whether it is the one that is checked out.
 fn branch(config: &Config) -> Option<Check> {
-    let wanted = config.options.git_branch.as_ref()?;
-    Some(match wrong_branch(config) {
-        None => Check::good("git", format!("{wanted} is checked out")),
-        Some(failure) => Check {
+    let heads = Heads::look(config);
+    if let Some(why) = heads.not_published(config) {
+        return Some(Check {
             result: Verdict::Warning,
-            ..Check::failed("git", &failure)
-        },
-    })
+            ..Check::failed("git", &published_branch::refusal(&why))
+        });
+    }
+    let published = heads.repository()?.published.name()?;
+    let message = format!("branch {published} is published, and checked out");
+    Some(Check::good("git", message))
 }
 
 fn lock(root: &Root) -> Check {

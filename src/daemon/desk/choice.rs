@@ -2,7 +2,7 @@
 
 use super::{Desk, Next, shown::may_matter};
 use crate::daemon::{
-    git::{HOLD, SPARSE},
+    git::Known,
     job::{Job, Look, Trigger},
     quiet::Taken,
     schedule::Moment,
@@ -151,20 +151,13 @@ impl Desk {
     }
 
     fn job(&self, trigger: Trigger, look: Look, unsettled: BTreeSet<String>) -> Job {
-        let moved = self.head_moved && self.settings.git_branch.is_none();
-        let held = self.git.values().any(|sight| sight.sparse);
-        let held = held.then_some(SPARSE);
-        let held = held.or(moved.then_some(HOLD));
+        let held = self.git.iter().find_map(Known::hold);
         Job {
             trigger,
             look,
             unsettled,
             git_hold: held.map(str::to_owned),
-            heads: self
-                .git
-                .iter()
-                .filter_map(|(prefix, sight)| Some((prefix.clone(), sight.head.clone()?)))
-                .collect(),
+            git: self.git.clone(),
         }
     }
 }

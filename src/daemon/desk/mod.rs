@@ -7,7 +7,7 @@
 //! - An article that changed on the service after it was read is tried again at once, a few times.
 //! - Commands go first: a person waits. Then pushes, then doubts, then polls; but a storm of saves does not
 //!   put off a doubt or a poll for ever: one that waited long enough has its turn.
-//! - While git works, or the wrong branch is checked out, or the service is out of reach, everything waits
+//! - While git works, or another branch than the published one is checked out, or the service is out of reach, everything waits
 //!   but plans and a person's commands.
 //! - The start is a look at everything, and waits until the watch is set up: nothing falls between.
 
@@ -20,7 +20,7 @@ pub use shown::Shown;
 
 use super::{
     control::Wished,
-    git::{Sight, in_no_work_tree, on_another_branch},
+    git::{self, Busy, Known, NotPublished},
     job::{Job, Left, Trigger},
     quiet::{Quiet, Taken, Touch},
     reach::{Reach, Wall},
@@ -30,6 +30,7 @@ use super::{
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
+    fmt,
     time::Duration,
 };
 use tokio::time::Instant;
@@ -46,6 +47,42 @@ pub struct Next {
     pub wished: Option<Wished>,
     /// Whether it is only because events were lost: then a look at the files tells whether it is needed.
     pub maybe: bool,
+}
+
+/// Why git keeps everything waiting.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Pause {
+    /// It has not finished something.
+    Busy(Busy),
+    /// Another branch than the published one is checked out.
+    NotPublished(NotPublished),
+}
+
+impl Pause {
+    /// What to type.
+    pub fn remedy(&self) -> String {
+        match self {
+            Self::Busy(busy) => busy.remedy().to_owned(),
+            Self::NotPublished(why) => why.remedy(),
+        }
+    }
+
+    /// The exit code of a command that is refused because of it (design, section 9).
+    pub const fn code(&self) -> u8 {
+        match self {
+            Self::Busy(_) => 5,
+            Self::NotPublished(_) => 3,
+        }
+    }
+}
+
+impl fmt::Display for Pause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Busy(busy) => write!(f, "paused: {busy}"),
+            Self::NotPublished(why) => write!(f, "paused: {why}"),
+        }
+    }
 }
 
 /// What came in and what waits.
@@ -76,9 +113,10 @@ pub struct Desk {
     doubtful_since: Option<Instant>,
     wishes: VecDeque<Wished>,
     watching: bool,
-    /// What git is doing in each repository that there is.
-    git: BTreeMap<String, Sight>,
-    head_moved: bool,
+    /// The repositories around the mirror.
+    git: Vec<Known>,
+    /// Why nothing is synced with what is checked out, if so.
+    not_published: Option<NotPublished>,
     least: Duration,
     budget_seen: Option<Instant>,
     poll_cost: u32,
@@ -105,8 +143,8 @@ impl Desk {
             doubtful_since: None,
             wishes: VecDeque::new(),
             watching: false,
-            git: BTreeMap::new(),
-            head_moved: false,
+            git: Vec::new(),
+            not_published: None,
             least: Duration::ZERO,
             budget_seen: None,
             poll_cost: 1,
@@ -146,11 +184,10 @@ impl Desk {
         self.wishes.push_back(wished);
     }
 
-    /// What git is doing now, by the workspace whose folder is in the repository, and whether a HEAD moved since
-    /// both sides agreed on what is removed.
-    pub fn git(&mut self, sights: BTreeMap<String, Sight>, head_moved: bool) {
-        self.git = sights;
-        self.head_moved = head_moved;
+    /// Takes a look at the repositories around the mirror.
+    pub fn git(&mut self, found: Vec<Known>) {
+        self.not_published = git::not_published(&self.settings.git_branch, &found);
+        self.git = found;
     }
 
     /// Time went on: is a poll due? `left` is asked only when it matters.
@@ -169,22 +206,14 @@ impl Desk {
     }
 
     /// Why nothing is done, if git is the reason.
-    pub fn paused(&self) -> Option<String> {
-        if let Some(busy) = self.git.values().find_map(|sight| sight.busy) {
-            return Some(format!("paused: {busy}"));
-        }
-        let wanted = self.settings.git_branch.as_deref()?;
-        let why = if self.git.is_empty() {
-            Some(in_no_work_tree(wanted))
-        } else {
-            let mut sights = self.git.values();
-            sights.find_map(|sight| on_another_branch(sight, wanted))
-        };
-        why.map(|why| format!("paused: {why}"))
+    pub fn paused(&self) -> Option<Pause> {
+        let busy = self.git.iter().find_map(|known| known.sight.busy);
+        let busy = busy.map(Pause::Busy);
+        busy.or_else(|| self.not_published.clone().map(Pause::NotPublished))
     }
 
-    /// A command that cannot be carried out now, with the reason: git works, and it would write.
-    pub fn refused(&mut self) -> Option<(Wished, String)> {
+    /// A command that cannot be carried out now, with the reason: it would write, and everything is paused.
+    pub fn refused(&mut self) -> Option<(Wished, Pause)> {
         let why = self.paused()?;
         let at = self.wishes.iter().position(Wished::writes)?;
         self.wishes.remove(at).map(|wished| (wished, why))

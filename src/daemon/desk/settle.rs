@@ -131,7 +131,11 @@ impl Desk {
         // Where nobody could look, there may be removals that nobody saw.
         let settled = settled && !done.report.doubt;
         if settled {
-            job.heads.clone()
+            let places = job.git.iter().filter_map(|known| {
+                let place = known.sight.head.clone()?;
+                Some((known.prefix.clone(), place))
+            });
+            places.collect()
         } else {
             BTreeMap::new()
         }

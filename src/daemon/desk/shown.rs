@@ -13,9 +13,8 @@ impl Desk {
     /// When it must be looked again, without an event.
     pub fn next_deadline(&self, now: Moment) -> Option<Instant> {
         let poll = now.steady + self.schedule.wait(now, self.least);
-        // Git says nothing when it is done.
-        let git = self.git.values().any(|sight| sight.busy.is_some());
-        let git = git.then(|| now.steady + GIT_LOOK);
+        // Git says nothing when it is done, or when another branch is checked out.
+        let git = self.paused().map(|_| now.steady + GIT_LOOK);
         let work = self.work_deadline();
         [Some(poll), git, work].into_iter().flatten().min()
     }
@@ -47,7 +46,7 @@ impl Desk {
                     .map(|taken| taken.paths().iter().filter(|path| may_matter(path)).count())
                     .sum::<usize>(),
             oldest: [oldest, taken_since].into_iter().flatten().min(),
-            paused: self.paused(),
+            paused: self.paused().map(|pause| pause.to_string()),
             in_the_way: self.reach.wall().map(|wall| wall.to_string()),
         }
     }

@@ -10,21 +10,75 @@
 
 use crate::model::Digest;
 use std::{
-    fs,
+    fmt, fs,
     io::{Read as _, Seek as _, SeekFrom},
     path::{Path, PathBuf},
 };
 
 /// Files and folders that are there while git works, and what it does then.
-const UNDER_WAY: [(&str, &str); 7] = [
-    ("index.lock", "git is changing files"),
-    ("MERGE_HEAD", "a merge is not finished"),
-    ("rebase-merge", "a rebase is not finished"),
-    ("rebase-apply", "a rebase is not finished"),
-    ("CHERRY_PICK_HEAD", "a cherry-pick is not finished"),
-    ("REVERT_HEAD", "a revert is not finished"),
-    ("BISECT_LOG", "a bisection is not finished"),
+const UNDER_WAY: [(&str, Busy); 7] = [
+    ("index.lock", Busy::Lock),
+    ("MERGE_HEAD", Busy::Merge),
+    ("rebase-merge", Busy::Rebase),
+    ("rebase-apply", Busy::Rebase),
+    ("CHERRY_PICK_HEAD", Busy::CherryPick),
+    ("REVERT_HEAD", Busy::Revert),
+    ("BISECT_LOG", Busy::Bisect),
 ];
+
+/// What git has not finished. While it lasts, nothing is sent and nothing is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Busy {
+    /// A git command changes files.
+    Lock,
+    /// A merge.
+    Merge,
+    /// A rebase.
+    Rebase,
+    /// A cherry-pick.
+    CherryPick,
+    /// A revert.
+    Revert,
+    /// A bisection.
+    Bisect,
+}
+
+impl Busy {
+    /// What to type.
+    pub const fn remedy(self) -> &'static str {
+        match self {
+            Self::Lock => {
+                "wait for the git command; if none runs, remove the file index.lock in the folder .git"
+            }
+            Self::Merge => {
+                "`git merge --continue` finishes the merge, `git merge --abort` takes it back"
+            }
+            Self::Rebase => {
+                "`git rebase --continue` finishes the rebase, `git rebase --abort` takes it back"
+            }
+            Self::CherryPick => {
+                "`git cherry-pick --continue` finishes the cherry-pick, `git cherry-pick --abort` takes it back"
+            }
+            Self::Revert => {
+                "`git revert --continue` finishes the revert, `git revert --abort` takes it back"
+            }
+            Self::Bisect => "`git bisect reset` ends the bisection",
+        }
+    }
+}
+
+impl fmt::Display for Busy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lock => "git is changing files",
+            Self::Merge => "a merge is not finished",
+            Self::Rebase => "a rebase is not finished",
+            Self::CherryPick => "a cherry-pick is not finished",
+            Self::Revert => "a revert is not finished",
+            Self::Bisect => "a bisection is not finished",
+        })
+    }
+}
 
 /// A head file or a line of the reflog is short; more is not read.
 const LIMIT: u64 = 1024 * 1024;
@@ -42,7 +96,7 @@ pub struct Head {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sight {
     /// What is under way, if something is.
-    pub busy: Option<&'static str>,
+    pub busy: Option<Busy>,
     /// The branch that is checked out; `None`: none, or a commit by itself.
     pub branch: Option<String>,
     /// Where HEAD is.
@@ -120,7 +174,7 @@ impl Git {
         }
     }
 
-    /// Tells whether `git sparse-checkout` is on: it removes files, and HEAD stays where it is. Git writes it to
+    /// Returns whether `git sparse-checkout` is on: it removes files, and HEAD stays where it is. Git writes it to
     /// the configuration of the work tree, or of the repository.
     fn is_sparse(&self) -> bool {
         [self.own.join("config.worktree"), self.common.join("config")]
@@ -139,19 +193,41 @@ impl Git {
         Some(Head { commit, log: 0 })
     }
 
-    /// Tells whether HEAD went from one place to another other than by commits made here. There and back is no
-    /// move, but for what was committed there: that is gone from here.
+    /// Returns whether HEAD went from one place to another other than by commits made here. There and back is no
+    /// move, but for what was committed there: that is gone from here. A log of moves that does not go on where it
+    /// was is another repository's, or was cut: that is a move.
     pub fn moved(&self, before: &Head, now: &Head) -> bool {
         if before == now {
             return false;
         }
         let same = before.commit == now.commit && !now.commit.is_empty();
         let Some(lines) = self.moves_since(before.log) else {
-            return !same;
+            return !same || now.log < before.log;
         };
+        if !lines.starts_with(&before.commit) {
+            return true;
+        }
         let own = |line: &str| message(line).is_some_and(is_own);
         let others = lines.lines().any(|line| !own(line));
         others && (!same || lines.lines().any(own))
+    }
+
+    /// The newest commits of a branch: its own, and those of the branch on a server that it follows. Without a branch
+    /// of that name, as after a checkout by a CI system, `origin` is the server.
+    pub fn tips(&self, branch: &str) -> Vec<String> {
+        let config = read(&self.common.join("config")).unwrap_or_default();
+        let section = format!("branch \"{branch}\"");
+        let remote = setting(&config, &section, "remote").unwrap_or_else(|| "origin".to_owned());
+        let follows = setting(&config, &section, "merge").unwrap_or_default();
+        let follows = follows.strip_prefix("refs/heads/").unwrap_or(branch);
+        let names = [
+            format!("refs/heads/{branch}"),
+            format!("refs/remotes/{remote}/{follows}"),
+        ];
+        names
+            .iter()
+            .filter_map(|name| self.commit_of(name))
+            .collect()
     }
 
     fn commit_of(&self, name: &str) -> Option<String> {
@@ -178,26 +254,39 @@ impl Git {
     }
 }
 
-/// What a configuration says of `core.sparseCheckout`; `None`: nothing. The last word counts.
+/// What a configuration says of `core.sparseCheckout`; `None`: nothing.
 fn sparse_of(config: &str) -> Option<bool> {
-    let (mut in_core, mut said) = (false, None);
+    let value = setting(config, "core", "sparsecheckout")?.to_ascii_lowercase();
+    Some(matches!(value.as_str(), "true" | "yes" | "on" | "1"))
+}
+
+/// A value of a configuration file; the last one counts. A key without a value is true. A section's own name has no
+/// case, the name in quotes behind it has.
+fn setting(config: &str, section: &str, key: &str) -> Option<String> {
+    let (mut inside, mut said) = (false, None);
     for line in config.lines().map(str::trim) {
-        if let Some(section) = line.strip_prefix('[') {
-            let name = section.split(']').next().unwrap_or_default();
-            in_core = name.trim().eq_ignore_ascii_case("core");
+        if let Some(rest) = line.strip_prefix('[') {
+            let found = rest.split(']').next().unwrap_or_default().trim();
+            let word = |name: &str| {
+                name.split(' ')
+                    .next()
+                    .unwrap_or_default()
+                    .to_ascii_lowercase()
+            };
+            let name = |text: &str| text.split_once(' ').map(|(_, name)| name.trim().to_owned());
+            inside = word(found) == word(section) && name(found) == name(section);
             continue;
         }
-        let (key, value) = line.split_once('=').unwrap_or((line, "true"));
-        if in_core && key.trim().eq_ignore_ascii_case("sparsecheckout") {
+        let (found, value) = line.split_once('=').unwrap_or((line, "true"));
+        if inside && found.trim().eq_ignore_ascii_case(key) {
             let value = value.split(['#', ';']).next().unwrap_or_default();
-            let value = value.trim().trim_matches('"').to_ascii_lowercase();
-            said = Some(matches!(value.as_str(), "true" | "yes" | "on" | "1"));
+            said = Some(value.trim().trim_matches('"').to_owned());
         }
     }
     said
 }
 
-/// Tells whether a commit was made of the writer's own changes. One that ends a merge brings others' removals.
+/// Returns whether a commit was made of the writer's own changes. One that ends a merge brings others' removals.
 fn is_own(what: &str) -> bool {
     what.starts_with("commit")
         && !what.starts_with("commit (merge)")

@@ -2,88 +2,118 @@
 //!
 //! Built before a cycle and asked after the cycle's scan: what git does in between counts as git's doing. Reads only.
 
-use super::objects::{Objects, Unread};
-use super::{Git, HOLD, Head, SPARSE, Trees, on_another_branch};
+use super::{
+    Git, HOLD, Head, Known, SPARSE, UNKNOWN,
+    objects::{Objects, Unread},
+};
 use crate::engine::{Committed, GitView};
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
-
-/// What was known of a repository before a cycle looked at files.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Before {
-    /// Where HEAD was then.
-    pub head: Option<Head>,
-    /// Where HEAD was when both sides last agreed.
-    pub agreed: Option<Head>,
-}
 
 /// Git in the folder of one workspace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
-    trees: Trees,
     folder: PathBuf,
-    /// By what stands before the paths of the first workspace in the repository.
-    before: BTreeMap<String, Before>,
-    /// The only branch that is synced, if one is named.
-    branch: Option<String>,
+    /// The repositories as they were before the cycle looked at files.
+    before: Vec<Known>,
 }
 
-impl Trees {
-    /// The view of the workspace with this prefix. `before`: by the prefix of the first workspace in a repository.
-    pub fn view(
-        &self,
-        prefix: &str,
-        before: BTreeMap<String, Before>,
-        branch: Option<String>,
-    ) -> Option<View> {
-        let (_, folder) = self.0.iter().find(|(found, _)| found == prefix)?;
-        Some(View {
-            trees: self.clone(),
-            folder: folder.clone(),
-            before,
-            branch,
-        })
-    }
+/// What is to be said of files that are gone.
+enum Removals {
+    /// A person removed them.
+    Meant,
+    /// All of them wait, for this reason.
+    Held(String),
+    /// HEAD moved on the published branch since this commit: they are meant if that branch removed them since.
+    SinceCommit { agreed: Head, published: String },
 }
 
 impl View {
-    /// Returns what was known of a repository that one of the workspaces is in.
-    fn before(&self, git: &Git) -> Option<Before> {
-        let found = self.trees.find();
-        let (prefix, _) = found.iter().find(|(_, known)| known == git)?;
-        Some(self.before.get(*prefix).cloned().unwrap_or_default())
+    /// The view of a workspace's folder.
+    pub fn new(folder: &Path, before: Vec<Known>) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            before,
+        }
     }
 
-    /// Returns why every removal waits, if it does.
-    fn hold(&self) -> Option<String> {
-        let git = Git::find(&self.folder)?;
-        let before = self.before(&git)?;
+    /// What was known of a repository before the cycle.
+    fn before(&self, git: &Git) -> Option<&Known> {
+        self.before.iter().find(|known| known.git == *git)
+    }
+
+    fn removals(&self) -> Removals {
+        let held = |why: &str| Removals::Held(why.to_owned());
+        let Some(git) = Git::find(&self.folder) else {
+            return Removals::Meant;
+        };
         let sight = git.sight();
+        let Some(before) = self.before(&git) else {
+            return held(UNKNOWN);
+        };
         if sight.sparse {
-            return Some(SPARSE.to_owned());
+            return held(SPARSE);
         }
         // A checkout moves HEAD last: until then its lock tells.
         if let Some(busy) = sight.busy {
-            return Some(format!("{busy}, and removals wait until it is done"));
+            return Removals::Held(format!("{busy}, and removals wait until that is done"));
         }
-        if let Some(wanted) = &self.branch {
-            return on_another_branch(&sight, wanted);
+        if let Some(why) = before.published.refuses(&git, &sight) {
+            return Removals::Held(format!("{why}; these files are left alone"));
         }
-        let moved = git.moved(&before.head?, &sight.head?);
-        moved.then(|| HOLD.to_owned())
+        let (Some(agreed), Some(at_first), Some(now)) =
+            (&before.agreed, &before.sight.head, &sight.head)
+        else {
+            return held(UNKNOWN);
+        };
+        if git.moved(at_first, now) {
+            return held(HOLD);
+        }
+        if !git.moved(agreed, now) {
+            return Removals::Meant;
+        }
+        match before.published.name() {
+            None => held(HOLD),
+            Some(published) => Removals::SinceCommit {
+                agreed: agreed.clone(),
+                published: published.to_owned(),
+            },
+        }
+    }
+
+    /// Of these files, returns those that the published branch had at a commit and has no more; `None`: git cannot say.
+    fn removed_since(&self, agreed: &Head, gone: &BTreeSet<String>) -> Option<BTreeSet<String>> {
+        let objects = Objects::around(&self.folder);
+        let files = |commit: &str| objects.files(commit, gone);
+        match (files(&agreed.commit), files("HEAD")) {
+            (Ok(had), Ok(has)) => {
+                let removed = had.into_keys().filter(|path| !has.contains_key(path));
+                Some(removed.collect())
+            }
+            (Err(error), _) | (_, Err(error)) => {
+                tracing::debug!(%error, "whether the branch removed files is not known");
+                None
+            }
+        }
     }
 }
 
 impl GitView for View {
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
-        match self.hold() {
-            Some(why) => gone
-                .iter()
-                .map(|path| (path.clone(), why.clone()))
-                .collect(),
-            None => BTreeMap::new(),
+        let all = |paths: &mut dyn Iterator<Item = &String>, why: &str| {
+            paths.map(|path| (path.clone(), why.to_owned())).collect()
+        };
+        match self.removals() {
+            Removals::Meant => BTreeMap::new(),
+            Removals::Held(why) => all(&mut gone.iter(), &why),
+            Removals::SinceCommit { agreed, published } => {
+                match self.removed_since(&agreed, gone) {
+                    Some(meant) => all(&mut gone.difference(&meant), &not_removed_on(&published)),
+                    None => all(&mut gone.iter(), HOLD),
+                }
+            }
         }
     }
 
@@ -105,7 +135,7 @@ impl GitView for View {
         })
         .map_err(|why| why.to_string())?;
         // What is not known of earlier commits only makes more files wait.
-        let agreed = self.before(&git).and_then(|before| before.agreed);
+        let agreed = self.before(&git).and_then(|known| known.agreed.clone());
         let lately = agreed.and_then(|agreed| lately(&objects, &agreed.commit, &head, paths).ok());
         let lately = lately.unwrap_or_default();
         Ok(Committed { now, lately })
@@ -145,4 +175,12 @@ fn read(
         }
     }
     Ok(())
+}
+
+/// Why removals wait that came with a moved HEAD, and that the published branch knows nothing of.
+fn not_removed_on(published: &str) -> String {
+    format!(
+        "these files are gone since git moved HEAD, and no commit of branch {published} removed them; their articles are \
+         still live: `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles"
+    )
 }

@@ -98,6 +98,17 @@ pub struct Daemon {
     pub next_poll: Option<String>,
 }
 
+/// The branches of the git repository that a mirror is in.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Branches {
+    /// The published branch; `None`: every branch is, or none was named yet.
+    pub published: Option<String>,
+    /// The branch that is checked out; `None`: a commit by itself.
+    pub checked_out: Option<String>,
+    /// Whether what is checked out is synced.
+    pub synced: bool,
+}
+
 /// Where things stand.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Status {
@@ -119,6 +130,8 @@ pub struct Status {
     pub last_sync: Option<String>,
     /// The daemon, while one runs.
     pub daemon: Option<Daemon>,
+    /// The git repository that the mirror is in; `None`: it is in none.
+    pub git: Option<Branches>,
 }
 
 /// Looks at one workspace.
@@ -154,6 +167,7 @@ pub fn status<D: Disk>(
         budget: None,
         last_sync: last_poll(store)?.map(Timestamp::to_rfc3339),
         daemon: None,
+        git: None,
     };
     status.sort();
     status.put_below(&settings.prefix);
@@ -173,6 +187,7 @@ impl Status {
             budget: None,
             last_sync: None,
             daemon: None,
+            git: None,
         }
     }
 

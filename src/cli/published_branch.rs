@@ -1,0 +1,85 @@
+//! Refuses commands that write while another branch than the published one is checked out, or while git is at work.
+//!
+//! Commands that only look, and dry runs, are not refused. The daemon does the same by itself (`daemon::desk`).
+
+use super::{ask, context::Context, exit::ExitCode, failure::Failure, heads::Heads};
+use crate::{
+    config::Config,
+    daemon::git::{Busy, Git, NotPublished},
+};
+use std::{path::Path, time::Duration};
+
+/// How long a command waits for a git command that changes files.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How often it looks meanwhile.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Refuses what would write now.
+pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
+    let heads = at_rest(config).await;
+    if let Some(busy) = heads.busy() {
+        return Err(Failure {
+            code: ExitCode::Retry,
+            ..Failure::failed(anyhow::anyhow!("nothing is synced: {busy}")).help(busy.remedy())
+        });
+    }
+    match heads.not_published(config) {
+        None => Ok(()),
+        Some(why) => Err(refusal(&why)),
+    }
+}
+
+/// Waits for a moment while git changes files.
+async fn at_rest(config: &Config) -> Heads {
+    let until = tokio::time::Instant::now() + PATIENCE;
+    loop {
+        let heads = Heads::look(config);
+        if heads.busy() != Some(Busy::Lock) || tokio::time::Instant::now() >= until {
+            return heads;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// Says that another branch is checked out, and what to type.
+pub(super) fn refusal(why: &NotPublished) -> Failure {
+    Failure {
+        code: ExitCode::Attention,
+        ..Failure::failed(anyhow::anyhow!("nothing is synced: {why}")).help(why.remedy())
+    }
+}
+
+/// Says that a branch is published from now on, where nobody named one.
+pub(super) fn note_first(context: &Context, branch: &str) {
+    context.out.note(format!(
+        "branch {branch} is the published one from now on: on other branches nothing is synced; `git: {{branch: …}}` in \
+         kbsync.yaml names another one"
+    ));
+}
+
+/// The published branch for the settings of a new mirror: asked on a terminal, else the one that is checked out.
+/// `None`: the folder is in no repository, or the first sync finds it out.
+pub(super) fn chosen(
+    folder: &Path,
+    asks: bool,
+    context: &Context,
+) -> Result<Option<String>, Failure> {
+    let Some(git) = Git::find(folder) else {
+        return Ok(None);
+    };
+    let Some(branch) = git.sight().branch else {
+        context.out.note(
+            "this folder is in a git repository where no branch is checked out: write `git: {branch: NAME}` with the name \
+             of the published branch into kbsync.yaml",
+        );
+        return Ok(None);
+    };
+    if asks {
+        return ask::branch(&branch).map(Some);
+    }
+    context.out.note(format!(
+        "this folder is in a git repository, and branch {branch} is the published one: on other branches nothing is synced"
+    ));
+    Ok(Some(branch))
+}

@@ -1,0 +1,276 @@
+//! One branch is published, with the real git and the real binary: on any other nothing is sent and nothing is written
+//! (design, section 8), and what a team removed on the published branch is told from what was left on another one.
+
+use crate::{
+    daemon_deeds::{commit, git, try_git},
+    kb::{Kb, Service},
+    schema,
+};
+
+/// Commands that are refused on another branch.
+const WRITING: [&[&str]; 6] = [
+    &["sync"],
+    &["pull"],
+    &["push", "start"],
+    &["approve", "--yes"],
+    &["restore", "start"],
+    &["sync", "--allow-deletes"],
+];
+
+/// Four articles, synced and committed on `main`; no branch is named in the settings.
+fn mirror() -> (Service, Kb) {
+    let service = Service::empty();
+    let start = service.category("start");
+    for number in 1..=4 {
+        service.article(start, &format!("n{number}"), "<p>One.</p>");
+    }
+    let kb = service.mirror();
+    git(&kb, &["init", "-q", "-b", "main"]);
+    let ran = kb.run(&["sync"]).exits(0);
+    let told = "branch main is the published one from now on";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    commit(&kb);
+    // Said once.
+    let ran = kb.run(&["sync"]).exits(0);
+    assert!(!ran.stderr.contains("branch main"), "{ran:#?}");
+    (service, kb)
+}
+
+fn left(service: &Service) -> usize {
+    service.sandbox.articles().len()
+}
+
+#[test]
+fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "-b", "rewrite"]);
+    kb.edit("start/n1.html", "One.", "Not yet.");
+    kb.remove("start/n2.html");
+    kb.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
+    let before = (service.sandbox.counts().total, kb.articles());
+    for command in WRITING {
+        kb.run(command).exits(3).complains(
+            "branch rewrite is checked out, and only branch main is published",
+            "git switch main",
+        );
+    }
+    kb.run(&["resolve", "start/n1.html", "--keep", "local"])
+        .exits(2)
+        .complains("not in conflict", "kbsync status");
+    let report = kb.run(&["sync", "--json"]).exits(3).json();
+    schema::check("report", &report);
+    assert_eq!(report["outcome"], "attention");
+    assert_eq!(service.sandbox.counts().total, before.0);
+    assert_eq!(kb.articles(), before.1);
+    // What only looks works.
+    let plan = kb.run(&["sync", "--dry-run"]).exits(0);
+    assert!(plan.stdout.contains("start/new.html"), "{plan:#?}");
+    let status = kb.run(&["status"]).exits(0);
+    let told = "nothing is synced: branch rewrite is checked out";
+    assert!(status.stdout.contains(told), "{status:#?}");
+    let status = kb.run(&["status", "--json"]).exits(0).json();
+    schema::check("status", &status);
+    assert_eq!(
+        status["git"],
+        serde_json::json!({"published": "main", "checked_out": "rewrite", "synced": false})
+    );
+    for command in [
+        &["diff"][..],
+        &["check"],
+        &["log"],
+        &["show", "start/n1.html"],
+    ] {
+        kb.run(command).exits(0);
+    }
+    kb.run(&["new", "start", "Later"]).exits(0);
+    kb.remove("start/later.html");
+    assert_eq!(service.sandbox.articles().len(), 4);
+    // Back on the published branch all of it counts.
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    let status = kb.run(&["status"]).exits(0);
+    assert!(
+        status.stdout.contains("branch main is the published one"),
+        "{status:#?}"
+    );
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 4);
+    git(&kb, &["merge", "-q", "rewrite"]);
+    kb.run(&["sync"]).exits(0);
+    let texts: Vec<String> = service
+        .sandbox
+        .articles()
+        .into_iter()
+        .map(|article| article.text)
+        .collect();
+    assert_eq!(texts.len(), 4, "one is new, and one went");
+    assert!(texts.contains(&"<p>Not yet.</p>".to_owned()), "{texts:?}");
+}
+
+#[test]
+fn what_the_team_removed_on_the_published_branch_is_deleted() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "-b", "colleague"]);
+    kb.remove("start/n1.html");
+    kb.edit("start/n2.html", "One.", "Two.");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    git(&kb, &["merge", "-q", "--no-ff", "--no-edit", "colleague"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+    // A writer's own removal needs no commit.
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 2);
+}
+
+#[test]
+fn an_article_that_was_left_on_another_branch_is_not_deleted() {
+    let (service, kb) = mirror();
+    let start = service.sandbox.articles()[0].category_id;
+    let fetched = service.article(start, "fetched", "<p>A colleague's.</p>");
+    kb.run(&["sync"]).exits(0);
+    assert!(kb.exists("start/fetched.html"));
+    git(&kb, &["checkout", "-q", "-b", "mine"]);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    assert!(!kb.exists("start/fetched.html"));
+    for command in [&["sync"][..], &["push"], &["sync"]] {
+        let ran = kb.run(command).exits(3);
+        let told = "no commit of branch main removed them";
+        assert!(ran.stdout.contains(told), "{ran:#?}");
+    }
+    assert_eq!(service.text(fetched), "<p>A colleague's.</p>");
+    kb.run(&["restore", "start"]).exits(0);
+    assert!(kb.exists("start/fetched.html"));
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 5);
+}
+
+#[test]
+fn without_the_git_program_what_a_merge_removed_is_held() {
+    let (service, mut kb) = mirror();
+    git(&kb, &["checkout", "-q", "-b", "colleague"]);
+    kb.remove("start/n1.html");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    git(&kb, &["merge", "-q", "colleague"]);
+    let nowhere = kb.mirror().to_string_lossy().into_owned();
+    kb.set("PATH", &nowhere);
+    let ran = kb.run(&["sync"]).exits(3);
+    assert!(ran.stdout.contains("git moved HEAD"), "{ran:#?}");
+    assert_eq!(left(&service), 4);
+    kb.set("PATH", "/usr/bin:/bin");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
+fn what_git_has_not_finished_stops_a_command() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "-b", "clash"]);
+    kb.edit("start/n1.html", "One.", "Clash.");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.edit("start/n1.html", "One.", "Main.");
+    commit(&kb);
+    kb.run(&["sync"]).exits(0);
+    let requests = service.sandbox.counts().total;
+    for (begin, told) in [
+        (&["merge", "clash"][..], "a merge is not finished"),
+        (&["rebase", "clash"], "a rebase is not finished"),
+        (&["cherry-pick", "clash"], "a cherry-pick is not finished"),
+    ] {
+        assert!(!try_git(&kb, begin), "it conflicts");
+        let files = kb.articles();
+        let abort = format!("git {} --abort", begin[0]);
+        for command in &WRITING[..4] {
+            kb.run(command).exits(5).complains(told, &abort);
+        }
+        let report = kb.run(&["sync", "--json"]).exits(5).json();
+        assert_eq!(report["outcome"], "retry");
+        let status = kb.run(&["status"]).exits(0);
+        assert!(status.stdout.contains(told), "{status:#?}");
+        assert_eq!(kb.articles(), files);
+        git(&kb, &[begin[0], "--abort"]);
+    }
+    assert_eq!(service.sandbox.counts().total, requests);
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn a_commit_by_itself_is_the_published_branch_only_where_it_is_the_newest() {
+    let (service, kb) = mirror();
+    kb.edit("start/n1.html", "One.", "Two.");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "--detach"]);
+    kb.run(&["sync"]).exits(0);
+    assert!(
+        service
+            .sandbox
+            .articles()
+            .iter()
+            .any(|article| article.text.contains("Two."))
+    );
+    git(&kb, &["checkout", "-q", "HEAD~1"]);
+    kb.run(&["sync"])
+        .exits(3)
+        .complains("not the newest of branch main", "git switch main");
+    // A first sync without a branch asks for a name.
+    let kb = service.mirror();
+    git(&kb, &["init", "-q", "-b", "main"]);
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "--detach"]);
+    kb.run(&["sync"])
+        .exits(3)
+        .complains("no branch is named", "git: {branch: NAME}");
+    let settings = kb.read("kbsync.yaml") + "git: {branch: main}\n";
+    kb.write("kbsync.yaml", &settings);
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn a_linked_work_tree_and_a_submodule_have_branches_of_their_own() {
+    let (_service, kb) = mirror();
+    // A mirror of its own in a linked work tree: its state is not that of the first one.
+    git(&kb, &["worktree", "add", "-q", "-b", "linked", "../linked"]);
+    let linked = kb.mirror().parent().expect("a folder").join("linked");
+    let there = linked.to_str().expect("text");
+    let ran = kb.run(&["-C", there, "sync"]).exits(0);
+    let told = "branch linked is the published one";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    git(&kb, &["-C", there, "checkout", "-q", "-b", "more"]);
+    kb.run(&["-C", there, "sync"])
+        .exits(3)
+        .complains("branch more is checked out", "git switch linked");
+    kb.run(&["sync"]).exits(0);
+}
+
+#[test]
+fn init_writes_the_branch_that_is_checked_out() {
+    let service = Service::empty();
+    let kb = Kb::new();
+    git(&kb, &["init", "-q", "-b", "trunk"]);
+    let arguments = [
+        "init",
+        "--service",
+        &service.url,
+        "--workspace",
+        &service.workspace,
+    ];
+    let ran = kb.run(&arguments).exits(0);
+    assert!(
+        ran.stderr.contains("branch trunk is the published one"),
+        "{ran:#?}"
+    );
+    assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
+    kb.remove("kbsync.yaml");
+    // On a terminal a person is asked.
+    let question = "Which branch is the published one?";
+    kb.at_terminal(&arguments, &[(question, "main\r")]).exits(0);
+    assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: main}\n"));
+    // Where there is no git nobody is.
+    let kb = Kb::new();
+    kb.run(&arguments).exits(0);
+    assert!(kb.read("kbsync.yaml").contains("\n# git: {branch: auto}\n"));
+}
