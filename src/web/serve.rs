@@ -1,11 +1,17 @@
 //! The HTTP side: three pages to read, and a check of who is asked.
+//!
+//! A connection is for one request and ends after [`PATIENCE`], whatever it has said by then.
 
-use super::{board::Board, health};
+use super::{
+    board::Board,
+    guests::{Guests, PATIENCE, Seat},
+    health,
+};
 use crate::engine::report::BudgetLeft;
 use axum::{
     Router,
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::get,
@@ -14,9 +20,15 @@ use std::{
     future::Future,
     io,
     net::{IpAddr, SocketAddr},
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
-use tokio::{net::TcpListener, time::Instant};
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+    time::Instant,
+};
 
 /// Tells what is left of the budget now: others spend it, too, and time gives it back.
 pub type Purse = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
@@ -44,9 +56,105 @@ pub async fn serve(
             check_host(loopback, request, next)
         }))
         .with_state(Shown { board, purse });
-    axum::serve(listener, pages)
+    let bounded = Bounded {
+        listener,
+        guests: Guests::new("the health port"),
+    };
+    axum::serve(bounded, pages)
         .with_graceful_shutdown(stop)
         .await
+}
+
+/// The listener with bounded connections.
+struct Bounded {
+    listener: TcpListener,
+    guests: Guests,
+}
+
+impl axum::serve::Listener for Bounded {
+    type Io = Connection;
+    type Addr = SocketAddr;
+
+    async fn accept(&mut self) -> (Connection, SocketAddr) {
+        loop {
+            let accepted = self.listener.accept().await;
+            if let Some(((stream, address), seat)) = self.guests.seat(accepted).await {
+                return (Connection::new(stream, seat), address);
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+}
+
+/// A connection that fails once its time is over or its place is taken.
+struct Connection {
+    stream: TcpStream,
+    over: Pin<Box<dyn Future<Output = ()> + Send>>,
+    is_over: bool,
+    _seat: Seat,
+}
+
+impl Connection {
+    fn new(stream: TcpStream, seat: Seat) -> Self {
+        let lost = seat.lost();
+        let over = async move {
+            // Both ends are the same here.
+            tokio::select! {
+                () = lost => (),
+                () = tokio::time::sleep(PATIENCE) => (),
+            }
+        };
+        Self {
+            stream,
+            over: Box::pin(over),
+            is_over: false,
+            _seat: seat,
+        }
+    }
+
+    /// Fails when it is over; else wakes the task when it will be.
+    fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        self.is_over = self.is_over || self.over.as_mut().poll(context).is_ready();
+        if self.is_over {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        Ok(())
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.check(context)?;
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
 }
 
 /// The address for people and logs.
@@ -57,41 +165,49 @@ pub fn shown_address(address: SocketAddr) -> String {
 /// On loopback only this machine is asked for: a web page must not reach us under a name of its own
 /// (failures row 135). Elsewhere names are given by others.
 async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
-    if loopback && !is_this_machine(request.headers()) {
-        return (
+    let mut response = if loopback && !is_this_machine(request.headers()) {
+        (
             StatusCode::MISDIRECTED_REQUEST,
             "this is not the host that was asked for\n",
         )
-            .into_response();
-    }
-    let mut response = next.run(request).await;
+            .into_response()
+    } else {
+        next.run(request).await
+    };
     let headers = response.headers_mut();
-    headers.insert(
-        header::CACHE_CONTROL,
-        header::HeaderValue::from_static("no-store"),
-    );
-    headers.insert(
-        header::X_CONTENT_TYPE_OPTIONS,
-        header::HeaderValue::from_static("nosniff"),
-    );
+    let fixed = [
+        (header::CACHE_CONTROL, "no-store"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        // A connection that stays open would take a place from others.
+        (header::CONNECTION, "close"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
     response
 }
 
+/// Returns whether the `Host` is `localhost` or a loopback address, with or without a port.
 fn is_this_machine(headers: &HeaderMap) -> bool {
-    let Some(host) = headers
+    let host = headers
         .get(header::HOST)
-        .and_then(|host| host.to_str().ok())
-    else {
+        .and_then(|host| host.to_str().ok());
+    let Some(host) = host else {
         return false;
     };
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split_once(']').map_or(rest, |(name, _)| name),
-        None => host.split_once(':').map_or(host, |(name, _)| name),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some(parts) => parts,
+            None => return false,
+        },
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
-    name.eq_ignore_ascii_case("localhost")
-        || name
-            .parse::<IpAddr>()
-            .is_ok_and(|address| address.is_loopback())
+    let is_port = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_digit());
+    (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
+        && (name.eq_ignore_ascii_case("localhost")
+            || name
+                .parse::<IpAddr>()
+                .is_ok_and(|address| address.is_loopback()))
 }
 
 async fn healthz(State(Shown { board, .. }): State<Shown>) -> Response {
@@ -137,6 +253,13 @@ mod tests {
             ("127.0.0.1.evil.example", false),
             ("192.168.0.1", false),
             ("", false),
+            ("[::1]", true),
+            ("[::1]evil", false),
+            ("[::1]evil:80", false),
+            ("[::1", false),
+            ("127.0.0.1:80:evil", false),
+            ("localhost:evil", false),
+            ("user@localhost", false),
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, host.parse().expect("a value"));

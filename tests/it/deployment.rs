@@ -133,6 +133,27 @@ fn compose_runs_it_without_rights_and_within_its_memory() {
     }
 }
 
+/// Anybody in the cluster could take the places of the health port else.
+fn only_monitoring_reaches_the_port(policy: &Value, deployment: &Value, container: &Value) {
+    assert_eq!(
+        at(policy, "spec/podSelector/matchLabels"),
+        at(deployment, "spec/template/metadata/labels")
+    );
+    assert_eq!(words(policy, "spec/policyTypes"), ["Ingress"]);
+    let [rule] = list(policy, "spec/ingress") else {
+        panic!("one rule");
+    };
+    let [from] = list(rule, "from") else {
+        panic!("one source");
+    };
+    let labels = at(from, "namespaceSelector/matchLabels");
+    assert!(labels.as_mapping().is_some_and(|labels| !labels.is_empty()));
+    let [port] = list(rule, "ports") else {
+        panic!("one port");
+    };
+    assert_eq!(at(port, "port"), at(container, "ports/0/name"));
+}
+
 #[test]
 fn kubernetes_runs_one_pod_that_owns_one_volume() {
     let documents = yaml("examples/kubernetes.yaml");
@@ -178,6 +199,8 @@ fn kubernetes_runs_one_pod_that_owns_one_volume() {
     );
     assert_eq!(words(rights, "capabilities/drop"), ["ALL"]);
     assert_eq!(text(container, "resources/limits/memory"), "64Mi");
+    text(container, "resources/limits/ephemeral-storage");
+    only_monitoring_reaches_the_port(of("NetworkPolicy"), deployment, container);
     for (probe, path) in [
         ("startupProbe", "/healthz"),
         ("livenessProbe", "/healthz"),

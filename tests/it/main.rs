@@ -40,6 +40,7 @@ mod daemon_limit;
 mod daemon_log;
 mod daemon_loop;
 mod daemon_poll;
+mod daemon_ports;
 mod daemon_run;
 mod daemon_socket;
 mod daemon_watch;

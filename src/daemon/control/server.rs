@@ -1,7 +1,13 @@
 //! The daemon's end of the socket: a task per client, which only sends events.
+//!
+//! A client has [`PATIENCE`] to say what it wants, and so many clients at a time may be about to. A command then waits
+//! for its cycle as long as the cycle takes; the number of commands that wait is bounded as well.
 
 use super::{Ask, Command, Refusal, StatusWord, VERSION, Wished, Word, socket::Listening};
-use crate::daemon::Event;
+use crate::{
+    daemon::{Event, job::CycleWish},
+    web::guests::{self, Guests, PATIENCE, Seat},
+};
 use std::{io, sync::Arc, time::Duration};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -9,15 +15,12 @@ use tokio::{
         UnixStream,
         unix::{OwnedReadHalf, OwnedWriteHalf},
     },
-    sync::mpsc::Sender,
+    sync::{Semaphore, mpsc::Sender},
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// A command is not longer than this, paths and all.
 const LONGEST: u64 = 4 * 1024 * 1024;
-
-/// How long a client may take to say what it wants.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Tells how the daemon is.
 pub type Teller = Arc<dyn Fn() -> StatusWord + Send + Sync>;
@@ -30,25 +33,20 @@ pub async fn serve(
     stop: CancellationToken,
 ) {
     let clients = TaskTracker::new();
+    let mut guests = Guests::new("the control socket");
+    let waiting = Arc::new(Semaphore::new(guests::room()));
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listening.listener.accept() => accepted,
         };
-        match accepted {
-            Ok((stream, _)) => {
-                let (to, status) = (to.clone(), status.clone());
-                clients.spawn(async move {
-                    if let Err(error) = talk(stream, &to, &status).await {
-                        tracing::debug!(%error, "a client went away");
-                    }
-                });
-            }
-            Err(error) => {
-                // Most likely too many open files: it passes, and must not spin.
-                tracing::warn!(%error, "a client could not be let in");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+        if let Some(((stream, _), seat)) = guests.seat(accepted).await {
+            let (to, status, waiting) = (to.clone(), status.clone(), Arc::clone(&waiting));
+            clients.spawn(async move {
+                if let Err(error) = talk(stream, seat, &to, &status, &waiting).await {
+                    tracing::debug!(%error, "a client went away");
+                }
+            });
         }
     }
     clients.close();
@@ -56,25 +54,57 @@ pub async fn serve(
     let _late = tokio::time::timeout(Duration::from_secs(1), clients.wait()).await;
 }
 
-async fn talk(stream: UnixStream, to: &Sender<Event>, status: &Teller) -> io::Result<()> {
+async fn talk(
+    stream: UnixStream,
+    seat: Seat,
+    to: &Sender<Event>,
+    status: &Teller,
+    waiting: &Semaphore,
+) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
-    let asked = tokio::time::timeout(PATIENCE, hear(read)).await;
-    let asked = asked.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    match asked {
-        Err(refusal) => say(&mut write, &Word::Failed(refusal)).await,
-        Ok(Command::Status) => say(&mut write, &Word::Status(Box::new(status()))).await,
-        Ok(Command::Cycle(wish)) => {
-            let (wished, mut steps, outcome) = Wished::new(wish);
-            if to.send(Event::Wish(wished)).await.is_err() {
-                return say(&mut write, &Word::Failed(stops())).await;
-            }
-            // The steps end when the command has been answered.
-            while let Some(step) = steps.recv().await {
-                say(&mut write, &Word::Progress(step)).await?;
-            }
-            let word = outcome.await.unwrap_or_else(|_| Word::Failed(stops()));
-            say(&mut write, &word).await
-        }
+    let wish = tokio::select! {
+        () = seat.lost() => return Err(io::ErrorKind::TimedOut.into()),
+        wish = tokio::time::timeout(PATIENCE, wish(read, &mut write, status)) => wish??,
+    };
+    // The place goes to the next client while this one waits.
+    drop(seat);
+    let Some(wish) = wish else {
+        return Ok(());
+    };
+    let Ok(_place) = waiting.try_acquire() else {
+        return say(&mut write, &Word::Failed(too_many())).await;
+    };
+    let (wished, mut steps, outcome) = Wished::new(wish);
+    if to.send(Event::Wish(wished)).await.is_err() {
+        return say(&mut write, &Word::Failed(stops())).await;
+    }
+    // The steps end when the command has been answered.
+    while let Some(step) = steps.recv().await {
+        say(&mut write, &Word::Progress(step)).await?;
+    }
+    let word = outcome.await.unwrap_or_else(|_| Word::Failed(stops()));
+    say(&mut write, &word).await
+}
+
+/// Hears what a client wants, and answers at once unless it is a cycle.
+async fn wish(
+    read: OwnedReadHalf,
+    write: &mut OwnedWriteHalf,
+    status: &Teller,
+) -> io::Result<Option<CycleWish>> {
+    match hear(read).await? {
+        Err(refusal) => say(write, &Word::Failed(refusal)).await?,
+        Ok(Command::Status) => say(write, &Word::Status(Box::new(status()))).await?,
+        Ok(Command::Cycle(wish)) => return Ok(Some(wish)),
+    }
+    Ok(None)
+}
+
+fn too_many() -> Refusal {
+    Refusal {
+        code: 5,
+        message: "too many commands wait for the daemon already".to_owned(),
+        help: "run the command again when some of them are done".to_owned(),
     }
 }
 

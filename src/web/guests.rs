@@ -1,0 +1,177 @@
+//! Room for connections: so many at a time, and the oldest one goes when another comes.
+//!
+//! Anybody who reaches a port can open connections to it and say nothing. Each connection takes a file descriptor, and a daemon
+//! without descriptors cannot sync. A health check that comes last must be answered all the same, so the newest
+//! connection is never the one that is turned away.
+//!
+//! The owner of a [`Seat`] watches [`Seat::lost`] in all that it does and ends when that is over: the next connection waits for
+//! its place. This file knows nothing of what is said over a connection.
+
+use rustix::process::{Resource, getrlimit};
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::Instant,
+};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// How long a connection may take to say what it wants.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The most connections at a time.
+const MOST: u64 = 32;
+
+/// Under a low limit of open files, connections get this part of it: the rest is for syncing.
+const SHARE: u64 = 8;
+
+/// Connections that cannot be accepted are tried again after this time.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Failures closer together than this are one episode, and are logged once.
+const EPISODE: Duration = Duration::from_mins(1);
+
+/// The connections of one listener.
+#[derive(Debug)]
+pub struct Guests {
+    name: &'static str,
+    room: usize,
+    free: Arc<Semaphore>,
+    seated: VecDeque<CancellationToken>,
+    failed: Option<Instant>,
+}
+
+/// The place of one connection; it is free again when this is dropped.
+#[derive(Debug)]
+pub struct Seat {
+    over: CancellationToken,
+    _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Seat {
+    /// Is done when a newer connection takes the place.
+    pub fn lost(&self) -> WaitForCancellationFutureOwned {
+        self.over.clone().cancelled_owned()
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.over.cancel();
+    }
+}
+
+impl Guests {
+    /// Room for the connections of the listener with this name, which stands in the log.
+    pub fn new(name: &'static str) -> Self {
+        Self::with_room(name, room())
+    }
+
+    fn with_room(name: &'static str, room: usize) -> Self {
+        Self {
+            name,
+            room,
+            free: Arc::new(Semaphore::new(room)),
+            seated: VecDeque::new(),
+            failed: None,
+        }
+    }
+
+    /// Seats a connection that was accepted. One that could not be accepted is logged, and `None` comes after a pause.
+    pub async fn seat<T>(&mut self, accepted: io::Result<T>) -> Option<(T, Seat)> {
+        match accepted {
+            Ok(connection) => Some((connection, self.place().await)),
+            Err(error) => {
+                self.failure(&error).await;
+                None
+            }
+        }
+    }
+
+    async fn place(&mut self) -> Seat {
+        self.seated.retain(|over| !over.is_cancelled());
+        if self.seated.len() >= self.room
+            && let Some(oldest) = self.seated.pop_front()
+        {
+            oldest.cancel();
+        }
+        // The semaphore is never closed.
+        let permit = Arc::clone(&self.free).acquire_owned().await.ok();
+        let over = CancellationToken::new();
+        self.seated.push_back(over.clone());
+        Seat {
+            over,
+            _permit: permit,
+        }
+    }
+
+    async fn failure(&mut self, error: &io::Error) {
+        if matches!(
+            error.kind(),
+            io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionRefused
+        ) {
+            // The other end went away: the next one may be there already.
+            return;
+        }
+        let now = Instant::now();
+        let is_news = self
+            .failed
+            .is_none_or(|at| now.saturating_duration_since(at) > EPISODE);
+        self.failed = Some(now);
+        if is_news {
+            let name = self.name;
+            tracing::warn!(
+                %error,
+                "{name} cannot accept connections, and tries again every second; where too many files are open, \
+                 raise `ulimit -n`"
+            );
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// How many connections a listener may have, so that descriptors are left for syncing.
+pub(crate) fn room() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    usize::try_from((limit / SHARE).clamp(2, MOST)).unwrap_or(2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_oldest_connection_goes_when_the_room_is_full() {
+        let mut guests = Guests::with_room("the test", 2);
+        let mut next = async || guests.seat(Ok(())).await.expect("a seat").1;
+        let (first, second) = (next().await, next().await);
+        let gone = first.lost();
+        let leaves = tokio::spawn(async move {
+            first.lost().await;
+            drop(first);
+        });
+        let third = next().await;
+        gone.await;
+        leaves.await.expect("it left");
+        assert!(!second.over.is_cancelled() && !third.over.is_cancelled());
+        // A free place is taken first.
+        drop(third);
+        let fourth = next().await;
+        assert!(!second.over.is_cancelled() && !fourth.over.is_cancelled());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_that_lasts_is_one_episode() {
+        let mut guests = Guests::with_room("the test", 2);
+        let begun = Instant::now();
+        let full = || Err::<(), _>(io::Error::from_raw_os_error(24));
+        for _ in 0..3 {
+            assert!(guests.seat(full()).await.is_none());
+        }
+        assert_eq!(begun.elapsed(), PAUSE * 3);
+        let gone = || Err::<(), _>(io::ErrorKind::ConnectionAborted.into());
+        assert!(guests.seat(gone()).await.is_none());
+        assert_eq!(begun.elapsed(), PAUSE * 3, "no pause after one that left");
+    }
+}
