@@ -68,6 +68,54 @@ fn it_finds_what_is_wrong_and_exits_4() {
 }
 
 #[test]
+fn lists_are_cut_and_say_how_much_is_left_out() {
+    let kb = Kb::new();
+    for n in 0..30 {
+        kb.write(
+            &format!("start/copy-{n:02}.html"),
+            &format!("---\nid: {ID}\ntitle: Copy\nslug: one\n---\n<p>x</p>\n"),
+        );
+    }
+    let images = "<img src=https://a.example/x.png>\n".repeat(500);
+    // The only error of this file is behind more warnings than are listed.
+    kb.write(
+        "many/images.html",
+        &format!("---\ntitle: Images\n---\n{images}<div>\n"),
+    );
+    let ran = kb.run(&["check"]).exits(4);
+    let named = |line: &str| line.matches("start/copy-").count();
+    for rule in ["[double-id]", "[double-slug]"] {
+        let lines: Vec<&str> = ran
+            .stdout
+            .lines()
+            .filter(|line| line.contains(rule))
+            .collect();
+        assert_eq!(lines.len(), 30, "{rule}");
+        for line in lines {
+            assert!(named(line) == 11 && line.contains(" and 19 more"), "{line}");
+        }
+    }
+    let of_file = |line: &&str| line.starts_with("many/images.html");
+    assert_eq!(ran.stdout.lines().filter(of_file).count(), 101);
+    assert!(
+        ran.stdout.contains("<div> is never closed"),
+        "{}",
+        ran.stdout
+    );
+    let left = "many/images.html: warning: 401 more findings in this file";
+    assert!(ran.stdout.contains(left), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "31 files, 61 errors, 500 warnings\n");
+    let json = kb.run(&["check", "--json"]).exits(4).json();
+    schema::check("check", &json);
+    assert_eq!(
+        (&json["errors"], &json["warnings"]),
+        (&61.into(), &500.into())
+    );
+    let findings = json["findings"].as_array().expect("a list");
+    assert_eq!(findings.len(), 60 + 101);
+}
+
+#[test]
 fn json_keeps_to_its_schema_and_github_gets_annotations() {
     let kb = broken();
     for arguments in [&["check", "--json"][..], &["check", "--format", "json"]] {

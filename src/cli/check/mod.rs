@@ -1,8 +1,9 @@
 //! `kbsync check`: looks through the files without asking anyone, for editors and CI.
 //!
 //! It needs no token, no network and no state, and changes nothing; a state that is there tells which conflicts are
-//! open. `rules` says what is wrong; this file reads the mirror and prints.
+//! open. `rules` says what is wrong, `cut` how much of that is listed; this file reads the mirror and prints.
 
+mod cut;
 mod read;
 mod rules;
 
@@ -82,11 +83,13 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     findings
         .retain(|found| wanted.is_empty() || wanted.iter().any(|path| lies_in(&found.path, path)));
     let count = |level| findings.iter().filter(|one| one.level == level).count();
+    let (errors, warnings) = (count(Level::Error), count(Level::Warning));
+    let findings = cut::cut(&findings);
     let report = Report {
         version: 1,
         files,
-        errors: count(Level::Error),
-        warnings: count(Level::Warning),
+        errors,
+        warnings,
         findings: &findings,
     };
     print(&report, args, context, &folders)?;

@@ -1,7 +1,7 @@
 //! What `kbsync check` finds wrong in the files of one workspace.
 //!
 //! Takes what was read and gives findings: no files are touched here. Findings come in the order of
-//! path and line, and each names its rule and its remedy.
+//! path and line, and each names its rule, its remedy and at most a few other paths.
 
 use crate::{
     mirror::document::{CategoryDocument, Document, NotReady},
@@ -17,6 +17,9 @@ use crate::{
 };
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// The most paths that a finding names.
+const NAMED: usize = 10;
 
 /// How bad a finding is.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -257,13 +260,21 @@ fn doubles(
                 .iter()
                 .filter(|other| *other != path)
                 .map(String::as_str)
+                .take(NAMED)
                 .collect();
+            let more = match paths.len() - 1 - others.len() {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
             findings.push(Finding {
                 path: path.clone(),
                 line: None,
                 level: Level::Error,
                 rule,
-                message: format!("{what} `{word}` is also that of {}", others.join(", ")),
+                message: format!(
+                    "{what} `{word}` is also that of {}{more}",
+                    others.join(", ")
+                ),
                 help: help.to_owned(),
             });
         }

@@ -1,0 +1,72 @@
+//! Cuts the findings of a file that has very many: nobody reads them, and some are megabytes.
+//!
+//! Errors stay before warnings, and the number of those that are left out is a finding itself.
+
+use super::rules::Finding;
+use std::cmp::Reverse;
+
+/// The most findings of one file that are listed.
+const LISTED: usize = 100;
+
+/// Takes findings in the order of their paths, and gives those that are listed in the same order.
+pub(super) fn cut(findings: &[Finding]) -> Vec<Finding> {
+    let mut listed = Vec::new();
+    for of_file in findings.chunk_by(|one, other| one.path == other.path) {
+        let mut of_file = of_file.to_vec();
+        if of_file.len() > LISTED {
+            // A stable sort: the order of lines stays.
+            of_file.sort_by_key(|found| Reverse(found.level));
+            let left = of_file.split_off(LISTED);
+            of_file.sort();
+            of_file.extend(summary(&left));
+        }
+        listed.extend(of_file);
+    }
+    listed
+}
+
+/// One finding for those that are not listed; the worst of them is the first.
+fn summary(left: &[Finding]) -> Option<Finding> {
+    let first = left.first()?;
+    Some(Finding {
+        path: first.path.clone(),
+        line: None,
+        level: first.level,
+        rule: "more-findings",
+        message: format!("{} more findings in this file", left.len()),
+        help: "correct those that are listed, and check again".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::rules::Level, *};
+
+    fn finding(path: &str, line: usize, level: Level) -> Finding {
+        Finding {
+            path: path.to_owned(),
+            line: Some(line),
+            level,
+            rule: "rule",
+            message: String::new(),
+            help: String::new(),
+        }
+    }
+
+    #[test]
+    fn errors_are_listed_before_warnings_and_the_rest_is_counted() {
+        let mut findings: Vec<_> = (1..=100)
+            .map(|line| finding("a", line, Level::Warning))
+            .collect();
+        assert_eq!(cut(&findings), findings);
+        findings.push(finding("a", 101, Level::Error));
+        findings.push(finding("b", 1, Level::Warning));
+        let listed = cut(&findings);
+        let (of_a, of_b) = listed.split_at(101);
+        assert_eq!(of_a[98], findings[98]);
+        assert_eq!(of_a[99].level, Level::Error);
+        assert_eq!(of_a[100].message, "1 more findings in this file");
+        assert_eq!((of_a[100].level, of_a[100].line), (Level::Warning, None));
+        assert_eq!(of_b, &findings[101..]);
+    }
+}
