@@ -15,6 +15,10 @@ use crate::{
     service::{self, ServiceError},
     state::{self, StateError},
 };
+use rustix::{
+    io::Errno,
+    process::{Resource, getrlimit},
+};
 use std::{error::Error, fmt, io};
 
 /// Why a command could not do its work.
@@ -54,6 +58,14 @@ impl Failure {
         self
     }
 
+    /// What to do about it: where too many files are open, that alone.
+    pub fn remedy(&self) -> Option<&str> {
+        if lacks_descriptors(&self.error) {
+            return Some(RAISE_LIMIT);
+        }
+        self.help.as_deref()
+    }
+
     /// Tells whether the reader of our output went away (`kbsync … | head`): that is no error.
     pub fn is_broken_pipe(&self) -> bool {
         self.error
@@ -84,6 +96,7 @@ impl Failure {
             }
             let disk = match cause.downcast_ref::<ScanError>() {
                 Some(ScanError::Root(error)) => Some(error),
+                Some(ScanError::Rules) => return Some((ExitCode::Usage, Some(SHORTEN_RULES))),
                 Some(ScanError::Threads(_)) => None,
                 None => cause.downcast_ref::<DiskError>(),
             };
@@ -91,10 +104,9 @@ impl Failure {
         });
         let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
         // Bare errors of the modules below are fragments; those with context are sentences already.
-        let bare = error
-            .chain()
-            .next()
-            .is_some_and(|first| first.is::<StateError>() || first.is::<DiskError>());
+        let bare = error.chain().next().is_some_and(|first| {
+            first.is::<StateError>() || first.is::<DiskError>() || first.is::<ScanError>()
+        });
         let error = if bare {
             anyhow::Error::new(FailedTo(Boxed(error.into_boxed_dyn_error())))
         } else {
@@ -219,6 +231,12 @@ impl From<io::Error> for Failure {
     }
 }
 
+/// Where fewer files may be open, that is the likely reason why the state cannot be used.
+const FEWEST_FILES: u64 = 32;
+const RAISE_LIMIT: &str =
+    "too many files are open: raise the limit with `ulimit -n 1024`, and run the command again";
+const SHORTEN_RULES: &str =
+    "shorten .kbsyncignore: name folders or use patterns with `*`; nothing is synced meanwhile";
 const MAKE_ROOM: &str = "make room on this disk, and run the command again";
 const LET_WRITE: &str =
     "let this user read and write the mirror's folder, `.kbsync` and what is in both";
@@ -243,6 +261,16 @@ fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
     }
 }
 
+/// Returns whether the limit of open files is in the way.
+fn lacks_descriptors(error: &anyhow::Error) -> bool {
+    let numbers = error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>()?.raw_os_error());
+    numbers
+        .map(Errno::from_raw_os_error)
+        .any(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
+}
+
 /// What to do where the private folder, or what is in it, cannot be made.
 fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
     if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
@@ -257,9 +285,14 @@ fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
 }
 
 /// What the error's text does not say itself.
-const fn advice_of_state(kind: &state::ErrorKind) -> Option<&'static str> {
+fn advice_of_state(kind: &state::ErrorKind) -> Option<&'static str> {
+    let limit = getrlimit(Resource::Nofile).current;
     match kind {
         state::ErrorKind::Full => Some(MAKE_ROOM),
+        // SQLite says only that the file cannot be opened.
+        state::ErrorKind::Io if limit.is_some_and(|limit| limit < FEWEST_FILES) => {
+            Some(RAISE_LIMIT)
+        }
         state::ErrorKind::Io => Some(
             "this user must be able to read and write this file and its folder; `kbsync doctor` looks closer",
         ),

@@ -106,7 +106,7 @@ impl Output {
             let told = self.json(&Told {
                 version: 1,
                 error: format!("{:#}", failure.error),
-                help: failure.help.as_deref(),
+                help: failure.remedy(),
                 exit_code: failure.code.number(),
             });
             // The reader of stdout is gone, and stderr and the exit code say the same.
@@ -120,7 +120,7 @@ impl Output {
             // Writing into a string cannot fail.
             write!(text, "\n  caused by: {}", escape_block(&cause.to_string())).ok();
         }
-        if let Some(help) = &failure.help {
+        if let Some(help) = failure.remedy() {
             write!(text, "\n{HELP}help:{HELP:#} {}", escape_block(help)).ok();
         }
         self.stderr(&text);
@@ -189,7 +189,7 @@ fn escape_where(text: &str, steering: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 fn is_steering(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// A column of a table.
@@ -297,6 +297,7 @@ mod tests {
             ("a\r\nerror: b", "a\\r\\nerror: b"),
             ("a\u{9b}31mb", "a\\u{9b}31mb"),
             ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
+            ("a\u{61c}b", "a\\u{61c}b"),
         ] {
             assert_eq!(escape(title), shown);
         }

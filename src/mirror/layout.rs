@@ -15,6 +15,9 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 /// The file in the root that names what is out of scope, in the syntax of `.gitignore`.
 pub const IGNORE_FILE: &str = ".kbsyncignore";
 
+/// The largest [`IGNORE_FILE`], in bytes. Matching takes time for each rule and each name.
+pub const MAX_IGNORE_FILE: usize = 64 * 1024;
+
 /// What a name in the root is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RootVerdict {

@@ -47,6 +47,29 @@ impl Quiet {
 }
 
 #[test]
+fn rules_that_are_too_long_are_told_and_nothing_is_published() {
+    let quiet = Quiet::new();
+    let filler = "# a line of the rules\n".repeat(4000);
+    quiet
+        .kb
+        .write("secret/plan.html", "---\ntitle: Plan\n---\n<p>x</p>\n");
+    for rules in [format!("{filler}secret/\n"), format!("secret/\n{filler}")] {
+        quiet.kb.write(".kbsyncignore", &rules);
+        for command in [&["sync"][..], &["push"], &["pull"], &["check"]] {
+            let said = quiet.unchanged(command).exits(2).stderr;
+            for words in [
+                "read .kbsyncignore: it is larger than 64 KiB\n",
+                "\nhelp: shorten .kbsyncignore",
+            ] {
+                assert!(said.contains(words), "{said}");
+            }
+        }
+    }
+    quiet.kb.write(".kbsyncignore", "secret/\n");
+    quiet.unchanged(&["sync"]).exits(0);
+}
+
+#[test]
 fn f122_f125_a_file_that_cannot_be_an_article_is_told_and_left_alone() {
     let long = format!("---\ntitle: {}\n---\n", "x".repeat(256));
     let cases: [(&str, &[u8], &str); 10] = [

@@ -197,6 +197,32 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_told_with_what_to_do() {
     busy.kb.run(&["sync"]).exits(0);
 }
 
+#[test]
+fn too_few_open_files_are_told_with_what_to_do() {
+    let service = Service::start();
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let mut helped = 0;
+    // With fewer, the program cannot even begin.
+    for limit in 9..32 {
+        let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
+        let mut command = kb.process_by(&script, &["sync"]);
+        let output = command.output().expect("it runs");
+        if output.status.success() {
+            continue;
+        }
+        let said = String::from_utf8(output.stderr).expect("text");
+        let help = "help: too many files are open: raise the limit with `ulimit -n 1024`";
+        helped += usize::from(said.contains(help));
+        assert!(
+            said.contains(help) || said.contains("Too many open files"),
+            "{limit}: {said}"
+        );
+        assert!(!said.contains("this user"), "{limit}: {said}");
+    }
+    assert!(helped > 0);
+}
+
 /// Whatever meets the wall first: a lock, the state, a file.
 #[test]
 fn f095_f096_a_full_disk_and_one_that_is_read_only_are_told_with_what_to_do() {

@@ -6,7 +6,8 @@ use crate::{
     mirror::{
         disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
         document::{Document, MAX_FILE},
-        layout::{IGNORE_FILE, Layout, RootVerdict, Verdict},
+        layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict},
+        scan::ScanError,
     },
     model::{ArticleId, Place},
 };
@@ -35,7 +36,10 @@ fn layout(disk: &RealDisk, files: &mut Files) -> Result<Layout, Failure> {
     if !is_file {
         return Ok(Layout::default());
     }
-    let content = disk.read(At::Root, IGNORE_FILE, MAX_FILE)?;
+    let content = disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE)?;
+    if !content.whole {
+        return Err(Failure::of(ScanError::Rules.into()));
+    }
     let (layout, problems) = Layout::new(&String::from_utf8_lossy(&content.bytes));
     let told = problems
         .into_iter()

@@ -16,7 +16,7 @@ mod survey;
 use super::{
     disk::{At, Disk, DiskError, DiskErrorKind, Kind},
     document::{CategoryDocument, Document, NotReady},
-    layout::{IGNORE_FILE, Layout, RootVerdict},
+    layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict},
 };
 use crate::model::{ArticleId, Place, Stamp};
 use std::{
@@ -40,9 +40,6 @@ const IN_FLIGHT: usize = 32;
 
 /// The most threads that walk.
 const MAX_THREADS: usize = 8;
-
-/// The largest `.kbsyncignore` that is read, in bytes.
-const MAX_IGNORE_FILE: usize = 1024 * 1024;
 
 /// What lies at an article's place.
 #[derive(Debug)]
@@ -191,6 +188,8 @@ impl Scan {
 pub enum ScanError {
     /// The root, or its `.kbsyncignore`, cannot be read.
     Root(DiskError),
+    /// The `.kbsyncignore` is too large. Nothing is synced by half of it.
+    Rules,
     /// No thread could be started.
     Threads(io::Error),
 }
@@ -199,6 +198,11 @@ impl fmt::Display for ScanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Root(error) => error.fmt(f),
+            Self::Rules => write!(
+                f,
+                "read {IGNORE_FILE}: it is larger than {} KiB",
+                MAX_IGNORE_FILE / 1024
+            ),
             Self::Threads(_) => f.write_str("start a thread for the scan"),
         }
     }
@@ -208,6 +212,7 @@ impl std::error::Error for ScanError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Root(error) => std::error::Error::source(error),
+            Self::Rules => None,
             Self::Threads(error) => Some(error),
         }
     }
@@ -305,6 +310,8 @@ fn scan_root(disk: &impl Disk) -> Result<(Scan, Vec<String>), ScanError> {
 
 fn read_layout(disk: &impl Disk) -> Result<(Layout, Vec<String>), ScanError> {
     match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
+        // Half of the rules would publish what the other half hides.
+        Ok(content) if !content.whole => Err(ScanError::Rules),
         Ok(content) => Ok(Layout::new(&String::from_utf8_lossy(&content.bytes))),
         Err(error) if error.kind == DiskErrorKind::NotFound => Ok((Layout::default(), Vec::new())),
         // Without the rules everything would be in scope, and what the writer hides would be published.

@@ -5,11 +5,10 @@
 //! there is nothing that a scan would have a word about. Whatever else it meets is for a whole scan. So nothing
 //! has to be noted of a file that is as it was, and memory does not grow with their number.
 
-use super::MAX_IGNORE_FILE;
 use crate::{
     mirror::{
         disk::{At, Disk, DiskError, DiskErrorKind, Entry, Kind},
-        layout::{IGNORE_FILE, Layout, RootVerdict, Verdict},
+        layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict},
     },
     model::{ArticleId, Place, Stamp, path::CATEGORY_FILE},
 };
