@@ -7,7 +7,7 @@
 //! | 429, or 4xx with `x-ratelimit-remaining: 0` | over the budget |
 //! | 403 / other 4xx | no right / refused, with the service's message |
 //! | 408, 5xx | not available |
-//! | 2xx without `success: true` | unreadable |
+//! | 2xx without `success: true`, 206 | unreadable |
 
 use super::{
     ErrorKind,
@@ -105,6 +105,10 @@ pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
             outcome: Outcome::Down { retry_after: asked },
             answer_lost: !reply.verb.is_read(),
         },
+        206 => Verdict::unreadable(
+            "a part of an answer, where all of it was asked for",
+            reply.verb,
+        ),
         400..=499 | 501 => Verdict::last(ErrorKind::Refused, said.unwrap_or_default()),
         _ => Verdict::unreadable("a status that the service does not have", reply.verb),
     }
@@ -162,7 +166,7 @@ pub(super) fn shown(text: &str, longest: usize) -> String {
 
 /// Marks that turn the direction of text, with which a terminal can be made to show something else.
 fn is_direction_mark(character: char) -> bool {
-    matches!(character, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn throttled(retry_after: Option<std::time::Duration>, said: Option<String>) -> Verdict {

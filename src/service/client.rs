@@ -208,7 +208,9 @@ impl Client {
         if call.guarded && response.status().is_success() {
             self.throttled.store(0, Ordering::Relaxed);
         }
-        if response.status().is_success() || (status == 304 && call.validator.is_some()) {
+        // A part of an answer would be taken for the whole one; nothing here asks for a part.
+        let is_whole = response.status().is_success() && status != 206;
+        if is_whole || (status == 304 && call.validator.is_some()) {
             return Ok(response);
         }
         Err(self.refused(call, response).await)

@@ -26,8 +26,12 @@ use reqwest::{
 };
 use std::{collections::HashSet, sync::atomic::Ordering};
 
+/// The share of a day's requests that the pages of one listing may take: with more, a few polls spend the day.
+const SHARE: u32 = 4;
+/// So many pages are read in any case.
+const FEW_PAGES: u64 = 10;
 /// More pages than this is a circle, or a service that this was not made for.
-const MOST_PAGES: usize = 2000;
+const MOST_PAGES: u64 = 2000;
 /// The most bytes around the articles.
 const ENVELOPE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -74,9 +78,10 @@ impl Client {
         let mut visited = HashSet::new();
         let mut total = None;
         loop {
-            if !visited.insert(call.url.clone()) || visited.len() > MOST_PAGES {
+            if !visited.insert(call.url.clone()) {
                 return Err(self.void(&call, "the listing's pages lead in a circle"));
             }
+            self.check_share(&call, visited.len() as u64)?;
             let Some(whole) = self.stream(&call, paging::LISTING, harvest, None).await? else {
                 return Ok(ListEnd::NotModified);
             };
@@ -85,6 +90,7 @@ impl Client {
                 return Err(self.void(&call, "the listing changed while it was read"));
             }
             total = page.total;
+            self.check_share(&call, visited.len() as u64 + page.left)?;
             self.check_pages(&call, page.left).await?;
             let next = match page.next {
                 Next::End => {
@@ -122,6 +128,19 @@ impl Client {
                 .map_err(|failure| failure.error)?;
         }
         Ok(())
+    }
+
+    /// A listing without end is given up long before the day is spent.
+    fn check_share(&self, call: &Call<'_>, pages: u64) -> Answer<()> {
+        let share = u64::from(self.options.budget.per_day() / SHARE);
+        let most = share.clamp(FEW_PAGES, MOST_PAGES);
+        if pages <= most {
+            return Ok(());
+        }
+        let why = format!(
+            "the listing has more than {most} pages, and each costs a request of the day's budget"
+        );
+        Err(self.void(call, why))
     }
 
     fn read_page(
@@ -314,7 +333,8 @@ impl Client {
         })
     }
 
-    /// Where a page cursor leads: it must not leave the service's origin (failures row 132).
+    /// Where a page cursor leads: it must not leave the service's address, since another tenant may answer below
+    /// another path of the same host (failures row 132).
     fn follow(&self, call: &Call<'_>, cursor: &str) -> Answer<Url> {
         let mut url = call
             .url
@@ -328,10 +348,12 @@ impl Client {
         }
         let userinfo = !url.username().is_empty() || url.password().is_some();
         let origin = Origin::of_url(&url);
-        if origin != *self.origin() || userinfo {
+        let below = url.path().starts_with(self.base.path());
+        if origin != *self.origin() || userinfo || !below {
+            let place = format!("{}{}", origin.as_str(), url.path());
             let why = format!(
                 "the listing's next page is at {}, not at the service",
-                answer::shown(origin.as_str(), 100)
+                answer::shown(&place, 100)
             );
             return Err(self.void(call, why));
         }

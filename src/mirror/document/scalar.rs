@@ -59,6 +59,7 @@ fn shows(c: char) -> bool {
         | '\u{feff}'
         | '\u{fffe}'
         | '\u{ffff}'
+        | '\u{61c}'
         | '\u{200b}'
         | '\u{200e}'
         | '\u{200f}'

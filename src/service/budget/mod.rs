@@ -288,6 +288,11 @@ impl Budget {
         self.turn(|_, now| ((), [Record { at: now, entry }])).await
     }
 
+    /// The requests of a day.
+    pub fn per_day(&self) -> u32 {
+        self.limits.per_day
+    }
+
     /// What is left of the rolling minute and of the rolling day, for pushes. Nothing, where that cannot be told.
     pub fn left(&self) -> (u32, u32) {
         let records = match &self.store {

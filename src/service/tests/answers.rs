@@ -131,8 +131,8 @@ fn s7_details_of_any_layout_are_shown() {
 #[test]
 fn f140_control_characters_are_escaped_and_messages_cut() {
     assert_eq!(
-        shown("a\u{1b}[31m\r\nb\u{202e}c", 100),
-        "a\\u{1b}[31m\\r\\nb\\u{202e}c"
+        shown("a\u{1b}[31m\r\nb\u{202e}c\u{61c}d", 100),
+        "a\\u{1b}[31m\\r\\nb\\u{202e}c\\u{61c}d"
     );
     assert_eq!(shown("äöü", 2), "äö…");
     assert_eq!(shown("äöü", 3), "äöü");

@@ -3,6 +3,7 @@
 use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
     budget::{Budget, Limits},
+    client::ClientOptions,
     familiar::{Familiar, Mark, Marker},
 };
 use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id};
@@ -394,6 +395,88 @@ async fn f132_a_page_cursor_does_not_leave_the_service() {
         assert_eq!(service.count(), 1);
     }
     assert_eq!(elsewhere.count(), 0);
+}
+
+#[tokio::test]
+async fn f132_a_page_cursor_does_not_leave_the_service_s_path() {
+    for (cursor, requests) in [
+        ("/etc?page=2", 1),
+        ("../../../../x?page=2", 1),
+        ("/tenant/%2e%2e/other?page=2", 1),
+        ("/tenant-2/api?page=2", 1),
+        ("?page=2", 2),
+        ("/tenant/pages/2", 2),
+    ] {
+        let service = Responder::start(move |count, _| {
+            let n = u32::try_from(count).expect("few") + 1;
+            let next = if n == 1 {
+                format!(r#","next_page_url":"{cursor}""#)
+            } else {
+                String::new()
+            };
+            Reply::json(200, page("articles", &article_json(n, ""), &next))
+        })
+        .await;
+        let setup = Setup::new(&format!("{}/tenant", service.url), |_| {});
+        let (end, _) = list(&setup, &request()).await;
+        assert_eq!(service.count(), requests, "{cursor}");
+        if requests == 2 {
+            end.expect(cursor);
+        } else {
+            let error = end.expect_err(cursor);
+            assert!(error.message.contains("not at the service"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_part_of_an_answer_is_no_listing() {
+    let document = page("articles", &article_json(1, ""), "");
+    let service = Responder::script(vec![Reply::json(206, document)]).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    let error = end.expect_err("a part");
+    assert_eq!(error.kind, ErrorKind::Unreadable, "{error}");
+    assert!(error.message.contains("a part of an answer"), "{error}");
+    assert!(listed.is_empty());
+}
+
+#[tokio::test]
+async fn pages_take_at_most_a_quarter_of_the_day() {
+    let limited = |per_day| {
+        move |options: &mut ClientOptions| {
+            let limits = Limits {
+                per_minute: 10_000,
+                per_day,
+                reserve_for_pushes_percent: 0,
+            };
+            options.budget = Budget::in_memory(limits);
+        }
+    };
+    // Each page names another one.
+    let endless = || {
+        Responder::start(|count, _| {
+            let n = u32::try_from(count).expect("few") + 1;
+            let next = format!(r#","next_page_url":"?page={}""#, n + 1);
+            Reply::json(200, page("articles", &article_json(n, ""), &next))
+        })
+    };
+    for (per_day, pages) in [(80, 20), (20, 10)] {
+        let service = endless().await;
+        let setup = service.client_with(limited(per_day));
+        let (end, _) = list(&setup, &request()).await;
+        let error = end.expect_err("without end");
+        let words = format!("more than {pages} pages, and each costs a request");
+        assert!(error.message.contains(&words), "{error}");
+        assert_eq!(service.count(), pages);
+    }
+    // Where the first page says how many there are, it is the only one.
+    let meta = r#","meta":{"current_page":1,"last_page":21}"#;
+    let document = page("articles", &article_json(1, ""), meta);
+    let service = Responder::script(vec![Reply::json(200, document)]).await;
+    let setup = service.client_with(limited(80));
+    let (end, _) = list(&setup, &request()).await;
+    assert!(end.is_err(), "{end:?}");
+    assert_eq!(service.count(), 1);
 }
 
 #[tokio::test]
