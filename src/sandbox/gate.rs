@@ -1,7 +1,8 @@
-//! What every API request passes, in this order: the record, faults, sign-in, rate limits; then the endpoint;
+//! What every API request passes, in this order: the `Host`, the record, faults, sign-in, rate limits; then the endpoint;
 //! then the headers of section 8 and the faults that spoil answers.
 
 use super::{
+    dashboard,
     faults::{self, FaultKind, Hook, RawAnswer},
     handle::Sandbox,
     limits::{Allowance, Limits},
@@ -29,6 +30,12 @@ pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next:
     let path = request.uri().path();
     if path != "/api" && !path.starts_with("/api/") {
         return next.run(request).await;
+    }
+    if !dashboard::is_asked_for(request.headers()) {
+        return reply::failure(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This service answers to localhost only.",
+        );
     }
     let (parts, body) = request.into_parts();
     let Ok(body) = axum::body::to_bytes(body, MAX_BODY).await else {

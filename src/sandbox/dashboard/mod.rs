@@ -75,7 +75,7 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
             .map(|value| value.to_str().unwrap_or("not text"))
     };
     let host = text(header::HOST).unwrap_or_default();
-    if !is_loopback(host) {
+    if !is_asked_for(headers) {
         return Some("These pages answer to localhost only.");
     }
     if *method == Method::GET || *method == Method::HEAD {
@@ -87,6 +87,12 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
         .get("sec-fetch-site")
         .is_some_and(|site| site != "same-origin" && site != "none");
     (foreign_origin || foreign_site).then_some("This form was sent by another site.")
+}
+
+/// Returns whether a request is meant for this machine: the name of another one may lead here all the same.
+pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
+    let host = headers.get(header::HOST);
+    host.is_some_and(|host| host.to_str().is_ok_and(is_loopback))
 }
 
 /// Tells whether a `Host` header names this machine.

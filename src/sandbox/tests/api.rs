@@ -464,6 +464,7 @@ async fn s7_malformed_requests_get_400() {
         ("application/x-www-form-urlencoded", "title=T"),
     ] {
         let request = axum::http::Request::put(kb.article_path())
+            .header("host", "localhost")
             .header("accept", "application/json")
             .header("authorization", "Bearer sandbox-token")
             .header("content-type", kind)

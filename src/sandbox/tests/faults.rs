@@ -306,6 +306,7 @@ async fn in_memory_a_reset_is_a_body_that_fails() {
     kb.sandbox
         .inject(Fault::once(Matcher::any(), FaultKind::ResetBefore));
     let request = axum::http::Request::get("/api/bases")
+        .header("host", "localhost")
         .body(axum::body::Body::empty())
         .expect("a request");
     let answer = kb

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::time::Duration;
 
 fn request(path: &str, token: Option<&str>, accept: Option<&str>) -> Request<Body> {
-    let mut request = Request::get(path);
+    let mut request = Request::get(path).header("host", "localhost:8080");
     if let Some(token) = token {
         request = request.header("authorization", token);
     }
@@ -15,6 +15,32 @@ fn request(path: &str, token: Option<&str>, accept: Option<&str>) -> Request<Bod
         request = request.header("accept", accept);
     }
     request.body(Body::empty()).expect("a request")
+}
+
+#[tokio::test]
+async fn f135_the_api_answers_to_the_names_of_this_machine_alone() {
+    let kb = Kb::new();
+    let token = format!("Bearer {}", kb.sandbox.options().token);
+    for (host, status) in [
+        (Some("127.0.0.1:8080"), 200),
+        (Some("localhost"), 200),
+        (Some("[::1]:8080"), 200),
+        (Some("evil.example:8080"), 421),
+        (Some("[::1]evil"), 421),
+        (None, 421),
+    ] {
+        let mut request = Request::get("/api/bases").header("authorization", &token);
+        if let Some(host) = host {
+            request = request.header("host", host);
+        }
+        let reply = send(&kb.sandbox, request.body(Body::empty()).expect("a request")).await;
+        assert_eq!(reply.status, status, "{host:?}: {reply:?}");
+    }
+    assert_eq!(
+        kb.sandbox.counts().total,
+        3,
+        "what was refused left no trace"
+    );
 }
 
 #[tokio::test]

@@ -161,6 +161,7 @@ async fn an_etag_saves_the_listing_until_something_changes() {
     assert!(!etag.is_empty());
     let again = || async {
         let request = axum::http::Request::get(kb.listing_path())
+            .header("host", "localhost")
             .header("authorization", "Bearer sandbox-token")
             .header("if-none-match", &etag)
             .body(axum::body::Body::empty())
