@@ -1,7 +1,7 @@
 //! `kbsync diff`: what changed, line by line, in the form of `diff -u`.
 //!
 //! For a person the changed words of a line stand out, and control characters are escaped; a pipe gets the
-//! bytes as they are, so that `patch` can read them.
+//! bytes of the text as they are, so that `patch` can read them, and names as git quotes them.
 
 use super::{
     Outcome,
@@ -20,6 +20,7 @@ use crate::{
         open,
     },
     mirror::RealDisk,
+    model::path::quoted_as_git,
 };
 use anstyle::Style;
 use serde::Serialize;
@@ -149,7 +150,10 @@ enum Look {
 fn unified(pair: &Pair, look: Look) -> String {
     let mut text = String::new();
     let name = |side: &str, path: Option<&String>| {
-        path.map_or_else(|| "/dev/null".to_owned(), |path| format!("{side}/{path}"))
+        path.map_or_else(
+            || "/dev/null".to_owned(),
+            |path| quoted_as_git(&format!("{side}/{path}")).into_owned(),
+        )
     };
     let old = name("a", pair.old_path.as_ref());
     let new = name("b", pair.new_path.as_ref());
@@ -161,7 +165,11 @@ fn unified(pair: &Pair, look: Look) -> String {
             &mut text,
             look,
             DIM,
-            &format!("rename from {from}\nrename to {to}\n"),
+            &format!(
+                "rename from {}\nrename to {}\n",
+                quoted_as_git(from),
+                quoted_as_git(to)
+            ),
         );
     }
     let diff = TextDiff::from_lines(&pair.old, &pair.new);
@@ -278,6 +286,20 @@ mod tests {
             unified(&pair(Some("x\n"), None), Look::Pipe),
             "--- a/s/a.html\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n"
         );
+    }
+
+    #[test]
+    fn f140_a_name_cannot_forge_a_line() {
+        let named = |path: &str| Some(path.to_owned());
+        let moved = Pair {
+            old_path: named("s/a\n::error::x.html"),
+            new_path: named("s/b.html"),
+            old: "x\n".to_owned(),
+            new: "y\n".to_owned(),
+        };
+        let expected = "rename from \"s/a\\n::error::x.html\"\nrename to s/b.html\n\
+                        --- \"a/s/a\\n::error::x.html\"\n+++ b/s/b.html\n@@ -1 +1 @@\n-x\n+y\n";
+        assert_eq!(unified(&moved, Look::Pipe), expected);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Why an operation on the mirror failed: typed where the engine branches.
 
+use crate::model::path::quoted_as_git;
 use rustix::io::Errno;
 use std::{fmt, io};
 
@@ -137,7 +138,7 @@ impl DiskError {
 
 impl fmt::Display for DiskError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.doing, self.path)?;
+        write!(f, "{} {}", self.doing, quoted_as_git(&self.path))?;
         match self.kind.reason() {
             Some(reason) => write!(f, ": {reason}"),
             None => Ok(()),

@@ -271,14 +271,51 @@ fn safe_part(slug: &str) -> String {
     }
 }
 
-/// A path as it is typed in a shell: in quotes where one would take it apart.
+/// A path as it is typed in a shell: in quotes where one would take it apart. Control characters are escaped
+/// (`$'…'`, which bash, zsh and ksh read), so that a name is always one line.
 pub fn quoted(path: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
     if path.chars().all(plain) && !path.is_empty() {
         Cow::Borrowed(path)
+    } else if path.contains(char::is_control) {
+        Cow::Owned(format!("$'{}'", escaped(path, '\'')))
     } else {
         Cow::Owned(format!("'{}'", path.replace('\'', "'\\''")))
     }
+}
+
+/// A path as git writes it in a diff: in double quotes, with escapes, where it holds a control character, a quote
+/// or a backslash. A path is always one line.
+pub fn quoted_as_git(path: &str) -> Cow<'_, str> {
+    if path.contains(|c: char| c.is_control() || c == '"' || c == '\\') {
+        Cow::Owned(format!("\"{}\"", escaped(path, '"')))
+    } else {
+        Cow::Borrowed(path)
+    }
+}
+
+/// The escapes of C: of control characters, the backslash and the quote around the text.
+fn escaped(text: &str, quote: char) -> String {
+    let mut escaped = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match c {
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            c if c == quote || c == '\\' => escaped.extend(['\\', c]),
+            c if c.is_control() => {
+                let mut bytes = [0; 4];
+                for byte in c.encode_utf8(&mut bytes).bytes() {
+                    escaped.push('\\');
+                    escaped.extend(
+                        [byte >> 6, byte >> 3 & 7, byte & 7].map(|digit| char::from(b'0' + digit)),
+                    );
+                }
+            }
+            c => escaped.push(c),
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]

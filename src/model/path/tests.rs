@@ -260,7 +260,24 @@ fn a_path_is_quoted_where_a_shell_would_take_it_apart() {
         ("Über/ä.html", "Über/ä.html"),
         ("a & b/c.html", "'a & b/c.html'"),
         ("it's/x.html", r"'it'\''s/x.html'"),
+        ("a\n::error::b's.html", r"$'a\n::error::b\'s.html'"),
     ] {
         assert_eq!(quoted(path), typed);
+    }
+}
+
+#[test]
+fn a_path_in_a_diff_is_one_line_and_is_quoted_as_git_does() {
+    for (path, written) in [
+        ("a/start/a b.html", "a/start/a b.html"),
+        ("a/Über/ä.html", "a/Über/ä.html"),
+        ("a/x\n::error::y.html", r#""a/x\n::error::y.html""#),
+        ("a/\"q\"\\.html", r#""a/\"q\"\\.html""#),
+        (
+            "a/\r\t\u{1b}[2J\u{9b}.html",
+            r#""a/\r\t\033[2J\302\233.html""#,
+        ),
+    ] {
+        assert_eq!(quoted_as_git(path), written);
     }
 }
