@@ -21,12 +21,15 @@ use crate::{
     reconcile::snapshot::OnConflict,
 };
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a daemon may take to say how it is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So long after a command it is asked how it is, again and again.
+/// So long after a command the daemon is asked for the first time how it is.
+const FIRST: Duration = Duration::from_secs(1);
+
+/// Afterwards it is asked again and again.
 const SILENCE: Duration = Duration::from_secs(10);
 
 /// So many times in a row it may not say how it is.
@@ -120,7 +123,12 @@ pub(super) async fn to_daemon(
         };
         progress.step(step, pace);
     });
-    let waiting = async { Ok(while_it_lives(&private, asked).await) };
+    let waiting = async {
+        Ok(while_it_lives(&private, asked, |silence| {
+            tell_silence(context, config, silence);
+        })
+        .await)
+    };
     let word = Box::pin(unless_interrupted(Work::Handed, waiting, String::new)).await;
     progress.finish();
     let Some(word) = word? else {
@@ -140,11 +148,16 @@ pub(super) async fn to_daemon(
 
 /// Waits for the daemon's last word, however long it takes: the cycle before may be a long one. A daemon that does not even
 /// say how it is any more gives `None`.
-async fn while_it_lives<T>(private: &Path, asked: impl Future<Output = T>) -> Option<T> {
+async fn while_it_lives<T>(
+    private: &Path,
+    asked: impl Future<Output = T>,
+    silent: impl Fn(Duration),
+) -> Option<T> {
     let mut asked = std::pin::pin!(asked);
-    let mut deaf = 0;
+    let (mut deaf, mut pause, mut heard) = (0, FIRST, Instant::now());
     while deaf < DEAF {
-        let wait = tokio::time::sleep(failpoint::wait(SILENCE));
+        let wait = tokio::time::sleep(failpoint::wait(pause));
+        pause = SILENCE;
         tokio::select! {
             word = &mut asked => return Some(word),
             () = wait => {}
@@ -152,11 +165,31 @@ async fn while_it_lives<T>(private: &Path, asked: impl Future<Output = T>) -> Op
         tokio::select! {
             word = &mut asked => return Some(word),
             answer = tokio::time::timeout(PATIENCE, control::ask(private, Command::Status, |_| ())) => {
-                deaf = if answer.is_ok() { 0 } else { deaf + 1 };
+                if answer.is_ok() {
+                    (deaf, heard) = (0, Instant::now());
+                } else {
+                    deaf += 1;
+                }
+                if deaf == 1 {
+                    silent(heard.elapsed());
+                }
             }
         }
     }
     None
+}
+
+/// The person who waits hears that the daemon is silent, and what Ctrl-C would do.
+fn tell_silence(context: &Context, config: &Config, silence: Duration) {
+    let owners = config.roots().into_iter();
+    let mut owners = owners.filter_map(|root| Lock::holder(&root.path).ok().flatten());
+    let pid = owners
+        .next()
+        .map_or_else(String::new, |owner| format!(" (pid {})", owner.pid));
+    let silence = silence.as_secs();
+    context.out.note(format!(
+        "The daemon{pid} has not answered for {silence} s; still waiting. Ctrl-C stops waiting; the daemon goes on."
+    ));
 }
 
 /// Asks the daemon how it is; `None`: there is none, or it does not say.

@@ -9,6 +9,10 @@ use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
 use kbsync::daemon::control::{self, Command, Step, Word};
 use kbsync::sandbox::Article;
 use rustix::process::Signal;
+use std::{
+    io::{BufRead as _, BufReader},
+    process::Stdio,
+};
 
 #[test]
 fn f118_a_client_hears_how_far_it_is_before_the_report() {
@@ -104,6 +108,34 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
     let next = shown(&status(), ", next ");
     assert_eq!(next.format("%H:%M:%S").to_string(), "03:00:00");
     assert!(next > Utc::now());
+    daemon.stop();
+}
+
+/// Whoever waits for a stopped daemon hears so within seconds, and gets the report once the daemon goes on.
+#[test]
+fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
+    let service = Service::start();
+    let kb = mirror(&service);
+    let daemon = Daemon::start(&kb, &[]);
+    daemon.signal(Signal::STOP);
+    let mut command = kb.process(&["sync"]);
+    let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = command.spawn().expect("it starts");
+    let mut said = BufReader::new(command.stderr.take().expect("a pipe"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    let pid = daemon.child.id();
+    assert!(
+        line.starts_with(&format!("The daemon (pid {pid}) has not answered for ")),
+        "{line}"
+    );
+    assert!(
+        line.ends_with(" s; still waiting. Ctrl-C stops waiting; the daemon goes on.\n"),
+        "{line}"
+    );
+    daemon.signal(Signal::CONT);
+    let output = command.wait_with_output().expect("it ends");
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
     daemon.stop();
 }
 
