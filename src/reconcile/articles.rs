@@ -109,7 +109,12 @@ impl<'a> Planner<'a> {
                 self.vanished(id, row, file, why)
             }
             (Some(row), Local::File(file), Remote::Unknown(why)) => {
-                self.unseen(id, row, file, why, HoldRule::Doubt)
+                let rule = if self.remote.unreadable.contains(&id) {
+                    HoldRule::Person
+                } else {
+                    HoldRule::Doubt
+                };
+                self.unseen(id, row, file, why, rule)
             }
             (Some(row), Local::Absent, Remote::Present(seen)) => {
                 let seen = fresh_or_base(row, seen);

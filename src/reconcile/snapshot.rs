@@ -134,6 +134,8 @@ pub struct RemoteSnapshot {
     pub categories: BTreeMap<CategoryId, (CategoryVersion, Revision)>,
     /// Categories that turned out to be another workspace's: nothing of theirs is ours.
     pub foreign: BTreeSet<CategoryId>,
+    /// Articles whose entries came and cannot be read: to ask again is of no use until they are corrected there.
+    pub unreadable: BTreeSet<ArticleId>,
     /// Whether the listing was read whole; otherwise an article that is missing here is unknown.
     pub complete: bool,
 }

@@ -306,7 +306,7 @@ impl Splitter {
             },
             owner: self.owner(),
             over: if self.giant {
-                Some("it is larger than the limit")
+                Some("it is larger than the limit for one article; shorten it in the dashboard")
             } else if self.nest.deepest() > DEEPEST {
                 Some("it is nested too deeply")
             } else {

@@ -9,7 +9,9 @@ use super::{
     Workspace,
     loose::{Gap, Loose, One},
 };
-use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
+use crate::model::{
+    ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId, article::MAX_CHARS,
+};
 use serde::{Deserialize, Serialize, de::Visitor};
 use std::{fmt, str::FromStr};
 
@@ -125,20 +127,31 @@ pub(super) struct WireCategory {
 impl WireCategory {
     /// Checks the ids.
     pub(super) fn into_category(self) -> Result<RemoteCategory, String> {
+        let id: CategoryId = parse_id("id", &self.id)?;
         Ok(RemoteCategory {
-            id: parse_id("id", &self.id)?,
+            id,
             workspace: self
                 .base_id
                 .map(|id| parse_id("base_id", &id))
                 .transpose()?,
             version: CategoryVersion {
                 name: self.name,
-                slug: self.slug,
+                slug: writable_slug(self.slug, id),
                 description: self.description.unwrap_or_default(),
                 meta_description: self.meta_description.unwrap_or_default(),
             },
             revision: Revision(self.updated_at.unwrap_or_default()),
         })
+    }
+}
+
+/// A slug that `_category.yaml` could not say is no slug to a writer either: the id stands for it, and any other slug
+/// that is written there is sent.
+fn writable_slug(slug: String, id: CategoryId) -> String {
+    if slug.is_empty() || slug.chars().count() > MAX_CHARS {
+        id.to_string()
+    } else {
+        slug
     }
 }
 

@@ -92,6 +92,7 @@ mod simulator;
 mod terminal;
 mod tidy;
 mod undone;
+mod unusable;
 mod visibility;
 mod wire;
 mod words;

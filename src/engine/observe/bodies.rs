@@ -11,7 +11,7 @@ use crate::model::{ArticleId, CategoryId, Field, Place, TextDigest};
 use crate::reconcile::is_outdated;
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, Bodies, Remote};
-use crate::service::{RemoteArticle, Service};
+use crate::service::{ErrorKind, RemoteArticle, Service};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -99,7 +99,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
                     sight.stop_for(error);
                     break;
                 }
-                Err(error) => sight.problems.push(unread(id, known, error)),
+                Err(error) => {
+                    if error.kind == ErrorKind::TooLarge {
+                        sight.remote.unreadable.insert(id);
+                    }
+                    sight.problems.push(unread(id, known, error));
+                }
             }
             self.told(done as u64 + 1);
         }

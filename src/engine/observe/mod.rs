@@ -212,6 +212,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         for (id, entry) in &listing.articles {
             if let Remote::Unknown(why) = entry {
+                sight.remote.unreadable.insert(*id);
                 sight.problems.push(Problem {
                     path: base
                         .articles
