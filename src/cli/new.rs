@@ -1,6 +1,10 @@
 //! `kbsync new`: a file for a new article, hidden until its writer says otherwise.
+//!
+//! A category is only made when somebody says so: the API cannot delete one.
 
-use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, paths};
+use super::{
+    Outcome, ask, context::Context, exit::ExitCode, failure::Failure, paths, print::escape,
+};
 use crate::{
     config::{self, Folders},
     mirror::{
@@ -10,7 +14,9 @@ use crate::{
     model::{
         Field,
         article::{MAX_CHARS, over_limit},
-        path::{CATEGORY_FILE, EXTENSION, ignored_name, readable, safe_stem, slugify},
+        path::{
+            CATEGORY_FILE, EXTENSION, fold, ignored_name, quoted, readable, safe_stem, slugify,
+        },
     },
 };
 use serde::Serialize;
@@ -18,12 +24,15 @@ use serde::Serialize;
 /// Writes a file for a new article.
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
-    /// The category: its folder's or its own name; a new one is made
+    /// The category: its folder's or its own name
     #[arg(value_name = "CATEGORY")]
     category: String,
     /// The article's title
     #[arg(value_name = "TITLE")]
     title: String,
+    /// Make the category if there is none of this name
+    #[arg(long)]
+    new_category: bool,
 }
 
 #[derive(Serialize)]
@@ -40,12 +49,18 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     check_words(args)?;
     let (prefix, category) = split(&folders, &args.category)?;
     let disk = RealDisk::open(&folders.mirror.join(prefix))?;
-    let folder = if let Some(folder) = existing(&disk, category)? {
-        folder
+    let categories = categories(&disk)?;
+    let folder = if let Some(folder) = existing(&categories, category) {
+        folder.to_owned()
     } else {
+        let near = nearest(&categories, category);
+        if !args.new_category && !is_meant(args, (prefix, category), &near, context)? {
+            context.out.note("nothing was written");
+            return Ok(ExitCode::Attention);
+        }
         let folder = create_folder(&disk, category)?;
         context.out.note(format!(
-            "{prefix}{folder}/ is a new category; remove it and its file if another was meant"
+            "{prefix}{folder}/ is a new category; the next sync makes it on the service"
         ));
         folder
     };
@@ -72,6 +87,9 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     } else {
         let near = paths::from_current(&folders.mirror, &context.current, &path);
         context.out.line(near.display().to_string())?;
+        context.out.note(
+            "The article is hidden. To publish it, remove the line `enabled: false` from the file.",
+        );
     }
     Ok(ExitCode::Done)
 }
@@ -118,25 +136,80 @@ fn split<'a>(folders: &'a Folders, category: &'a str) -> Result<(&'a str, &'a st
         })
 }
 
-/// Finds a category by its folder's name, else by its own.
-fn existing(disk: &RealDisk, category: &str) -> Result<Option<String>, Failure> {
-    let folders: Vec<String> = disk
-        .list(At::Root)?
-        .entries
-        .into_iter()
+/// The folders that may be categories, each with its category's name.
+fn categories(disk: &RealDisk) -> Result<Vec<(String, String)>, Failure> {
+    let entries = disk.list(At::Root)?.entries.into_iter();
+    entries
         .filter(|entry| entry.kind == Kind::Folder && ignored_name(&entry.name).is_none())
-        .map(|entry| entry.name)
-        .collect();
-    if folders.iter().any(|folder| folder == category) {
-        return Ok(Some(category.to_owned()));
-    }
+        .map(|entry| {
+            let name = name_of(disk, &entry.name)?;
+            Ok((entry.name, name))
+        })
+        .collect()
+}
+
+/// Finds a category by its folder's name, else by its own.
+fn existing<'c>(categories: &'c [(String, String)], category: &str) -> Option<&'c str> {
     let wanted = category.to_lowercase();
-    for folder in folders {
-        if name_of(disk, &folder)?.to_lowercase() == wanted {
-            return Ok(Some(folder));
-        }
+    let by_folder = categories.iter().find(|(folder, _)| folder == category);
+    let by_name = || {
+        let mut all = categories.iter();
+        all.find(|(_, name)| name.to_lowercase() == wanted)
+    };
+    by_folder
+        .or_else(by_name)
+        .map(|(folder, _)| folder.as_str())
+}
+
+/// So many names are proposed.
+const PROPOSED: usize = 3;
+
+/// The folders whose names, or whose categories' names, are most like a word.
+fn nearest<'c>(categories: &'c [(String, String)], category: &str) -> Vec<&'c str> {
+    let wanted = fold(category);
+    let distance = |name: &str| strsim::damerau_levenshtein(&wanted, &fold(name));
+    let mut near: Vec<_> = categories
+        .iter()
+        .map(|(folder, name)| (distance(folder).min(distance(name)), folder.as_str()))
+        .collect();
+    near.sort_unstable();
+    near.into_iter()
+        .take(PROPOSED)
+        .map(|(_, folder)| folder)
+        .collect()
+}
+
+/// Asks whether a category that is not there is meant.
+fn is_meant(
+    args: &Args,
+    (prefix, category): (&str, &str),
+    near: &[&str],
+    context: &Context,
+) -> Result<bool, Failure> {
+    let shown: Vec<_> = near.iter().map(|folder| escape(folder)).collect();
+    let shown = match shown.as_slice() {
+        [] => String::new(),
+        names => format!(" (nearest: {})", names.join(", ")),
+    };
+    let missing = format!("there is no category \"{}\"", escape(category));
+    if ask::possible() && !context.out.json {
+        return ask::agrees(&format!("T{}. Make a new one?{shown}", &missing[1..]));
     }
-    Ok(None)
+    let title = quoted(args.title.trim());
+    let instead = near.first().map_or_else(String::new, |folder| {
+        format!(
+            "\n  kbsync new {} {title}",
+            quoted(&format!("{prefix}{folder}"))
+        )
+    });
+    Err(Failure::usage(
+        format!("{missing}{shown}"),
+        format!(
+            "name one that is there, or make a new one, which the API cannot delete:{instead}\n  \
+             kbsync new --new-category {} {title}",
+            quoted(&format!("{prefix}{category}"))
+        ),
+    ))
 }
 
 /// A category's name: what its file says, else its folder's name made readable.

@@ -282,7 +282,7 @@ pub(super) const BOTH: &[Scenario] = &[
     Scenario {
         name: "new",
         prepare: two,
-        command: &["new", "Another one", "A title"],
+        command: &["new", "--new-category", "Another one", "A title"],
         then: &["check"],
         quiet: 0,
         ..SYNC
