@@ -272,7 +272,7 @@ fn an_edited_article_gets_an_earlier_version_back_on_both_sides() {
         "title: one\nowner: docs # mine\n",
     );
     let json = kb
-        .run(&["restore", "start/one@1", "--json"])
+        .run(&["restore", "--yes", "start/one@1", "--json"])
         .exits(0)
         .json();
     schema::check("report", &json);
@@ -293,7 +293,7 @@ fn an_edited_article_gets_an_earlier_version_back_on_both_sides() {
         "{listed:?}"
     );
     // And back: without a number it is the version before the present one.
-    kb.run(&["restore", "start/one"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one"]).exits(0);
     assert_eq!(service.text(one), "<p>Third, there.</p>");
     assert!(kb.read("start/one.html").contains("owner: docs # mine"));
     kb.run(&["sync"]).exits(0);
@@ -306,7 +306,7 @@ fn an_edited_article_gets_an_earlier_version_back_on_both_sides() {
 fn an_edit_that_was_not_synced_is_in_the_history_before_it_is_replaced() {
     let (service, kb, one) = with_a_past();
     kb.edit("start/one.html", "Third, there.", "Never synced.");
-    kb.run(&["restore", "start/one@2"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one@2"]).exits(0);
     assert_eq!(service.text(one), "<p>Second, here.</p>");
     let json = log(&kb, &["-p", "start/one"]);
     let number = json["versions"]
@@ -338,7 +338,7 @@ fn a_deleted_article_comes_back_as_a_new_one_that_names_the_old() {
     let dry = kb.run(&["restore", "start/one.html", "--dry-run"]).exits(0);
     assert!(dry.stdout.contains("+<p>Third, there.</p>"), "{dry:#?}");
     assert!(!kb.exists("start/one.html"));
-    kb.run(&["restore", "start/one.html"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one.html"]).exits(0);
     let file = kb.read("start/one.html");
     assert!(file.contains(&format!("# restored from {one}@")), "{file}");
     let articles = service.sandbox.articles();
@@ -357,8 +357,14 @@ fn a_deleted_article_comes_back_as_a_new_one_that_names_the_old() {
     let (_, _, cause) = listed.last().expect("a first version");
     let from = cause.strip_prefix("restored from ").expect(cause);
     assert_eq!(show(&kb, from)["text"], "<p>Third, there.</p>");
-    kb.run(&["restore", &format!("{one}@1"), "--to", "start/uno.html"])
-        .exits(0);
+    kb.run(&[
+        "restore",
+        "--yes",
+        &format!("{one}@1"),
+        "--to",
+        "start/uno.html",
+    ])
+    .exits(0);
     assert!(kb.read("start/uno.html").contains("<p>First.</p>"));
     assert!(
         service
@@ -454,7 +460,7 @@ fn an_article_comes_back_into_the_category_whose_folder_went() {
     std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
     kb.run(&["sync", "--allow-deletes"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 0);
-    kb.run(&["restore", "start/one.html"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one.html"]).exits(0);
     kb.run(&["sync"]).exits(0);
     let categories = service.sandbox.categories();
     assert_eq!(categories.len(), 1, "{categories:?}");
@@ -473,7 +479,7 @@ fn a_place_that_is_taken_is_not_written_over() {
         "start/one.html",
         "---\ntitle: Another\n---\n<p>Another.</p>\n",
     );
-    kb.run(&["restore", &one.to_string()])
+    kb.run(&["restore", "--yes", &one.to_string()])
         .exits(2)
         .complains("something else is at start/one.html", "--to");
     for (to, error) in [
@@ -484,12 +490,18 @@ fn a_place_that_is_taken_is_not_written_over() {
         ("one.html", "no place"),
         ("a/b/one.html", "no place"),
     ] {
-        kb.run(&["restore", &one.to_string(), "--to", to])
+        kb.run(&["restore", "--yes", &one.to_string(), "--to", to])
             .exits(2)
             .complains(error, "");
     }
     assert!(kb.read("start/one.html").contains("Another"));
-    let attic = ["restore", &one.to_string(), "--to", "attic/one.html"];
+    let attic = [
+        "restore",
+        "--yes",
+        &one.to_string(),
+        "--to",
+        "attic/one.html",
+    ];
     kb.run(&attic)
         .exits(2)
         .complains("in no category's folder", "making its folder");
@@ -546,9 +558,9 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
         .exits(2)
         .complains("no file of an article is missing in other", "name a file");
     let ran = kb.run(&["restore", "start"]).exits(2);
-    let command = format!("\n  kbsync restore {id}  # start/n2.html\n");
-    assert!(ran.stderr.contains(&command), "{}", ran.stderr);
-    kb.run(&["restore", &id]).exits(0);
+    let told = "help: 1 article of it was deleted on the service. Bring it back as a new article with:\n  kbsync restore start --deleted\n";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    kb.run(&["restore", "--yes", &id]).exits(0);
     assert!(kb.exists("start/n2.html"));
 }
 
@@ -610,9 +622,9 @@ fn what_was_deleted_with_its_whole_folder_comes_back_where_it_was() {
     kb.run(&["sync", "--allow-deletes"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 0);
     let ran = kb.run(&["restore", "start"]).exits(2);
-    let listed = ran.stderr.matches("kbsync restore ").count();
-    assert_eq!(listed, 3, "{ran:#?}");
-    kb.run(&["restore", "start/n2.html"]).exits(0);
+    let told = "3 articles of it were deleted on the service";
+    assert!(ran.stderr.contains(told), "{ran:#?}");
+    kb.run(&["restore", "--yes", "start/n2.html"]).exits(0);
     assert!(kb.exists("start/n2.html"), "{:?}", kb.articles());
     assert_eq!(service.sandbox.articles().len(), 1);
 }
@@ -644,7 +656,8 @@ fn a_folder_whose_name_is_not_the_slug_comes_back_as_the_category_that_it_was() 
     // A file, all that is held, and what was deleted.
     kb.remove(&format!("{folder}/n1.html"));
     kb.run(&["sync"]).exits(0);
-    kb.run(&["restore", &format!("{folder}/n1.html")]).exits(0);
+    kb.run(&["restore", "--yes", &format!("{folder}/n1.html")])
+        .exits(0);
     assert_eq!(whole(&kb), 5);
     gone(&kb);
     kb.run(&["sync"]).exits(3);
@@ -652,7 +665,8 @@ fn a_folder_whose_name_is_not_the_slug_comes_back_as_the_category_that_it_was() 
     assert_eq!(whole(&kb), 5);
     gone(&kb);
     kb.run(&["sync", "--allow-deletes"]).exits(0);
-    kb.run(&["restore", &format!("{folder}/n2.html")]).exits(0);
+    kb.run(&["restore", "--yes", &format!("{folder}/n2.html")])
+        .exits(0);
     assert_eq!(whole(&kb), 1);
 }
 
@@ -662,12 +676,18 @@ fn a_place_that_is_ignored_is_refused() {
     kb.remove("start/one.html");
     kb.run(&["sync", "--allow-deletes"]).exits(0);
     kb.write(".kbsyncignore", "start/one.html\n");
-    kb.run(&["restore", "start/one.html"])
+    kb.run(&["restore", "--yes", "start/one.html"])
         .exits(2)
         .complains("is ignored", ".kbsyncignore");
     assert!(!kb.exists("start/one.html"));
-    kb.run(&["restore", &one.to_string(), "--to", "start/uno.html"])
-        .exits(0);
+    kb.run(&[
+        "restore",
+        "--yes",
+        &one.to_string(),
+        "--to",
+        "start/uno.html",
+    ])
+    .exits(0);
     assert_eq!(service.sandbox.articles().len(), 2);
 }
 
@@ -700,7 +720,7 @@ fn several_deleted_articles_of_one_path_are_told_apart_by_id() {
         ran.stderr.contains(&format!("`kbsync restore {one}`")),
         "{ran:#?}"
     );
-    kb.run(&["restore", &one.to_string()]).exits(0);
+    kb.run(&["restore", "--yes", &one.to_string()]).exits(0);
     assert!(kb.read("start/one.html").contains("<p>Third, there.</p>"));
 }
 
@@ -723,7 +743,7 @@ fn the_article_that_was_deleted_last_comes_back_however_old_its_words_are() {
     kb.run(&["sync"]).exits(0);
     // While one of them lives elsewhere, a path does not tell which is meant: what is printed can be pasted.
     gone("start/one.html");
-    let ran = kb.run(&["restore", "start/one.html@1"]).exits(2);
+    let ran = kb.run(&["restore", "--yes", "start/one.html@1"]).exits(2);
     assert!(
         ran.stderr.contains(&format!(
             "\n  kbsync restore {one}@1  # now start/away.html"
@@ -739,7 +759,7 @@ fn the_article_that_was_deleted_last_comes_back_however_old_its_words_are() {
     gone("start/one.html");
     let shown = kb.run(&["show", "start/one.html"]).exits(0);
     assert!(shown.stdout.contains("Third, there."), "{shown:#?}");
-    kb.run(&["restore", "start/one.html"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one.html"]).exits(0);
     assert!(kb.read("start/one.html").contains("<p>Third, there.</p>"));
     assert_eq!(service.sandbox.articles().len(), 2);
 }
@@ -756,7 +776,7 @@ fn a_renamed_article_is_found_by_its_former_path() {
     assert_eq!(log(&kb, &["start/one"])["path"], "start/uno.html");
     let text = kb.run(&["log", "start/uno"]).exits(0).stdout;
     assert!(text.contains("was start/one.html"), "{text}");
-    kb.run(&["restore", "start/one@1"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one@1"]).exits(0);
     assert!(kb.read("start/uno.html").contains("<p>First.</p>"));
     let article = service.sandbox.article(one).expect("there");
     assert_eq!(
@@ -795,10 +815,12 @@ fn an_article_in_conflict_is_settled_first() {
         .sandbox
         .edit(one, |article| article.text = "<p>Theirs.</p>".into());
     kb.run(&["sync"]).exits(3);
-    kb.run(&["restore", "start/one@1"]).exits(3).complains(
-        "start/one.html is in conflict",
-        "settle that first with `kbsync resolve start/one.html --keep local`",
-    );
+    kb.run(&["restore", "--yes", "start/one@1"])
+        .exits(3)
+        .complains(
+            "start/one.html is in conflict",
+            "settle that first with `kbsync resolve start/one.html --keep local`",
+        );
     kb.run(&["resolve", "start/one", "--keep", "remote"])
         .exits(0);
     // The losing version is a version like any other.
@@ -813,7 +835,7 @@ fn an_article_in_conflict_is_settled_first() {
                 .is_some_and(|diff| diff.contains("+<p>Mine.</p>"))
         });
     let number = mine.expect("it is kept")["number"].to_string();
-    kb.run(&["restore", &format!("start/one@{number}")])
+    kb.run(&["restore", "--yes", &format!("start/one@{number}")])
         .exits(0);
     assert_eq!(service.text(one), "<p>Mine.</p>");
 }
@@ -822,7 +844,7 @@ fn an_article_in_conflict_is_settled_first() {
 fn a_removed_file_of_a_living_article_comes_back_as_the_same_article() {
     let (service, kb, one) = with_a_past();
     kb.remove("start/one.html");
-    kb.run(&["restore", "start/one@1"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one@1"]).exits(0);
     assert_eq!(service.text(one), "<p>First.</p>");
     assert_eq!(
         kb.read("start/one.html"),
@@ -881,7 +903,7 @@ fn a_category_has_versions_too() {
         kb.run(&["show", &format!("{yaml}@1")]).exits(0).stdout,
         before
     );
-    kb.run(&["restore", &format!("{yaml}@1")]).exits(0);
+    kb.run(&["restore", "--yes", &format!("{yaml}@1")]).exits(0);
     assert_eq!(service.sandbox.categories()[0].name, "start");
     assert!(
         kb.read(yaml).contains("# ours"),
@@ -900,7 +922,7 @@ fn comments_and_own_keys_come_back_with_a_deleted_article() {
     kb.run(&["sync"]).exits(0);
     kb.remove("start/one.html");
     kb.run(&["sync"]).exits(0);
-    kb.run(&["restore", "start/one"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one"]).exits(0);
     let file = kb.read("start/one.html");
     assert!(file.contains("title: one # short\nowner: docs\n"), "{file}");
     assert_eq!(service.sandbox.articles().len(), 2);
@@ -958,15 +980,29 @@ fn several_workspaces_have_a_history_each() {
     assert_eq!(log(&kb, &["de"])["path"], "de");
     assert_eq!(log(&kb, &["de/start"])["path"], "de/start");
     assert_eq!(log(&kb, &[&eins.to_string()])["path"], "de/start/eins.html");
-    let ran = kb.run(&["restore", "de/start/eins", "--json"]).exits(0);
+    let ran = kb
+        .run(&["restore", "--yes", "de/start/eins", "--json"])
+        .exits(0);
     assert_eq!(ran.json()["actions"][0]["path"], "de/start/eins.html");
     assert_eq!(service.text(eins), "<p>Eins.</p>");
     assert_eq!(service.text(one), "<p>Two.</p>");
     kb.remove("de/start/eins.html");
     kb.run(&["sync", "--allow-deletes"]).exits(0);
-    kb.run(&["restore", "de/start/eins", "--to", "en/start/eins.html"])
-        .exits(2);
-    kb.run(&["restore", "de/start/eins", "--to", "de/start/uno.html"])
-        .exits(0);
+    kb.run(&[
+        "restore",
+        "--yes",
+        "de/start/eins",
+        "--to",
+        "en/start/eins.html",
+    ])
+    .exits(2);
+    kb.run(&[
+        "restore",
+        "--yes",
+        "de/start/eins",
+        "--to",
+        "de/start/uno.html",
+    ])
+    .exits(0);
     assert!(kb.exists("de/start/uno.html"));
 }

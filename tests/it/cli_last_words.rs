@@ -50,7 +50,7 @@ fn of_an_article_that_ended_in_conflict_the_writer_s_file_comes_back() {
         if keep == "remote" {
             let log = kb.run(&["log", FILE]).exits(0).stdout;
             assert!(log.contains("brings it back"), "{log}");
-            kb.run(&["restore", FILE]).exits(0);
+            kb.run(&["restore", "--yes", FILE]).exits(0);
         }
         let now = kb.read(FILE);
         assert!(
@@ -116,7 +116,7 @@ fn the_old_id_of_an_article_that_was_created_anew_is_known() {
         "{log:#?}"
     );
     kb.run(&["show", &format!("{old}@1")]).exits(0);
-    kb.run(&["restore", &format!("{old}@1")]).exits(0);
+    kb.run(&["restore", "--yes", &format!("{old}@1")]).exits(0);
     assert!(kb.read(FILE).contains("<p>one.</p>"));
     // It is the article's own past: it may happen once more.
     kb.edit(FILE, "one.", "Again.");
@@ -155,17 +155,17 @@ fn what_is_in_conflict_without_a_base_was_not_deleted() {
 
 #[test]
 fn deleted_articles_that_came_back_are_not_offered_again() {
-    let (_service, kb, ids) = synced(&["one", "two"]);
+    let (_service, kb, _) = synced(&["one", "two"]);
     kb.remove(FILE);
     kb.run(&["sync"]).exits(0);
     let ran = kb.run(&["restore", "start"]).exits(2);
     assert!(
-        ran.stderr.contains(&format!("kbsync restore {}", ids[0])),
+        ran.stderr.contains("kbsync restore start --deleted"),
         "{ran:#?}"
     );
-    kb.run(&["restore", FILE]).exits(0);
+    kb.run(&["restore", "--yes", FILE]).exits(0);
     let ran = kb.run(&["restore", "start"]).exits(2);
-    assert!(!ran.stderr.contains(&ids[0].to_string()), "{ran:#?}");
+    assert!(!ran.stderr.contains("--deleted"), "{ran:#?}");
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn what_was_deleted_there_and_is_held_can_be_kept_as_is_said() {
         "{told}"
     );
     kb.run(&["approve", "--yes"]).exits(0);
-    kb.run(&["restore", FILE]).exits(0);
+    kb.run(&["restore", "--yes", FILE]).exits(0);
     assert!(kb.read(FILE).contains("<p>one.</p>"));
     assert_eq!(service.sandbox.articles().len(), 1);
 }

@@ -270,7 +270,7 @@ fn f097_a_daemon_that_may_not_write_tells_the_same() {
         std::fs::set_permissions(&folder, rights).expect("our own");
     };
     allow(0o555);
-    let ran = busy.kb.run(&["restore", "start/two.html@1"]);
+    let ran = busy.kb.run(&["restore", "--yes", "start/two.html@1"]);
     allow(0o755);
     ran.exits(1).complains(
         "failed to write into start: permission is denied; let this user read and write it",

@@ -45,7 +45,7 @@ fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
         ran.stderr.contains(&format!("`kbsync restore {earlier}`")),
         "{ran:#?}"
     );
-    kb.run(&["restore", "start/name.html"]).exits(0);
+    kb.run(&["restore", "--yes", "start/name.html"]).exits(0);
     assert!(!kb.read("start/name.html").contains("Earlier."));
     assert_eq!(service.sandbox.articles().len(), 2);
 }
@@ -109,7 +109,7 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
     // Before both sides know of it, and after.
     for _ in 0..2 {
         for named in ["start/one.html", "start/one"] {
-            kb.run(&["restore", named]).exits(2).complains(
+            kb.run(&["restore", "--yes", named]).exits(2).complains(
                 &format!("the file of {named} is start/uno.html now"),
                 "`kbsync restore start/uno.html`",
             );
@@ -124,7 +124,7 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
         ("start/uno", "New."),
         (&*one.to_string(), "Old."),
     ] {
-        kb.run(&["restore", named]).exits(0);
+        kb.run(&["restore", "--yes", named]).exits(0);
         assert!(kb.read("start/uno.html").contains(words), "{named}");
     }
 }
@@ -165,7 +165,10 @@ fn a_file_that_holds_the_version_already_is_no_change() {
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
     let before = kb.articles();
-    let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
+    let said = kb
+        .run(&["restore", "--yes", "start/one.html@1"])
+        .exits(0)
+        .stdout;
     assert!(said.contains("the file holds version @1 of "), "{said}");
     assert!(!said.contains("change"), "{said}");
     assert!(said.contains("1 noted"), "{said}");
@@ -173,7 +176,10 @@ fn a_file_that_holds_the_version_already_is_no_change() {
 
     kb.edit("start/one.html", "One.", "Two.");
     kb.run(&["sync"]).exits(0);
-    let said = kb.run(&["restore", "start/one.html@1"]).exits(0).stdout;
+    let said = kb
+        .run(&["restore", "--yes", "start/one.html@1"])
+        .exits(0)
+        .stdout;
     assert!(said.contains("2 changes"), "{said}");
 }
 
@@ -203,7 +209,10 @@ fn a_version_has_the_number_that_the_log_lists() {
     let (three, log) = newest();
     kb.edit("start/one.html", "Three.", "Four.");
     kb.run(&["sync"]).exits(0);
-    let said = kb.run(&["restore", "start/one.html"]).exits(0).stdout;
+    let said = kb
+        .run(&["restore", "--yes", "start/one.html"])
+        .exits(0)
+        .stdout;
     assert!(
         said.contains(&format!("version @{three} of ")),
         "{said}\n{log}"
@@ -213,7 +222,7 @@ fn a_version_has_the_number_that_the_log_lists() {
 
     assert!(service.sandbox.remove(one).is_some());
     kb.run(&["sync"]).exits(0);
-    kb.run(&["restore", "start/one.html"]).exits(0);
+    kb.run(&["restore", "--yes", "start/one.html"]).exits(0);
     let file = kb.read("start/one.html");
     assert!(
         file.contains(&format!("# restored from {one}@{restored}\n")),
@@ -223,6 +232,7 @@ fn a_version_has_the_number_that_the_log_lists() {
     // A number that a person names is taken as it is.
     let said = kb.run(&[
         "restore",
+        "--yes",
         &format!("{one}@{three}"),
         "--to",
         "start/uno.html",
@@ -254,7 +264,7 @@ fn who_breaks_off_what_a_daemon_has_is_told_that_it_goes_on() {
             gone.lock().expect("one").recv().ok();
         })),
     ));
-    let mut process = kb.process(&["restore", "start/one.html@1", "--json"]);
+    let mut process = kb.process(&["restore", "--yes", "start/one.html@1", "--json"]);
     process
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped());

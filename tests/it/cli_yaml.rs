@@ -81,7 +81,7 @@ fn words_that_were_held_come_back_with_their_folder_and_are_held_again() {
     std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
     kb.run(&["sync"]);
     // What comes back with the file waits for a person as it did, and the command says so.
-    let ran = kb.run(&["restore", "start/one.html"]).exits(3);
+    let ran = kb.run(&["restore", "--yes", "start/one.html"]).exits(3);
     assert!(
         ran.stdout.contains("both sides have their own name"),
         "{ran:#?}"
@@ -165,6 +165,6 @@ fn a_removed_file_that_is_restored_says_what_it_said_here() {
     let (_service, kb, _) = held();
     let before = kb.read(YAML);
     kb.remove(YAML);
-    kb.run(&["restore", YAML]).exits(3);
+    kb.run(&["restore", "--yes", YAML]).exits(3);
     assert_eq!(kb.read(YAML), before);
 }

@@ -367,14 +367,16 @@ fn a_version_is_brought_back_by_the_daemon() {
     let daemon = Daemon::start(&kb, &[]);
     kb.edit("start/one.html", "One.", "Two.");
     until("the edit is sent", || service.text(one) == "<p>Two.</p>");
-    let ran = kb.run(&["restore", "start/one@1", "--json"]).exits(0);
+    let ran = kb
+        .run(&["restore", "--yes", "start/one@1", "--json"])
+        .exits(0);
     let report = ran.json();
     schema::check("report", &report);
     assert_eq!(report["actions"][0]["action"], "restore");
     assert_eq!(service.text(one), "<p>One.</p>");
     assert!(kb.read("start/one.html").contains("<p>One.</p>"));
     // What is in the way is told like without a daemon.
-    kb.run(&["restore", "start/one@99"])
+    kb.run(&["restore", "--yes", "start/one@99"])
         .exits(2)
         .complains("no version @99", "kbsync log");
     daemon.stop();

@@ -20,6 +20,7 @@ mod cli_new;
 mod cli_remedies;
 mod cli_resolve;
 mod cli_restore;
+mod cli_restore_live;
 mod cli_service;
 mod cli_stats;
 mod cli_status;

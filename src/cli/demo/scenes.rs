@@ -247,13 +247,15 @@ async fn restore(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
         "Every version that kbsync saw is in its history: even of an article that the service deleted for ever.",
     )?;
     stage.kbsync(&["log", INSTALL]).await?;
-    let code = stage.kbsync(&["restore", &format!("{INSTALL}@1")]).await?;
+    let code = stage
+        .kbsync(&["restore", "--yes", &format!("{INSTALL}@1")])
+        .await?;
     let first = |text: Option<String>| text.is_some_and(|text| text.contains("five minutes"));
     stage.check(
         "file and service have the first version again",
         code == ExitCode::Done && first(stage.read(INSTALL)?) && first(stage.text(cast.install)),
     )?;
-    let code = stage.kbsync(&["restore", FAQ[0]]).await?;
+    let code = stage.kbsync(&["restore", "--yes", FAQ[0]]).await?;
     let file = stage.read(FAQ[0])?.unwrap_or_default();
     let is_back = stage
         .sandbox()

@@ -1,16 +1,19 @@
 //! What `kbsync restore --dry-run` prints: what would change in the files, in the form of `kbsync diff`.
 
-use super::{
-    Outcome,
-    context::Context,
-    diff::{as_patch, print_pair},
-    exit::ExitCode,
-    past::below_mirror,
-    scope::Part,
-};
-use crate::engine::{
-    compare::Pair,
-    restore::{Prepared, Prospect, Refusal},
+use super::Looked;
+use crate::{
+    cli::{
+        Outcome,
+        context::Context,
+        diff::{as_patch, print_pair},
+        exit::ExitCode,
+        past::below_mirror,
+        scope::Part,
+    },
+    engine::{
+        compare::Pair,
+        restore::{Prepared, Prospect, Refusal},
+    },
 };
 use serde::Serialize;
 
@@ -30,16 +33,17 @@ struct ShownFile {
 }
 
 /// Prints it.
-pub(super) fn show(
-    context: &Context,
-    part: &Part,
-    found: &[Prospect],
-    refusals: Vec<Refusal>,
-) -> Outcome {
+pub(super) fn show(context: &Context, looked: &[Looked], refusals: Vec<Refusal>) -> Outcome {
+    let found = || {
+        looked.iter().flat_map(|one| {
+            let part = &one.group.part;
+            one.found.iter().map(move |prospect| (part, prospect))
+        })
+    };
     let problems = refusals.into_iter().map(Refusal::problem);
     let problems = problems.map(|problem| format!("{}: {}", problem.path, problem.message));
     if context.out.json {
-        let pairs = found.iter().filter_map(|prospect| changed(part, prospect));
+        let pairs = found().filter_map(|(part, prospect)| changed(part, prospect));
         context.out.json(&Shown {
             version: 1,
             files: pairs
@@ -49,15 +53,14 @@ pub(super) fn show(
                     old_path: pair.old_path,
                 })
                 .collect(),
-            notes: found
-                .iter()
-                .map(Prospect::described)
+            notes: found()
+                .map(|(_, prospect)| prospect.described())
                 .chain(problems)
                 .collect(),
         })?;
         return Ok(ExitCode::Done);
     }
-    for prospect in found {
+    for (part, prospect) in found() {
         context.out.note(prospect.described());
         if let Some(pair) = changed(part, prospect) {
             print_pair(context.out, &pair)?;

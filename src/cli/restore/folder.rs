@@ -1,42 +1,49 @@
-//! The files that are missing in a folder, for `kbsync restore FOLDER`.
+//! What a folder stands for in `kbsync restore FOLDER`: the files that are missing in it, or with `--deleted` the articles
+//! that were deleted there.
 
-use super::{
-    context::Context,
-    failure::Failure,
-    past::{below_mirror, is_folder},
-    print::escape,
-    scope::{self, Part},
-};
 use crate::{
+    cli::{
+        context::Context,
+        failure::Failure,
+        past::{below_mirror, is_folder},
+        scope::{self, Part},
+    },
     config::Config,
     engine::{
         Clock as _, SystemClock, anew, open, past,
-        restore::Wish,
+        restore::{Refusal, Refused, RefusedKind, Wish},
         status::{self, ChangeKind},
     },
     mirror::RealDisk,
-    model::{ArticleId, path::EXTENSION},
-    state::{Kept, Store, Subject},
+    model::{
+        ArticleId, Place, Timestamp,
+        path::{EXTENSION, quoted},
+    },
+    state::{Store, Subject},
 };
-use std::{collections::BTreeSet, path::Path};
+use std::{cmp::Reverse, collections::BTreeSet, path::Path};
 
 /// What is to be brought back into a workspace.
 #[derive(Debug)]
 pub(super) struct Missing {
+    /// The argument, as it was written.
+    pub(super) name: String,
     /// The workspace.
     pub(super) part: Part,
     /// The versions.
     pub(super) wishes: Vec<Wish>,
     /// Whether it is all that is missing in it.
     pub(super) whole: bool,
+    /// What the argument stands for as well, and cannot come back.
+    pub(super) refusals: Vec<Refusal>,
 }
 
-/// What a folder stands for: the last versions of the files that were removed from it. `None`: it is none.
-pub(super) fn missing(
+/// The workspace and the folder in it that an argument names; `""` is the workspace itself. `None`: no folder is named.
+fn named(
     context: &Context,
     config: &Config,
     path: &Path,
-) -> Result<Option<Missing>, Failure> {
+) -> Result<Option<(Part, String)>, Failure> {
     if path.to_string_lossy().parse::<ArticleId>().is_ok() {
         return Ok(None);
     }
@@ -47,6 +54,18 @@ pub(super) fn missing(
     if folder.contains('/') || (!folder.is_empty() && !is_folder(config, &part, &folder)?) {
         return Ok(None);
     }
+    Ok(Some((part, folder)))
+}
+
+/// What a folder stands for: the last versions of the files that were removed from it. `None`: it is none.
+pub(super) fn missing(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<Option<Missing>, Failure> {
+    let Some((part, folder)) = named(context, config, path)? else {
+        return Ok(None);
+    };
     let mut store = open::read_state(config, &part.root)?;
     let disk = RealDisk::open(&part.root.path)?;
     let settings = open::settings(config, &part.root);
@@ -74,63 +93,131 @@ pub(super) fn missing(
     // Until it is their turn some of them may be there again, as after a checkout.
     let wishes: Vec<Wish> = ids.into_iter().map(Wish::missing).collect();
     if wishes.is_empty() {
-        return Err(none_missing(path, &part, &deleted(&store, &folder)?));
+        return Err(none_missing(path, gone(&store, &folder)?.len()));
     }
     Ok(Some(Missing {
+        name: path.display().to_string(),
         whole: folder.is_empty(),
         part,
         wishes,
+        refusals: Vec::new(),
     }))
 }
 
-/// So many deleted articles are named with the command that brings them back.
-const NAMED: usize = 20;
-
-/// Only what still has its article comes back with its folder: what was deleted comes back as a new article, and
-/// a person says which.
-fn none_missing(path: &Path, part: &Part, deleted: &[Kept]) -> Failure {
-    let path = path.display();
-    let message = format!("no file of an article is missing in {path}");
-    if deleted.is_empty() {
-        return Failure::usage(
-            message,
-            "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
-        );
-    }
-    let named = deleted.iter().take(NAMED).filter_map(|kept| {
-        let Subject::Article(id) = kept.seen.subject else {
-            return None;
-        };
-        let file = escape(&below_mirror(part, &kept.seen.place)).into_owned();
-        Some(format!("\n  kbsync restore {id}  # {file}"))
-    });
-    let more = match deleted.len().saturating_sub(NAMED) {
-        0 => String::new(),
-        more => format!("\n  and {more} more: `kbsync log {path}`"),
+/// A folder whose files are all there. What was deleted comes back as new articles: that is asked for by its own flag.
+fn none_missing(path: &Path, deleted: usize) -> Failure {
+    let name = path.display();
+    let message = format!("no file of an article is missing in {name}");
+    let were = match deleted {
+        0 => {
+            return Failure::usage(
+                message,
+                "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
+            );
+        }
+        1 => {
+            "1 article of it was deleted on the service. Bring it back as a new article".to_owned()
+        }
+        more => format!(
+            "{more} articles of it were deleted on the service. Bring them back as new articles"
+        ),
     };
+    let folder = path.to_string_lossy();
     Failure::usage(
         message,
         format!(
-            "articles that were deleted come back one by one, each as a new one:{}{more}",
-            named.collect::<String>()
+            "{were} with:\n  kbsync restore {} --deleted",
+            quoted(&folder)
         ),
     )
 }
 
+/// The articles that were deleted in a folder: each comes back as a new one, with its last version. Of several that had
+/// one path, it is the one that was deleted last.
+pub(super) fn deleted(
+    context: &Context,
+    config: &Config,
+    path: &Path,
+) -> Result<Option<Missing>, Failure> {
+    let Some((part, folder)) = named(context, config, path)? else {
+        return Ok(None);
+    };
+    let store = open::read_state(config, &part.root)?;
+    let mut gone = gone(&store, &folder)?;
+    if gone.is_empty() {
+        return Err(Failure::usage(
+            format!("no article of {} was deleted", path.display()),
+            "`kbsync log` lists what happened lately",
+        ));
+    }
+    gone.sort_by_key(|one| Reverse(one.ended));
+    let (mut places, mut wishes, mut refusals) = (BTreeSet::new(), Vec::new(), Vec::new());
+    for one in gone {
+        if !places.insert(one.place.clone()) {
+            refusals.push(one.taken(&part));
+            continue;
+        }
+        wishes.push(Wish {
+            subject: Subject::Article(one.id),
+            number: None,
+            to: None,
+            missing: false,
+        });
+    }
+    Ok(Some(Missing {
+        name: path.display().to_string(),
+        part,
+        wishes,
+        whole: false,
+        refusals,
+    }))
+}
+
+/// A deleted article that did not come back by now.
+struct Gone {
+    id: ArticleId,
+    /// Where its file was last.
+    place: Place,
+    ended: Timestamp,
+}
+
+impl Gone {
+    /// Why it does not come back where it was: an article that was deleted later takes that place.
+    fn taken(&self, part: &Part) -> Refusal {
+        Refusal {
+            path: below_mirror(part, &self.place),
+            id: Some(self.id),
+            why: Refused {
+                kind: RefusedKind::Impossible,
+                message: "another article of this path was deleted later, and comes back"
+                    .to_owned(),
+                help: format!(
+                    "`kbsync restore {} --to FOLDER/NAME.html` brings back the earlier one",
+                    self.id
+                ),
+            },
+        }
+    }
+}
+
 /// The deleted articles whose file was in a folder last; all, in the mirror itself.
-fn deleted(store: &Store, folder: &str) -> Result<Vec<Kept>, Failure> {
-    let mut deleted = store.deleted_articles()?;
-    deleted.retain(|kept| folder.is_empty() || kept.seen.place.folder == folder);
+fn gone(store: &Store, folder: &str) -> Result<Vec<Gone>, Failure> {
     let mut gone = Vec::new();
-    for kept in deleted {
+    for kept in store.deleted_articles()? {
         let Subject::Article(id) = kept.seen.subject else {
             continue;
         };
-        let past = past::of(store, kept.seen.subject.clone())?;
-        let ended = past.is_some_and(|past| past.ended.is_some());
+        let place = kept.seen.place.clone();
+        if !folder.is_empty() && place.folder != folder {
+            continue;
+        }
+        let past = past::of(store, kept.seen.subject)?;
+        let ended = past.and_then(|past| past.ended);
         // One that came back is there under another id.
-        if ended && !anew::came_back(store, id)? {
-            gone.push(kept);
+        if let Some(ended) = ended
+            && !anew::came_back(store, id)?
+        {
+            gone.push(Gone { id, place, ended });
         }
     }
     Ok(gone)

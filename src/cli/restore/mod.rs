@@ -1,8 +1,14 @@
-//! `kbsync restore`: brings a version back into the mirror, and from there to the service; or all files that are
-//! missing in a folder.
+//! `kbsync restore`: brings versions back into the mirror, and from there to the service; or all files that are missing
+//! in a folder, or all articles that were deleted there.
 //!
-//! The file is written first, by whoever has the mirror: this command under the lock, or the daemon that it
-//! is handed to. Then a cycle over that file sends it, as it would an edit made by hand.
+//! What would be live on the service is shown before, and a person agrees to it. The files are written first, by whoever
+//! has the mirror: this command under the lock, or the daemon that it is handed to. Then a cycle over these files sends
+//! them, as it would an edit made by hand. Several workspaces are dealt with one after the other.
+
+mod dry_run;
+mod folder;
+mod live;
+mod wanted;
 
 use super::{
     Outcome,
@@ -12,11 +18,8 @@ use super::{
     failure::Failure,
     handed,
     interrupt::{Work, unless_interrupted},
-    missing::{Missing, missing},
-    past::{Named, became, below_mirror, described, is_folder, named},
-    paths::in_mirror,
+    past::below_mirror,
     published_branch, report,
-    restored::show,
     scope::Part,
     session::{Session, Worked},
 };
@@ -30,10 +33,11 @@ use crate::{
         settings::Request,
     },
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
-    model::{ArticleId, Place, path::quoted},
     reconcile::snapshot::Direction,
 };
-use std::path::{Path, PathBuf};
+use folder::Missing;
+use std::path::PathBuf;
+use wanted::Wanted;
 
 /// Brings a version back.
 #[derive(clap::Args, Debug)]
@@ -45,14 +49,20 @@ pub(super) struct Args {
     /// The file gets the version's title, introtext, keywords and body; its name, its folder and keys of
     /// your own stay. What it holds now is in the history before. A deleted article comes back as a new
     /// one, with a comment in its file that names the old one.
-    #[arg(value_name = "PATH[@N]")]
-    path: PathBuf,
+    #[arg(value_name = "PATH[@N]", required = true)]
+    paths: Vec<PathBuf>,
+    /// Of a folder, bring back all articles that were deleted there, each as a new one
+    #[arg(long)]
+    deleted: bool,
     /// Where a deleted article's file is to be, if not where it was
     #[arg(long, value_name = "PATH")]
     to: Option<PathBuf>,
     /// Show what would change in the file, and do nothing
     #[arg(long)]
     dry_run: bool,
+    /// Do not ask before something goes live on the service
+    #[arg(short, long)]
+    yes: bool,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
@@ -65,44 +75,29 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let Missing {
-        part,
-        mut wishes,
-        whole,
-    } = match missing(context, &config, &args.path)? {
-        None => {
-            let (named, wish) = wish(args, context, &config)?;
-            is_named_now(&config, &named, &wish)?;
-            Missing {
-                part: named.part,
-                wishes: vec![wish],
-                whole: false,
-            }
-        }
-        Some(found) if args.to.is_none() => found,
-        Some(_) => {
-            return Err(Failure::usage(
-                "--to is for one article, and this is a folder",
-                "name a file, or leave --to out",
-            ));
-        }
-    };
-    let (found, refusals) = look(&config, &part, &wishes)?;
-    if args.dry_run {
-        return show(context, &part, &found, refusals);
+    let Wanted {
+        groups,
+        mut refusals,
+    } = Wanted::of(args, context, &config)?;
+    let looked = groups.into_iter().map(|group| Looked::at(&config, group));
+    let looked = looked.collect::<Result<Vec<_>, _>>()?;
+    let nothing = looked.iter().all(|one| one.found.is_empty());
+    if nothing || args.dry_run {
+        refusals.extend(looked.iter().flat_map(|one| one.refusals.iter().cloned()));
+        refusals.sort_by(|a, b| a.path.cmp(&b.path));
     }
-    if let ([shown], [wish]) = (found.as_slice(), wishes.as_mut_slice()) {
-        *wish = wish.clone().as_shown(shown);
+    if nothing && let Some(all) = Refusal::all(refusals.clone()) {
+        return Err(refused(all));
+    }
+    if args.dry_run {
+        return dry_run::show(context, &looked, refusals);
     }
     published_branch::may_write(&config).await?;
-    let part = Part {
-        scope: places(&found),
-        ..part
-    };
-    let worked = match to_daemon(context, &config, &part, &wishes).await? {
-        Some(worked) => worked,
-        None => here(context, &config, part, &wishes, whole).await?,
-    };
+    if !args.yes && !live::agreed(args, context, &config, &looked)? {
+        context.out.note("nothing was restored");
+        return Ok(ExitCode::Attention);
+    }
+    let worked = carry_out_all(context, &config, looked, refusals).await?;
     report::print(context, &worked)?;
     let broken_off = worked
         .failures
@@ -114,142 +109,104 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     ))
 }
 
-/// What is wished for by a file's path or an article's id.
-fn wish(args: &Args, context: &Context, config: &Config) -> Result<(Named, Wish), Failure> {
-    let named = one(context, named(context, config, &args.path)?)?;
-    if named.number.is_some() {
-        named.version()?;
-    }
-    let to = match &args.to {
-        Some(to) => Some(place(context, config, &named.part, to)?),
-        None => None,
-    };
-    let wish = Wish {
-        subject: named.past.subject.clone(),
-        number: named.number,
-        to,
-        missing: false,
-    };
-    Ok((named, wish))
+/// What is wanted back in one workspace, and what that comes to.
+struct Looked {
+    group: Missing,
+    /// What would be written.
+    found: Vec<Prospect>,
+    /// What cannot be.
+    refusals: Vec<Refusal>,
 }
 
-/// A file that was moved is not missing where it was: who asks for it there does not mean the version before the
-/// present one. Who names a version knows what it is.
-fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failure> {
-    if wish.number.is_some() || named.past.article().is_none() {
-        return Ok(());
-    }
-    let (found, _) = look(config, &named.part, std::slice::from_ref(wish))?;
-    let moved = found.iter().find_map(|prospect| match prospect {
-        Prospect::Write(prepared) if prepared.old.is_some() => Some(&prepared.place),
-        Prospect::Write(_) | Prospect::IsBack { .. } => None,
-    });
-    let Some(place) = moved.filter(|place| !named.names(place)) else {
-        return Ok(());
-    };
-    let path = named.path(place);
-    Err(Failure::usage(
-        format!("the file of {} is {path} now", named.name),
-        format!(
-            "`kbsync restore {}` gives it the version before the present one; `kbsync log` lists all",
-            quoted(&path)
-        ),
-    ))
-}
-
-fn places(found: &[Prospect]) -> Vec<String> {
-    let places = found.iter().map(|prospect| prospect.place().to_string());
-    places.collect()
-}
-
-/// Of several articles that had a path, it is the one that was deleted there last. Where time does not tell, a person
-/// names the one that is meant.
-fn one(context: &Context, named: Named) -> Result<Named, Failure> {
-    let articles = std::iter::once(&named.past).chain(&named.others);
-    let articles: Vec<_> = articles
-        .filter_map(|past| Some((past.article()?, past)))
-        .collect();
-    if articles.len() < 2 || named.is_meant() {
-        return Ok(named);
-    }
-    let number = named
-        .number
-        .map_or_else(String::new, |number| format!("@{number}"));
-    let command = |id: &ArticleId| format!("kbsync restore {id}{number}");
-    if named.ended_last() {
-        context.out.note(format!(
-            "of the articles that had this path it is the one that was deleted last: {}",
-            described(&named.past)
-        ));
-        for (id, other) in &articles[1..] {
-            let command = command(id);
-            context
-                .out
-                .note(format!("another one: `{command}` ({})", became(other)));
+impl Looked {
+    fn at(config: &Config, mut group: Missing) -> Result<Self, Failure> {
+        let (mut found, mut refusals) = (Vec::new(), Vec::new());
+        let each = prospects(config, &group.part, &group.wishes)?;
+        for (wish, one) in group.wishes.iter_mut().zip(each) {
+            match one {
+                Ok(prospect) => {
+                    *wish = wish.clone().as_shown(&prospect);
+                    found.push(prospect);
+                }
+                Err(refusal) => refusals.push(Refusal {
+                    path: below_mirror(&group.part, &refusal.path),
+                    ..refusal
+                }),
+            }
         }
-        return Ok(named);
-    }
-    let commands: Vec<String> = articles
-        .iter()
-        .map(|(id, past)| format!("{}  # {}", command(id), became(past)))
-        .collect();
-    Err(Failure::usage(
-        format!("several articles had the path {}", named.name),
-        format!("name the one that is meant:\n  {}", commands.join("\n  ")),
-    ))
-}
-
-/// The place behind `--to`: a file in a category's folder of the same workspace.
-fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<Place, Failure> {
-    let path = in_mirror(&config.mirror, &context.current, to)?;
-    let below = if part.prefix.is_empty() {
-        Some(path.as_str())
-    } else {
-        path.strip_prefix(&part.prefix)
-            .and_then(|rest| rest.strip_prefix('/'))
-    };
-    match below.and_then(|below| below.split_once('/')) {
-        // A slip of the pen would make a category, which cannot be deleted through the service.
-        Some((folder, file)) if !file.contains('/') && !is_folder(config, part, folder)? => {
-            Err(Failure::usage(
-                format!("{} is in no category's folder", to.display()),
-                "check the folder's name; a new category is made by making its folder first",
-            ))
-        }
-        Some((folder, file)) if !file.contains('/') => Ok(Place::new(folder, file)),
-        Some(_) | None => Err(Failure::usage(
-            format!(
-                "{} is no place for an article of this workspace",
-                to.display()
-            ),
-            "name a file like FOLDER/NAME.html",
-        )),
+        Ok(Self {
+            group,
+            found,
+            refusals,
+        })
     }
 }
 
-/// Finds out what would be written. Where all of it is refused, that is told before anything is handed over.
-fn look(
+/// Finds out what wishes come to, and does nothing.
+fn prospects(
     config: &Config,
     part: &Part,
     wishes: &[Wish],
-) -> Result<(Vec<Prospect>, Vec<Refusal>), Failure> {
+) -> Result<Vec<Result<Prospect, Refusal>>, Failure> {
     let mut store = open::read_state(config, &part.root)?;
     let disk = RealDisk::open(&part.root.path)?;
     let prepared = restore::prepare(&disk, &mut store, wishes, SystemClock.now());
-    let (mut found, mut refusals) = (Vec::new(), Vec::new());
-    for one in prepared.map_err(Failure::of)? {
-        match one {
-            Ok(prospect) => found.push(prospect),
-            Err(refusal) => refusals.push(Refusal {
-                path: below_mirror(part, &refusal.path),
-                ..refusal
-            }),
+    prepared.map_err(Failure::of)
+}
+
+/// Brings back what is wanted in each workspace. `refusals`: what is wanted in none.
+async fn carry_out_all(
+    context: &Context,
+    config: &Config,
+    looked: Vec<Looked>,
+    refusals: Vec<Refusal>,
+) -> Result<Worked, Failure> {
+    let mut all: Option<Worked> = None;
+    let mut refused_before = refusals;
+    for one in looked {
+        if one.found.is_empty() {
+            refused_before.extend(one.refusals);
+            continue;
         }
+        let done = Box::pin(carry_out(context, config, one)).await;
+        all = Some(match (all, done) {
+            (None, done) => done?,
+            (Some(mut all), Ok(done)) => {
+                all.report.add(done.report);
+                all.failures.extend(done.failures);
+                all
+            }
+            // What was done in the workspaces before stays, and that is said.
+            (Some(mut all), Err(failure)) => {
+                all.report.outcome = all.report.outcome.min(cycle::ending(&failure));
+                all.failures.push(failure);
+                all
+            }
+        });
     }
-    refusals.sort_by(|a, b| a.path.cmp(&b.path));
-    match Refusal::all(refusals.clone()) {
-        Some(all) if found.is_empty() => Err(refused(all)),
-        Some(_) | None => Ok((found, refusals)),
+    let mut worked = all.unwrap_or_else(|| Worked {
+        report: Report::new(false),
+        failures: Vec::new(),
+    });
+    worked.report.add_restored(Vec::new(), refused_before);
+    Ok(worked)
+}
+
+async fn carry_out(context: &Context, config: &Config, looked: Looked) -> Result<Worked, Failure> {
+    let Missing {
+        part,
+        wishes,
+        whole,
+        ..
+    } = looked.group;
+    let places = looked.found.iter().map(|one| one.place().to_string());
+    let part = Part {
+        scope: places.collect(),
+        ..part
+    };
+    match to_daemon(context, config, &part, &wishes).await? {
+        Some(worked) => Ok(worked),
+        None => here(context, config, part, &wishes, whole).await,
     }
 }
 

@@ -11,11 +11,13 @@
 
 mod aim;
 pub mod begun;
+mod live;
 mod refused;
 mod wish;
 mod words;
 mod write;
 
+pub use live::{GoesLive, goes_live};
 pub use refused::{Refusal, Refused, RefusedKind};
 pub use wish::Wish;
 

@@ -349,7 +349,7 @@ fn changes(version: &Version, text: String) -> Changes {
 }
 
 /// The words in which a file differs from a version.
-fn fields(document: &Document, version: &Version) -> Vec<Field> {
+pub(super) fn fields(document: &Document, version: &Version) -> Vec<Field> {
     let text = document.text();
     let same_text = TextDigest::of(text) == version.text;
     WORDS

@@ -255,7 +255,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.edit("alpha/one.html", "Middle", "Mine");
             stage.sync();
         },
-        command: &["restore", "alpha/one.html@1"],
+        command: &["restore", "--yes", "alpha/one.html@1"],
         ..ONCE
     },
     Scenario {
@@ -265,7 +265,7 @@ pub(super) const BOTH: &[Scenario] = &[
             stage.remove("alpha/one.html");
             stage.sync();
         },
-        command: &["restore", "alpha/one.html"],
+        command: &["restore", "--yes", "alpha/one.html"],
         ..ONCE
     },
     Scenario {

@@ -1,0 +1,113 @@
+//! The question before a version goes live: what readers of the service would see, and whether that is meant.
+
+use super::{Args, Looked};
+use crate::{
+    cli::{
+        ask, context::Context, failure::Failure, past::below_mirror, print::escape, report::several,
+    },
+    config::Config,
+    engine::{
+        open,
+        restore::{GoesLive, goes_live},
+    },
+    model::path::quoted,
+};
+
+/// What would be live, for people.
+#[derive(Default)]
+struct Live {
+    lines: Vec<String>,
+    changed: usize,
+    created: usize,
+}
+
+impl Live {
+    fn of(config: &Config, looked: &[Looked]) -> Result<Self, Failure> {
+        let mut live = Self::default();
+        for one in looked {
+            let part = &one.group.part;
+            let store = open::read_state(config, &part.root)?;
+            for prospect in &one.found {
+                let effect = goes_live(&store, prospect, &config.options.new_articles);
+                let what = match effect.map_err(Failure::of)? {
+                    None => continue,
+                    Some(GoesLive::Changed) => {
+                        live.changed += 1;
+                        "changes"
+                    }
+                    Some(GoesLive::Created) => {
+                        live.created += 1;
+                        "is a new article"
+                    }
+                };
+                live.lines.push(format!(
+                    "  {} {what}: {}",
+                    escape(&below_mirror(part, prospect.place())),
+                    prospect.described()
+                ));
+            }
+        }
+        Ok(live)
+    }
+
+    /// How much it is: `change 1 live article and publish 2 new ones`.
+    fn deeds(&self) -> String {
+        let changed = format!("change {}", several(self.changed, "live article"));
+        let created = format!("publish {}", several(self.created, "new article"));
+        match (self.changed, self.created) {
+            (_, 0) => changed,
+            (0, _) => created,
+            (_, _) => format!("{changed} and {created}"),
+        }
+    }
+}
+
+/// Whether a person agrees to what would be live; yes, where nothing would be.
+pub(super) fn agreed(
+    args: &Args,
+    context: &Context,
+    config: &Config,
+    looked: &[Looked],
+) -> Result<bool, Failure> {
+    let live = Live::of(config, looked)?;
+    if live.lines.is_empty() {
+        return Ok(true);
+    }
+    let deeds = live.deeds();
+    if context.out.json || !ask::possible() {
+        return Err(Failure::usage(
+            format!("this would {deeds}, and nobody has agreed to that"),
+            format!(
+                "add --dry-run to see the changes; agree with:\n  {}",
+                again(args, context)
+            ),
+        ));
+    }
+    context.out.note(format!("This would {deeds}:"));
+    for line in &live.lines {
+        context.out.note(line);
+    }
+    ask::agrees("Publish?")
+}
+
+/// The same command with a yes.
+fn again(args: &Args, context: &Context) -> String {
+    let mut words = vec!["kbsync".to_owned()];
+    if let Some(dir) = &context.global.dir {
+        words.extend(["-C".to_owned(), quoted(&dir.to_string_lossy()).into_owned()]);
+    }
+    words.push("restore".to_owned());
+    let paths = args.paths.iter();
+    words.extend(paths.map(|path| quoted(&path.to_string_lossy()).into_owned()));
+    if let Some(to) = &args.to {
+        words.extend([
+            "--to".to_owned(),
+            quoted(&to.to_string_lossy()).into_owned(),
+        ]);
+    }
+    if args.deleted {
+        words.push("--deleted".to_owned());
+    }
+    words.push("--yes".to_owned());
+    words.join(" ")
+}

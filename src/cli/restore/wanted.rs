@@ -1,0 +1,263 @@
+//! What the arguments of `kbsync restore` stand for: versions to be brought back, by workspace.
+//!
+//! Each argument is judged on its own: of several, one that names nothing stops only itself.
+
+use super::{
+    Args,
+    folder::{self, Missing},
+    prospects,
+};
+use crate::{
+    cli::{
+        context::Context,
+        exit::ExitCode,
+        failure::Failure,
+        past::{Named, became, described, is_folder, named},
+        paths::in_mirror,
+        scope::Part,
+    },
+    config::Config,
+    engine::restore::{Prospect, Refusal, Refused, RefusedKind, Wish},
+    model::{ArticleId, Place, path::quoted},
+};
+use std::path::Path;
+
+/// What is to be brought back, and the arguments that name nothing of the kind.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    /// The versions, by workspace.
+    pub(super) groups: Vec<Missing>,
+    /// What cannot be, with the argument in place of a path.
+    pub(super) refusals: Vec<Refusal>,
+}
+
+impl Wanted {
+    /// Finds out what all arguments stand for.
+    pub(super) fn of(args: &Args, context: &Context, config: &Config) -> Result<Self, Failure> {
+        if args.to.is_some() && args.paths.len() > 1 {
+            return Err(to_is_for_one());
+        }
+        let mut wanted = Self::default();
+        for path in &args.paths {
+            match one_argument(path, args, context, config) {
+                Ok(found) => wanted.add(found),
+                Err(failure) if args.paths.len() > 1 => wanted.refuse(path, failure)?,
+                Err(failure) => return Err(failure),
+            }
+        }
+        Ok(wanted)
+    }
+
+    fn add(&mut self, mut found: Missing) {
+        self.refusals.append(&mut found.refusals);
+        let known = self.groups.iter_mut();
+        let Some(group) = known.into_iter().find(|group| group.part == found.part) else {
+            self.groups.push(found);
+            return;
+        };
+        group.whole |= found.whole;
+        for wish in found.wishes {
+            let twice = group.wishes.iter_mut();
+            match twice
+                .into_iter()
+                .find(|known| known.subject == wish.subject)
+            {
+                None => group.wishes.push(wish),
+                // A folder stands for the file as well; whoever names the file knows which version is meant.
+                Some(known) if known.missing => *known = wish,
+                Some(known) if wish.missing || *known == wish => {}
+                Some(_) => self.refusals.push(Refusal {
+                    path: found.name.clone(),
+                    id: None,
+                    why: Refused {
+                        kind: RefusedKind::Impossible,
+                        message: "it is named twice, with different versions".to_owned(),
+                        help: "name the version that is meant".to_owned(),
+                    },
+                }),
+            }
+        }
+    }
+
+    /// Notes an argument that names nothing; what is wrong with this machine stops all of them.
+    fn refuse(&mut self, path: &Path, failure: Failure) -> Result<(), Failure> {
+        let kind = match failure.code {
+            ExitCode::Usage => RefusedKind::Impossible,
+            ExitCode::Attention => RefusedKind::Undecided,
+            ExitCode::Done
+            | ExitCode::Failed
+            | ExitCode::Partial
+            | ExitCode::Retry
+            | ExitCode::Interrupted => return Err(failure),
+        };
+        self.refusals.push(Refusal {
+            path: path.display().to_string(),
+            id: None,
+            why: Refused {
+                kind,
+                message: failure.error.to_string(),
+                help: failure.help.unwrap_or_default(),
+            },
+        });
+        Ok(())
+    }
+}
+
+fn to_is_for_one() -> Failure {
+    Failure::usage(
+        "--to is for one article",
+        "name one file, or leave --to out",
+    )
+}
+
+/// What one argument stands for.
+fn one_argument(
+    path: &Path,
+    args: &Args,
+    context: &Context,
+    config: &Config,
+) -> Result<Missing, Failure> {
+    let of_folder = if args.deleted {
+        folder::deleted(context, config, path)?
+    } else {
+        folder::missing(context, config, path)?
+    };
+    match of_folder {
+        Some(_) if args.to.is_some() => Err(Failure::usage(
+            "--to is for one article, and this is a folder",
+            "name a file, or leave --to out",
+        )),
+        Some(found) => Ok(found),
+        None if args.deleted => Err(Failure::usage(
+            format!("{} is not a category's folder", path.display()),
+            format!(
+                "`--deleted` is for folders; one article comes back with `kbsync restore {}`",
+                quoted(&path.to_string_lossy())
+            ),
+        )),
+        None => {
+            let (named, wish) = wish(path, args, context, config)?;
+            is_named_now(config, &named, &wish)?;
+            Ok(Missing {
+                name: named.name,
+                part: named.part,
+                wishes: vec![wish],
+                whole: false,
+                refusals: Vec::new(),
+            })
+        }
+    }
+}
+
+/// What is wished for by a file's path or an article's id.
+fn wish(
+    path: &Path,
+    args: &Args,
+    context: &Context,
+    config: &Config,
+) -> Result<(Named, Wish), Failure> {
+    let named = one(context, named(context, config, path)?)?;
+    if named.number.is_some() {
+        named.version()?;
+    }
+    let to = match &args.to {
+        Some(to) => Some(place(context, config, &named.part, to)?),
+        None => None,
+    };
+    let wish = Wish {
+        subject: named.past.subject.clone(),
+        number: named.number,
+        to,
+        missing: false,
+    };
+    Ok((named, wish))
+}
+
+/// A file that was moved is not missing where it was: who asks for it there does not mean the version before the
+/// present one. Who names a version knows what it is.
+fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failure> {
+    if wish.number.is_some() || named.past.article().is_none() {
+        return Ok(());
+    }
+    let found = prospects(config, &named.part, std::slice::from_ref(wish))?;
+    let moved = found.iter().find_map(|prospect| match prospect {
+        Ok(Prospect::Write(prepared)) if prepared.old.is_some() => Some(&prepared.place),
+        Ok(Prospect::Write(_) | Prospect::IsBack { .. }) | Err(_) => None,
+    });
+    let Some(place) = moved.filter(|place| !named.names(place)) else {
+        return Ok(());
+    };
+    let path = named.path(place);
+    Err(Failure::usage(
+        format!("the file of {} is {path} now", named.name),
+        format!(
+            "`kbsync restore {}` gives it the version before the present one; `kbsync log` lists all",
+            quoted(&path)
+        ),
+    ))
+}
+
+/// Of several articles that had a path, it is the one that was deleted there last. Where time does not tell, a person
+/// names the one that is meant.
+fn one(context: &Context, named: Named) -> Result<Named, Failure> {
+    let articles = std::iter::once(&named.past).chain(&named.others);
+    let articles: Vec<_> = articles
+        .filter_map(|past| Some((past.article()?, past)))
+        .collect();
+    if articles.len() < 2 || named.is_meant() {
+        return Ok(named);
+    }
+    let number = named
+        .number
+        .map_or_else(String::new, |number| format!("@{number}"));
+    let command = |id: &ArticleId| format!("kbsync restore {id}{number}");
+    if named.ended_last() {
+        context.out.note(format!(
+            "of the articles that had this path it is the one that was deleted last: {}",
+            described(&named.past)
+        ));
+        for (id, other) in &articles[1..] {
+            let command = command(id);
+            context
+                .out
+                .note(format!("another one: `{command}` ({})", became(other)));
+        }
+        return Ok(named);
+    }
+    let commands: Vec<String> = articles
+        .iter()
+        .map(|(id, past)| format!("{}  # {}", command(id), became(past)))
+        .collect();
+    Err(Failure::usage(
+        format!("several articles had the path {}", named.name),
+        format!("name the one that is meant:\n  {}", commands.join("\n  ")),
+    ))
+}
+
+/// The place behind `--to`: a file in a category's folder of the same workspace.
+fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<Place, Failure> {
+    let path = in_mirror(&config.mirror, &context.current, to)?;
+    let below = if part.prefix.is_empty() {
+        Some(path.as_str())
+    } else {
+        path.strip_prefix(&part.prefix)
+            .and_then(|rest| rest.strip_prefix('/'))
+    };
+    match below.and_then(|below| below.split_once('/')) {
+        // A slip of the pen would make a category, which cannot be deleted through the service.
+        Some((folder, file)) if !file.contains('/') && !is_folder(config, part, folder)? => {
+            Err(Failure::usage(
+                format!("{} is in no category's folder", to.display()),
+                "check the folder's name; a new category is made by making its folder first",
+            ))
+        }
+        Some((folder, file)) if !file.contains('/') => Ok(Place::new(folder, file)),
+        Some(_) | None => Err(Failure::usage(
+            format!(
+                "{} is no place for an article of this workspace",
+                to.display()
+            ),
+            "name a file like FOLDER/NAME.html",
+        )),
+    }
+}
