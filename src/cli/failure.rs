@@ -172,6 +172,9 @@ impl From<LockError> for Failure {
                 "put the folder itself there, or move away what is there: the private folder `.kbsync` must be a \
                  folder that may be written to",
             ),
+            LockError::NotAFile(_) => {
+                (ExitCode::Failed, "move it away; kbsync makes the file anew")
+            }
             LockError::Io { source, .. } => (ExitCode::Failed, advice_of_lock(source.kind())),
         };
         Self {
@@ -299,6 +302,7 @@ fn advice_of_state(kind: &state::ErrorKind) -> Option<&'static str> {
         state::ErrorKind::ForeignBinding { .. }
         | state::ErrorKind::Busy
         | state::ErrorKind::Corrupt
+        | state::ErrorKind::NotAFile
         | state::ErrorKind::Gone
         | state::ErrorKind::Newer { .. } => None,
     }
@@ -309,6 +313,7 @@ fn code_of(kind: &state::ErrorKind) -> ExitCode {
         state::ErrorKind::ForeignBinding { .. } => ExitCode::Usage,
         state::ErrorKind::Busy => ExitCode::Retry,
         state::ErrorKind::Corrupt
+        | state::ErrorKind::NotAFile
         | state::ErrorKind::Gone
         | state::ErrorKind::Newer { .. }
         | state::ErrorKind::Full

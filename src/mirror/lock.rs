@@ -37,6 +37,8 @@ pub enum LockError {
     Taken(Option<Owner>),
     /// The private folder is a link or no folder.
     NotAFolder(PathBuf),
+    /// A link, a pipe or a device lies in place of the lock.
+    NotAFile(PathBuf),
     /// The folder or the lock cannot be made.
     Io {
         /// The path.
@@ -52,6 +54,7 @@ impl fmt::Display for LockError {
             Self::Taken(Some(owner)) => write!(f, "lock the mirror: {owner} has it"),
             Self::Taken(None) => write!(f, "lock the mirror: another process has it"),
             Self::NotAFolder(path) => write!(f, "use {}: it is not a folder", path.display()),
+            Self::NotAFile(path) => write!(f, "use {}: it is not a regular file", path.display()),
             Self::Io { path, .. } => write!(f, "use {}", path.display()),
         }
     }
@@ -61,7 +64,7 @@ impl std::error::Error for LockError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Io { source, .. } => Some(source),
-            Self::Taken(_) | Self::NotAFolder(_) => None,
+            Self::Taken(_) | Self::NotAFolder(_) | Self::NotAFile(_) => None,
         }
     }
 }
@@ -81,7 +84,11 @@ impl Lock {
             path: path.clone(),
             source,
         };
-        let mut file = private_file(&path).map_err(fail)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let Some(mut file) = open_regular(&path, &mut options).map_err(fail)? else {
+            return Err(LockError::NotAFile(path));
+        };
         failpoint::pass("lock: file made");
         match file.try_lock() {
             Ok(()) => {}
@@ -117,8 +124,9 @@ impl Lock {
             path: path.clone(),
             source,
         };
-        let mut file = match File::open(&path) {
-            Ok(file) => file,
+        let mut file = match open_regular(&path, &mut OpenOptions::new()) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Err(LockError::NotAFile(path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(fail(error)),
         };
@@ -197,16 +205,23 @@ fn ignore_all(path: &Path) -> io::Result<()> {
     file.write_all(b"*\n")
 }
 
-fn private_file(path: &Path) -> io::Result<File> {
-    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
-    OpenOptions::new()
+/// Opens a file for reading, and for what the options say. `None`: a link, a pipe or a device lies there. The open never
+/// waits: an archive may hold a pipe, and nobody writes into that.
+fn open_regular(path: &Path, options: &mut OpenOptions) -> io::Result<Option<File>> {
+    use rustix::fs::OFlags;
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => return Ok(None),
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits();
+    let file = options
         .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .custom_flags(nofollow)
-        .open(path)
+        .custom_flags(i32::try_from(flags).unwrap_or_default())
+        .open(path)?;
+    let is_file = file.metadata()?.is_file();
+    Ok(is_file.then_some(file))
 }
 
 fn read_owner(file: &mut File) -> Option<Owner> {
@@ -317,8 +332,27 @@ mod tests {
         symlink(outside.path().join("x"), folder.join("lock")).expect("a link");
         assert!(matches!(
             Lock::acquire(mirror.path(), "sync"),
-            Err(LockError::Io { .. })
+            Err(LockError::NotAFile(_))
         ));
         assert!(!outside.path().join("x").exists());
+    }
+
+    #[test]
+    fn f130_a_pipe_is_no_lock_and_nobody_waits_for_it() {
+        let mirror = TempDir::new().expect("a folder");
+        let folder = private_folder(mirror.path()).expect("made");
+        let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        let kind = rustix::fs::FileType::Fifo;
+        let path = folder.join("lock");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).expect("a pipe");
+        for error in [
+            Lock::acquire(mirror.path(), "sync").expect_err("refused"),
+            Lock::holder(mirror.path()).expect_err("refused"),
+        ] {
+            assert!(
+                error.to_string().ends_with("it is not a regular file"),
+                "{error}"
+            );
+        }
     }
 }

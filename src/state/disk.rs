@@ -3,7 +3,7 @@
 //! SQLite gives `-wal` and `-shm` the rights of the database itself, so the database is made private
 //! before it holds anything. Nothing here knows what is in it.
 
-use super::{Outcome, StateError};
+use super::{ErrorKind, Outcome, StateError};
 use std::{
     ffi::OsString,
     fs, io,
@@ -30,8 +30,18 @@ pub(super) fn identity(path: &Path) -> io::Result<Identity> {
 /// The folder is resolved, so that the database itself may be required to be no link.
 pub(super) fn locate(dir: &Path) -> Outcome<PathBuf> {
     match fs::canonicalize(dir) {
-        Ok(real) => Ok(real.join(FILE)),
+        Ok(real) => regular(real.join(FILE)),
         Err(error) => Err(StateError::io(error).at(Some(&dir.join(FILE)))),
+    }
+}
+
+/// Refuses what is there and is no file: SQLite would wait for a pipe without end. A link is refused at the opening.
+fn regular(path: PathBuf) -> Outcome<PathBuf> {
+    match fs::symlink_metadata(&path) {
+        Ok(found) if !found.is_file() && !found.is_symlink() => {
+            Err(StateError::new(ErrorKind::NotAFile).at(Some(&path)))
+        }
+        Ok(_) | Err(_) => Ok(path),
     }
 }
 

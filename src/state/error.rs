@@ -17,6 +17,8 @@ pub type Outcome<T> = Result<T, StateError>;
 pub enum ErrorKind {
     /// The file is damaged, or is no state of kbsync. It is never replaced silently.
     Corrupt,
+    /// A pipe, a device or a folder lies in its place.
+    NotAFile,
     /// A later kbsync wrote it.
     Newer {
         /// The version of its schema.
@@ -105,8 +107,11 @@ impl fmt::Display for StateError {
         }
         match &self.kind {
             ErrorKind::Corrupt => f.write_str(
-                ": the file is damaged; move it away and run `kbsync sync`, which pairs files and \
-                 articles anew (only the history is lost)",
+                ": the file is damaged, or another program changed it; move it away and run `kbsync sync`, which \
+                 pairs files and articles anew (only the history is lost)",
+            ),
+            ErrorKind::NotAFile => f.write_str(
+                ": it is not a regular file; move it away and run `kbsync sync`, which pairs files and articles anew",
             ),
             ErrorKind::Newer { found, known } => write!(
                 f,
@@ -148,6 +153,8 @@ fn kind_of(error: &rusqlite::Error) -> ErrorKind {
             | Sql::IntegralValueOutOfRange(..)
             | Sql::InvalidColumnType(..)
             | Sql::Utf8Error(..)
+            // A statement of ours fits our tables: where it does not, the tables are not ours any more.
+            | Sql::SqlInputError { .. }
     ) {
         return ErrorKind::Corrupt;
     }
@@ -155,7 +162,8 @@ fn kind_of(error: &rusqlite::Error) -> ErrorKind {
         return ErrorKind::Io;
     };
     let is = |code: ErrorCode| failure.code == code;
-    if is(ErrorCode::DatabaseCorrupt) || is(ErrorCode::NotADatabase) {
+    let fits_no_table = failure.extended_code == ffi::SQLITE_ERROR;
+    if is(ErrorCode::DatabaseCorrupt) || is(ErrorCode::NotADatabase) || fits_no_table {
         ErrorKind::Corrupt
     } else if is(ErrorCode::DatabaseBusy) || is(ErrorCode::DatabaseLocked) {
         ErrorKind::Busy

@@ -10,7 +10,7 @@
 //! NULL where the service holds what the file holds, which is nearly always.
 
 use super::{ErrorKind, Outcome, StateError};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 /// The steps from an empty database to the present schema.
 pub(super) const STEPS: &[&str] = &[FIRST, TOMBSTONES_BY_REVISION, REPLACED_BEFORE];
@@ -214,6 +214,25 @@ const WITHOUT_REPLACED_BEFORE: &str =
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+/// Refuses triggers and views. The schema has none; in a state from elsewhere they would run as a part of our own writes
+/// and reads.
+pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
+    let found: Option<String> = conn
+        .query_row(
+            "SELECT type || ' ' || name FROM main.sqlite_schema WHERE type IN ('trigger', 'view')",
+            [],
+            |row| row.get(0),
+        )
+        .optional()?;
+    match found {
+        Some(found) => Err(StateError::corrupt(format!(
+            "it holds the {}, and kbsync makes none",
+            found.escape_debug()
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// Takes the steps that are missing.

@@ -194,6 +194,24 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_told_with_what_to_do() {
         .complains(".kbsync: it is not a folder", "put the folder itself there");
     std::fs::remove_file(&private).expect("removed");
     std::fs::rename(&away, &private).expect("moved back");
+
+    // An archive can hold pipes, and nobody ever writes into one: no command waits for it.
+    for (name, commands) in [
+        ("lock", &["sync", "doctor"][..]),
+        ("state.db", &["sync", "status"]),
+    ] {
+        let place = private.join(name);
+        std::fs::rename(&place, &away).expect("moved");
+        let made = Command::new("mkfifo").arg(&place).status();
+        assert!(made.expect("it runs").success());
+        for command in commands {
+            let ran = busy.kb.run(&[command]).exits(1);
+            let said = ran.stdout + &ran.stderr;
+            names(&said, &[name, "it is not a regular file", "move it away"]);
+        }
+        std::fs::remove_file(&place).expect("removed");
+        std::fs::rename(&away, &place).expect("moved back");
+    }
     busy.kb.run(&["sync"]).exits(0);
 }
 

@@ -169,6 +169,7 @@ fn open_at(path: &Path, binding: &Binding, now: Timestamp) -> Outcome<Connection
     if left_open {
         check(&conn)?;
     }
+    schema::refuse_programs(&conn)?;
     set_journal(&conn, path)?;
     failpoint::pass("state: journal chosen");
     schema::migrate(&mut conn, schema::STEPS)?;
@@ -202,6 +203,7 @@ fn open_reader(path: &Path, binding: Option<&Binding>) -> Outcome<Option<Connect
 
 fn read_or_none(conn: Connection, binding: Option<&Binding>) -> Outcome<Option<Connection>> {
     prepare(&conn)?;
+    schema::refuse_programs(&conn)?;
     if !schema::make_readable(&conn, schema::STEPS, schema::STAND_INS)? {
         return Ok(None);
     }

@@ -365,6 +365,74 @@ fn f010_damage_is_looked_for_after_an_unclean_end() {
 }
 
 #[test]
+fn f133_a_state_with_a_trigger_or_a_view_is_refused() {
+    for program in [
+        "CREATE TRIGGER t AFTER INSERT ON meta BEGIN DELETE FROM articles; END",
+        "CREATE VIEW t AS SELECT 1",
+    ] {
+        let dir = folder();
+        put(&mut open(dir.path()), 1..3);
+        let path = dir.path().join("state.db");
+        let conn = Connection::open(&path).expect("opens");
+        conn.execute_batch(program).expect("made");
+        drop(conn);
+        let writing = Store::open(dir.path(), &binding(), NOW).expect_err("refused");
+        let reading = Store::open_read_only(dir.path(), None).expect_err("refused");
+        for error in [writing, reading] {
+            assert_eq!(error.kind, ErrorKind::Corrupt);
+            let said = error.to_string();
+            assert!(said.contains(" t, and kbsync makes none"), "{said}");
+            assert!(
+                said.contains("move it away and run `kbsync sync`"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn f010_a_damaged_schema_is_told_as_other_damage() {
+    for damage in [
+        "ALTER TABLE figures DROP COLUMN neutral",
+        "DROP TABLE events",
+        "PRAGMA user_version = 2",
+    ] {
+        let dir = folder();
+        put(&mut open(dir.path()), 1..3);
+        let path = dir.path().join("state.db");
+        let conn = Connection::open(&path).expect("opens");
+        conn.execute_batch(damage).expect("damaged");
+        drop(conn);
+        let used = Store::open(dir.path(), &binding(), NOW).and_then(|mut store| {
+            store.figures()?;
+            store.write(NOW, |tx| {
+                tx.event(&crate::state::Deed {
+                    action: "update".into(),
+                    side: Side::Local,
+                    path: "a/b.html".into(),
+                    id: None,
+                    detail: String::new(),
+                })
+            })
+        });
+        let error = used.expect_err(damage);
+        assert_eq!(error.kind, ErrorKind::Corrupt, "{damage}: {error}");
+    }
+}
+
+#[test]
+fn f130_a_pipe_is_no_database_and_nobody_waits_for_it() {
+    let dir = folder();
+    let path = dir.path().join("state.db");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    let kind = rustix::fs::FileType::Fifo;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, kind, mode, 0).expect("a pipe");
+    assert_eq!(kind_of(dir.path()), ErrorKind::NotAFile);
+    let error = Store::open_read_only(dir.path(), None).expect_err("refused");
+    assert_eq!(error.kind, ErrorKind::NotAFile);
+}
+
+#[test]
 fn f010_a_truncated_database_is_refused() {
     let dir = folder();
     put(&mut open(dir.path()), 0..500);
