@@ -47,6 +47,7 @@ mod daemon_socket;
 mod daemon_watch;
 mod dependencies;
 mod deployment;
+mod dropped;
 mod echo;
 mod edits;
 mod failures;

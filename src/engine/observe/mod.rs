@@ -9,6 +9,7 @@ mod absent;
 mod akin;
 mod bodies;
 mod categories;
+mod dropped;
 mod foreign;
 pub(in crate::engine) mod lately;
 pub(in crate::engine) mod local;
@@ -65,6 +66,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             self.store.begin_noting()?;
         }
         let mut base = load_base(&self.store)?;
+        self.drop_damaged(&mut base, request)?;
         let seeks = request.dry_run && self.misses_new(&base)?;
         let mut spool = Spool::new(request.dry_run, now).seeking(seeks);
         self.tell("scanning", None, 0);
@@ -78,6 +80,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .doubt
                 .get_or_insert_with(|| "a folder could not be read at first".to_owned());
         }
+        self.forget_out_of_scope(&mut base, &mut scanned, &unsettled, request)?;
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {
             tombstones.clear();

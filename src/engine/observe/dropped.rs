@@ -1,0 +1,135 @@
+//! Rows of the base that are dropped before anything is concluded from them.
+//!
+//! - An article whose file went while `.kbsyncignore` named it left the mirror out of scope: it is forgotten. When the rule
+//!   goes, its file comes back from the service, instead of its article being deleted.
+//! - A category's row with another id than the articles of its folder have, and that no row knows, is damaged. Without the
+//!   row the category is met anew, by `_category.yaml` or by its slug; with the row its articles would move.
+
+use super::Engine;
+use super::local::Scanned;
+use super::unsettled::Unsettled;
+use crate::engine::apply::deed;
+use crate::engine::settings::Request;
+use crate::mirror::disk::{At, Disk};
+use crate::model::{ArticleId, CategoryId, Place, Side};
+use crate::reconcile::snapshot::Base;
+use crate::service::Service;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl<S: Service, D: Disk> Engine<S, D> {
+    /// Forgets the articles that left while they were out of scope. While something is not done or not read, a file may
+    /// be elsewhere, and nothing is forgotten.
+    pub(super) fn forget_out_of_scope(
+        &mut self,
+        base: &mut Base,
+        scanned: &mut Scanned,
+        unsettled: &Unsettled,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let is_sure = scanned.doubt.is_none() && scanned.snapshot.unread.is_empty();
+        let rows = base.articles.values();
+        let ignored = rows.filter(|row| scanned.layout.ignores(&row.place));
+        let ignored: Vec<(ArticleId, Place)> =
+            ignored.map(|row| (row.id, row.place.clone())).collect();
+        if ignored.is_empty() || !is_sure || !self.store.intents()?.is_empty() {
+            return Ok(());
+        }
+        let files = scanned.snapshot.files.iter().filter_map(|file| file.id);
+        let unknown = scanned.snapshot.unknown.iter();
+        let named: BTreeSet<ArticleId> = files
+            .chain(unknown.filter_map(|unknown| unknown.id))
+            .chain(base.conflicts.keys().copied())
+            .collect();
+        let mut left = ignored;
+        left.retain(|(id, place)| {
+            !named.contains(id) && !unsettled.covers(place) && self.is_gone(place)
+        });
+        if left.is_empty() {
+            return Ok(());
+        }
+        for (id, place) in &left {
+            base.articles.remove(id);
+            let unknown = &mut scanned.snapshot.unknown;
+            unknown.retain(|unknown| unknown.place != *place);
+        }
+        if request.dry_run {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            left.iter().try_for_each(|(id, place)| {
+                tx.remove_article(*id)?;
+                let why = "its file was removed while `.kbsyncignore` named it";
+                tx.event(&deed(
+                    "forget",
+                    Side::Both,
+                    &place.to_string(),
+                    Some(*id),
+                    why,
+                ))
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Returns whether nothing lies at a place. What cannot be looked at may be there.
+    fn is_gone(&self, place: &Place) -> bool {
+        let folder = self.disk.look(At::Root, &place.folder);
+        let file = || self.disk.look(At::Folder(&place.folder), &place.file);
+        match folder {
+            Ok(None) => true,
+            Ok(Some(_)) => matches!(file(), Ok(None)),
+            Err(_) => false,
+        }
+    }
+
+    /// Drops the damaged rows of categories.
+    pub(super) fn drop_damaged(
+        &mut self,
+        base: &mut Base,
+        request: &Request,
+    ) -> anyhow::Result<()> {
+        let damaged = damaged(base);
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        for id in &damaged {
+            tracing::warn!(category = %id, "the state's row of a category was damaged, and is made anew");
+            base.categories.remove(id);
+        }
+        if request.dry_run {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        self.store.write(now, |tx| {
+            damaged.iter().try_for_each(|id| tx.remove_category(*id))
+        })?;
+        Ok(())
+    }
+}
+
+/// The rows whose id none of the articles in their folders has, while these have one that no row has.
+fn damaged(base: &Base) -> Vec<CategoryId> {
+    let mut homes: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
+    for row in base.articles.values() {
+        let folder = row.place.folder.as_str();
+        match homes.get_mut(folder) {
+            Some(home) => drop(home.insert(row.local.category)),
+            None => drop(homes.insert(folder, BTreeSet::from([row.local.category]))),
+        }
+    }
+    let rows = base.categories.values();
+    let is_damaged = |folder: &str, id: CategoryId| {
+        homes.get(folder).is_some_and(|home| {
+            let unknown = |id| !base.categories.contains_key(id);
+            !home.contains(&id) && home.iter().any(unknown)
+        })
+    };
+    rows.filter(|row| {
+        row.folder
+            .as_deref()
+            .is_some_and(|folder| is_damaged(folder, row.id))
+    })
+    .map(|row| row.id)
+    .collect()
+}
