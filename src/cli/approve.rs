@@ -1,4 +1,4 @@
-//! `kbsync approve`: shows the deletions and roll-backs that are held for their number, and releases
+//! `kbsync approve`: shows the deletions, roll-backs and new categories that are held for a person, and releases
 //! exactly these.
 //!
 //! What is shown comes from a fresh look at both sides. When the set has grown until it is carried out,
@@ -29,7 +29,7 @@ use crate::{
     },
     model::Side,
     reconcile::{
-        plan::{Action, HoldRule},
+        plan::{Action, HoldRule, Kind},
         snapshot::Direction,
     },
 };
@@ -76,7 +76,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
         }
         context
             .out
-            .note("nothing waits for `approve`: no deletions and no roll-backs are held; `kbsync status` shows what else waits");
+            .note("nothing waits for `approve`; `kbsync status` shows what else waits");
         return Ok(ExitCode::Done);
     }
     show(context, &waiting)?;
@@ -249,11 +249,13 @@ async fn to_daemon(
 /// What a yes does, in words that leave no doubt.
 fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
     let (mut articles, mut files, mut older) = (0, 0, 0);
+    let mut categories = Vec::new();
     for action in actions {
-        match action.deletes() {
-            Some(Side::Remote) => articles += 1,
-            Some(Side::Local | Side::Both) => files += 1,
-            None => older += 1,
+        match (action.deletes(), action.kind) {
+            (Some(Side::Remote), _) => articles += 1,
+            (Some(Side::Local | Side::Both), _) => files += 1,
+            (None, Kind::CreateCategory) => categories.push(escape(&action.path).into_owned()),
+            (None, _) => older += 1,
         }
     }
     let mut deeds = Vec::new();
@@ -275,6 +277,18 @@ fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
         format!(
             "let {} go back to older versions",
             several(older, "article")
+        ),
+    );
+    add(
+        categories.len(),
+        format!(
+            "create {} ({}), which cannot be deleted through the API",
+            if categories.len() == 1 {
+                "1 category".to_owned()
+            } else {
+                format!("{} categories", categories.len())
+            },
+            categories.join(", ")
         ),
     );
     let deeds = deeds.join("; ");

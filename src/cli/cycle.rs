@@ -17,6 +17,7 @@ use crate::{
         settings::Request,
     },
     reconcile::{
+        new_categories::NewCategories,
         plan::Problem,
         snapshot::{Direction, OnConflict},
     },
@@ -25,6 +26,10 @@ use std::path::PathBuf;
 
 /// Brings the sides together.
 #[derive(clap::Args, Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command"
+)]
 pub(super) struct Args {
     /// Files and category folders to look at [default: all]
     #[arg(value_name = "PATH")]
@@ -35,6 +40,9 @@ pub(super) struct Args {
     /// Let deletions pass that are held for their number, this time
     #[arg(long)]
     allow_deletes: bool,
+    /// Create the new categories of a first sync without asking
+    #[arg(short, long)]
+    yes: bool,
     /// Settle conflicts at once in favour of one side; the other version stays in the history
     #[arg(long, value_enum, value_name = "SIDE")]
     prefer: Option<Prefer>,
@@ -125,6 +133,11 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
     let request = Request {
         dry_run: args.dry_run,
         allow_deletes: args.allow_deletes,
+        new_categories: if args.yes {
+            NewCategories::Create
+        } else {
+            NewCategories::Ask
+        },
         prefer: args.prefer.map(|side| match side {
             Prefer::Local => OnConflict::Local,
             Prefer::Remote => OnConflict::Remote,

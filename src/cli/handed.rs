@@ -18,7 +18,7 @@ use crate::{
     drill::failpoint,
     engine::{report::Report, settings::Request},
     mirror::lock::{Lock, PRIVATE_FOLDER},
-    reconcile::snapshot::OnConflict,
+    reconcile::{new_categories::NewCategories, snapshot::OnConflict},
 };
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -50,6 +50,7 @@ pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> 
         scope: scope(parts),
         dry_run: request.dry_run,
         allow_deletes: request.allow_deletes,
+        new_categories: request.new_categories == NewCategories::Create,
         prefer: request.prefer.and_then(|side| match side {
             OnConflict::Hold => None,
             OnConflict::Local => Some(crate::daemon::job::WishSide::Local),

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     engine::{self, settings::Request},
     model::Place,
-    reconcile::snapshot::Direction,
+    reconcile::{new_categories::NewCategories, snapshot::Direction},
     service::Purpose,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -81,6 +81,11 @@ fn wished(wish: &CycleWish, prefix: &str) -> Option<Request> {
         scope,
         dry_run: wish.dry_run,
         allow_deletes: wish.allow_deletes,
+        new_categories: if wish.new_categories {
+            NewCategories::Create
+        } else {
+            NewCategories::Ask
+        },
         prefer: wish.prefer.map(Into::into),
         resolve: wish
             .resolve

@@ -97,6 +97,9 @@ pub struct CycleWish {
     /// Let deletions pass the guards.
     #[serde(default)]
     pub allow_deletes: bool,
+    /// Create the new categories of a first sync unasked.
+    #[serde(default)]
+    pub new_categories: bool,
     /// The side that wins conflicts.
     #[serde(default)]
     pub prefer: Option<WishSide>,
@@ -163,6 +166,7 @@ impl CycleWish {
             scope: Vec::new(),
             dry_run: false,
             allow_deletes: false,
+            new_categories: false,
             prefer: None,
             resolve: BTreeMap::new(),
             approve: Vec::new(),

@@ -51,7 +51,11 @@ impl<S: Service, D: Disk> Engine<S, D> {
             if !deletes(side) {
                 return Ok(0);
             }
-            self.deleted_closely(side, &held, request)
+            let Some(begin) = self.closely_since(side, &held, request) else {
+                return Ok(0);
+            };
+            let count = self.store.deletions_since(begin, side)?;
+            Ok(usize::try_from(count).unwrap_or(usize::MAX))
         };
         let (mut older_local, mut older_remote, mut duels) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -115,6 +119,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             },
             elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
+            stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,
+            new_categories: Self::new_categories(plan, sight, request, &held),
             approved,
         })
     }
@@ -171,14 +177,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .any(|held| held.rule.is_some_and(HoldRule::holds_deletions))
     }
 
-    /// Deletions of the last minute that belong to the same deed as those of this cycle: a daemon may see what goes at
-    /// once in several cycles. As long as some of it is held it is not over, for nobody.
-    fn deleted_closely(
-        &self,
-        side: Side,
-        held: &[Held],
-        request: &Request,
-    ) -> anyhow::Result<usize> {
+    /// The moment from which on deletions belong to the same deed as those of this cycle: a daemon may see what goes at
+    /// once in several cycles. As long as some of it is held it is not over, for nobody. `None`: the deed is this cycle's.
+    fn closely_since(&self, side: Side, held: &[Held], request: &Request) -> Option<Timestamp> {
         let since = held
             .iter()
             .filter(|held| held.rule.is_some_and(HoldRule::holds_deletions) && held.side == side)
@@ -188,10 +189,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let begin = match since {
             Some(since) => since.min(now),
             None if request.patient => now,
-            None => return Ok(0),
+            None => return None,
         };
-        let count = self.store.deletions_since(begin.before(CLOSELY), side)?;
-        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+        Some(begin.before(CLOSELY))
     }
 
     /// Forgets refusals of what is not the same any more, so that it counts as new when it comes back; and of
@@ -246,7 +246,10 @@ fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
     let counted = |rule| {
         matches!(
             rule,
-            HoldRule::MassDeletion | HoldRule::MassRollback | HoldRule::Elsewhere
+            HoldRule::MassDeletion
+                | HoldRule::MassRollback
+                | HoldRule::Elsewhere
+                | HoldRule::ForeignState
         )
     };
     held.iter()

@@ -27,6 +27,7 @@ pub mod restore;
 pub mod settings;
 mod spool;
 pub mod status;
+mod stock;
 mod stop;
 mod storm;
 mod waiting;
@@ -43,7 +44,7 @@ use crate::reconcile::plan::{Outcome, Plan, Problem};
 use crate::reconcile::snapshot::{Direction, Policy};
 use crate::reconcile::{self, World};
 use crate::service::Service;
-use crate::state::{FigureRow, IntentId, store::Store};
+use crate::state::{FigureRow, IntentId, home::Home, store::Store};
 use kept::Kept;
 use memory::Memory;
 use neighbours::Neighbours;
@@ -66,6 +67,8 @@ pub struct Engine<S, D> {
     teller: Teller,
     git: Arc<dyn GitView>,
     neighbours: Neighbours,
+    /// The folder that the state is compared with.
+    home: Option<Home>,
     /// Views and ratings that came along in this cycle.
     figures: BTreeMap<ArticleId, FigureRow>,
     /// When articles were asked for in this cycle whose answers told something new.
@@ -104,6 +107,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             teller: Arc::new(|_| {}),
             git: Arc::new(NoGit),
             neighbours: neighbours::among(Vec::new()),
+            home: None,
             figures: BTreeMap::new(),
             asked: BTreeMap::new(),
             probed: Probed::default(),
@@ -144,6 +148,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
     #[must_use]
     pub fn with_neighbours(mut self, neighbours: Neighbours) -> Self {
         self.neighbours = neighbours;
+        self
+    }
+
+    /// Compares the state with the mirror's folder: by the word of another folder's state nothing is deleted.
+    #[must_use]
+    pub fn with_home(mut self, home: Home) -> Self {
+        self.home = Some(home);
         self
     }
 
@@ -289,6 +300,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         recover::forget_over(self)?;
         let whole = settled && stop.is_none() && sight.looked.lists();
         self.close_books(&sight, request, report, whole).await?;
+        if stop.is_none() {
+            self.bind_home(&sight, request)?;
+        }
         self.keep_unmet(&sight)?;
         self.note_gone_back(&sight.older, request, report)?;
         if let Some(met) = sight.met.take() {

@@ -10,6 +10,7 @@ use crate::mirror::disk::RealDisk;
 use crate::reconcile::guard::MaxDeletes;
 use crate::reconcile::snapshot::OnConflict;
 use crate::service::Service;
+use crate::state::home::Home;
 use crate::state::store::Store;
 use crate::state::{Binding, StateError};
 
@@ -65,7 +66,10 @@ pub fn writer<S: Service>(
     let store = write_state(config, root)?;
     let disk = RealDisk::open(&root.path)?;
     let engine = Engine::new(service, disk, store, settings(config, root));
-    Ok(engine.with_neighbours(neighbours::of(config, root)))
+    let home = Home::of(&root.path, &config.user_state_dir)?;
+    Ok(engine
+        .with_neighbours(neighbours::of(config, root))
+        .with_home(home))
 }
 
 /// Opens a workspace to look at it. Where nothing was synced yet, the state is an empty one.
@@ -77,7 +81,10 @@ pub fn reader<S: Service>(
     let store = read_state(config, root)?;
     let disk = RealDisk::open(&root.path)?;
     let engine = Engine::new(service, disk, store, settings(config, root));
-    Ok(engine.with_neighbours(neighbours::of(config, root)))
+    let home = Home::of(&root.path, &config.user_state_dir)?;
+    Ok(engine
+        .with_neighbours(neighbours::of(config, root))
+        .with_home(home))
 }
 
 /// The state of a workspace, for writing.

@@ -225,6 +225,9 @@ impl Report {
                         | HoldRule::Unrestored
                         | HoldRule::Elsewhere
                         | HoldRule::Unfound
+                        | HoldRule::ForeignState
+                        | HoldRule::NearCategory
+                        | HoldRule::NewCategory
                         | HoldRule::ForeignWriter
                         | HoldRule::Waits
                         | HoldRule::Person,
@@ -294,6 +297,7 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
     }
     let below = format!("{prefix}/{path}");
     let below = below.trim_end_matches('/');
+    let folder = path.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     if let Some(reason) = reason {
         let resolve = |path: &str| format!("`kbsync resolve {} ", quoted(path));
         let restore = |path: &str| format!("`kbsync restore {}`", quoted(path));
@@ -306,6 +310,10 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
         };
         for command in [&resolve as &dyn Fn(&str) -> String, &restore, &sync] {
             *reason = reason.replace(&command(path), &command(below));
+        }
+        if let Some(folder) = folder {
+            let below = format!("{prefix}/{folder}");
+            *reason = reason.replace(&restore(&folder), &restore(&below));
         }
     }
     below.clone_into(path);

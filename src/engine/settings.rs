@@ -2,6 +2,7 @@
 
 use crate::model::{CategoryId, Place, Timestamp, WorkspaceId};
 use crate::reconcile::guard::MaxDeletes;
+use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::snapshot::{Keep, OnConflict};
 use crate::service::Purpose;
 use crate::{model::ArticleId, reconcile::snapshot::Direction};
@@ -87,6 +88,8 @@ pub struct Request {
     pub dry_run: bool,
     /// Let deletions pass the guards.
     pub allow_deletes: bool,
+    /// What becomes of the new categories of a first sync.
+    pub new_categories: NewCategories,
     /// Overrides `on_conflict`.
     pub prefer: Option<OnConflict>,
     /// Conflicts that a person settled.
@@ -111,6 +114,7 @@ impl Request {
             gone: BTreeSet::new(),
             dry_run: false,
             allow_deletes: false,
+            new_categories: NewCategories::Ask,
             prefer: None,
             resolve: BTreeMap::new(),
             git_hold: None,

@@ -10,7 +10,7 @@ use super::names;
 use super::plan::{Action, HoldRule, Kind, Problem, SettleCategory, Step};
 use super::snapshot::{LocalCategory, OnConflict};
 use crate::model::base::CategoryRow;
-use crate::model::path::near::{likely_meant, maybe_mistyped};
+use crate::model::path::near::likely_meant;
 use crate::model::{CategoryId, CategoryVersion, Field, Revision, Side, path};
 
 impl Planner<'_> {
@@ -79,11 +79,8 @@ impl Planner<'_> {
             });
             return;
         }
-        let known = self.paired.categories.iter();
-        let known = known.filter(|(id, _)| !id.is_provisional());
-        let known = known.map(|(_, category)| category.folder.as_str());
-        let note = likely_meant(&local.folder, known).map(maybe_mistyped);
-        let mut action = Action::new(
+        let near = self.near(&local.folder, &version.slug);
+        self.push(Action::new(
             Kind::CreateCategory,
             Side::Remote,
             None,
@@ -91,11 +88,24 @@ impl Planner<'_> {
             Step::CreateCategory {
                 folder: local.folder.clone(),
                 provisional,
+                near,
                 version,
             },
-        );
-        action.note = note;
-        self.push(action);
+        ));
+    }
+
+    /// The category that a new one may have been meant for, by its folder or its slug.
+    fn near(&self, folder: &str, slug: &str) -> Option<String> {
+        let here = self.paired.categories.iter();
+        let here = here.filter(|(id, _)| !id.is_provisional());
+        let here = here.map(|(_, category)| category.folder.as_str());
+        let known = self.base.categories.values();
+        let known = known.map(|row| row.remote.slug.as_str());
+        let read = self.remote.categories.values();
+        let read = read.map(|(version, _)| version.slug.as_str());
+        let names: Vec<&str> = here.chain(known).chain(read).collect();
+        let near = |name| likely_meant(name, names.iter().copied());
+        near(folder).or_else(|| near(slug)).map(str::to_owned)
     }
 
     /// Another folder with this slug, if there is one.

@@ -4,6 +4,8 @@
 //! read no clock: what counts as lately is counted by the caller.
 
 use super::behind::{Behind, hold_behind};
+use super::emptied::{self, Stock};
+use super::new_categories::{self, NewCategories};
 use super::plan::{Action, HoldRule, Kind, Plan, Settle, Step};
 use crate::drill::defect::{self, Defect};
 use crate::model::path::quoted;
@@ -73,6 +75,10 @@ pub struct Facts {
     /// What was held for its number, or because its file went to another workspace, and waits for a person since: taking
     /// some of it back releases none of the rest.
     pub standing: BTreeSet<(HoldRule, Side, ArticleId)>,
+    /// What deletions would leave.
+    pub stock: Stock,
+    /// What was said of new categories.
+    pub new_categories: NewCategories,
 }
 
 /// What lies in other workspaces' folders of articles that have no file in their own.
@@ -86,7 +92,7 @@ pub struct Elsewhere {
 
 impl Facts {
     /// Tells whether an action was held by such a rule before, and no person has released it.
-    fn stands(&self, rule: HoldRule, action: &Action) -> bool {
+    pub(super) fn stands(&self, rule: HoldRule, action: &Action) -> bool {
         let held = |id| self.standing.contains(&(rule, action.side, id));
         action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
     }
@@ -100,8 +106,12 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_rollbacks(plan, facts);
     hold_unrestored(plan, facts);
     hold_moved_out(plan, facts);
+    new_categories::hold_new(plan, facts);
+    // Before git's, which stand for the removals of one cycle: the state is bound to its mirror after this one.
+    emptied::hold_from_elsewhere(plan, facts);
     hold_gits(plan, facts);
     for side in [Side::Remote, Side::Local] {
+        emptied::hold_emptied(plan, facts, side);
         hold_deletions(plan, facts, side);
     }
     note_rollbacks(plan, facts);

@@ -107,6 +107,12 @@ pub enum HoldRule {
     Elsewhere,
     /// The file may lie in another workspace's folder, which cannot be read; released by `approve`.
     Unfound,
+    /// The state was made for another folder, and asks for a deletion; released by `approve`.
+    ForeignState,
+    /// A new category whose name is near to another one's; released by `approve`.
+    NearCategory,
+    /// A new category at the first sync; released by `approve`.
+    NewCategory,
     /// Part of the observation failed in this cycle; tried again in the next.
     Doubt,
     /// Someone else writes the same article back and forth.
@@ -134,7 +140,10 @@ impl HoldRule {
             | Self::Behind
             | Self::Unrestored
             | Self::Elsewhere
-            | Self::Unfound => true,
+            | Self::Unfound
+            | Self::ForeignState
+            | Self::NearCategory
+            | Self::NewCategory => true,
             Self::Doubt | Self::ForeignWriter | Self::Refused | Self::Waits | Self::Person => false,
         }
     }
@@ -149,6 +158,8 @@ pub enum Step {
         folder: String,
         /// The id that stands for it in this plan.
         provisional: CategoryId,
+        /// The category that may have been meant: its name is near to this one's.
+        near: Option<String>,
         /// What is sent.
         version: CategoryVersion,
     },

@@ -13,6 +13,7 @@
 mod disk;
 pub mod error;
 pub mod history;
+pub mod home;
 mod schema;
 pub mod store;
 

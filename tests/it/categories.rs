@@ -200,7 +200,11 @@ async fn f052_a_removed_folder_is_said_once_and_comes_back_with_an_article() {
     }
     world.sync().await;
     std::fs::remove_dir_all(world.path("billing")).expect("removed");
-    let report = world.sync().await;
+    let meant = Request {
+        allow_deletes: true,
+        ..Request::new(Direction::Both)
+    };
+    let report = world.run(&meant).await;
     assert_eq!(
         lines(&report),
         [

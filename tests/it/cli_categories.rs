@@ -203,10 +203,18 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
     );
     let diff = kb.run(&["diff"]).exits(0);
     assert!(diff.stderr.contains(question), "{diff:#?}");
+    let question = "strat/ would be a new category, and the API cannot delete one; if start/ was meant, move the files there; \
+                    `kbsync approve` creates strat";
     let plan = kb.run(&["sync", "--dry-run"]).exits(0).stdout;
     assert!(plan.contains(question), "{plan}");
-    let ran = kb.run(&["sync"]).exits(0).stdout;
-    assert!(ran.contains(question), "{ran}");
+    // No flag of a sync is a word about this one.
+    for arguments in [&["sync"][..], &["sync", "--yes"], &["push"]] {
+        let ran = kb.run(arguments).exits(3).stdout;
+        assert!(ran.contains(question), "{ran}");
+        assert_eq!(service.sandbox.categories().len(), 1);
+    }
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(service.sandbox.categories().len(), 2);
     assert_eq!(service.sandbox.articles().len(), 2);
     // It is asked once; and of a name that is like none, never.
     kb.write("billing/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");

@@ -147,8 +147,9 @@ const SCENES: [(&str, &[&str], Prepare, &[&str]); 13] = [
         },
         &[
             "forget local a done",
-            "delete remote a/one.html done",
-            "delete remote a/two.html done",
+            // Nothing would be left of the category.
+            "delete remote a/one.html held",
+            "delete remote a/two.html held",
         ],
     ),
 ];

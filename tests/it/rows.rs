@@ -209,6 +209,8 @@ async fn f095_what_cannot_be_written_down_is_not_sent() {
         stage.edit("start/one.html", "One.", "One, edited.");
         stage.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
         stage.remove("start/two.html");
+        // A state that has a trigger is not opened.
+        let mut engine = engine(&stage, &calm());
         let database = rusqlite::Connection::open(stage.path(".kbsync/state.db"));
         let database = database.expect("the state");
         database
@@ -218,9 +220,8 @@ async fn f095_what_cannot_be_written_down_is_not_sent() {
             ))
             .expect("a trigger");
         stage.sandbox().clear_requests();
-        let outcome = engine(&stage, &calm())
-            .cycle(&Request::new(Direction::Both))
-            .await;
+        let outcome = engine.cycle(&Request::new(Direction::Both)).await;
+        drop(engine);
         assert!(outcome.is_err(), "{table}: {outcome:?}");
         let counts = stage.sandbox().counts();
         assert_eq!(

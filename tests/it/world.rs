@@ -8,6 +8,7 @@ use kbsync::engine::settings::{Request, Settings};
 use kbsync::engine::{Clock, Engine};
 use kbsync::mirror::RealDisk;
 use kbsync::model::{Timestamp, WorkspaceId};
+use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
 use kbsync::service::budget::{Budget, Limits};
@@ -126,9 +127,13 @@ impl World {
         .expect("a client")
     }
 
-    /// Runs one command as a new process would.
+    /// Runs one command as a new process would. Whoever asks for it has said yes to the new categories of a first sync.
     pub(crate) async fn run(&self, request: &Request) -> Report {
-        self.engine().cycle(request).await.expect("a cycle")
+        let request = Request {
+            new_categories: NewCategories::Create,
+            ..request.clone()
+        };
+        self.engine().cycle(&request).await.expect("a cycle")
     }
 
     pub(crate) async fn sync(&self) -> Report {

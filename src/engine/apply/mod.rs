@@ -168,6 +168,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 folder,
                 provisional,
                 version,
+                near: _,
             } => {
                 self.create_category(&action, folder, *provisional, version, run)
                     .await?

@@ -76,6 +76,7 @@ impl Small {
                 folder,
                 provisional,
                 version,
+                ..
             } => {
                 let taken = self
                     .categories

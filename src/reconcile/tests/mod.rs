@@ -3,6 +3,7 @@
 mod apply;
 mod categories;
 mod conflicts;
+mod emptied;
 mod flags;
 mod guards;
 mod identity;

@@ -21,7 +21,9 @@ use crate::model::path::{self, CATEGORY_FILE};
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Place, Revision, TextDigest, Timestamp, Version,
 };
+use crate::reconcile::emptied::Stock;
 use crate::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
+use crate::reconcile::new_categories::NewCategories;
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::{Conflict, Plan, Settle, Step};
 use crate::reconcile::scope::Scope;
@@ -694,6 +696,8 @@ fn facts() -> Facts {
         restoring: BTreeSet::new(),
         elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),
+        stock: Stock::default(),
+        new_categories: NewCategories::default(),
     }
 }
 

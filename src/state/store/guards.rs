@@ -39,6 +39,18 @@ impl Store {
         })
     }
 
+    /// Counts the deletions towards one side since a moment of what lay in a folder.
+    pub fn deletions_in(&self, folder: &str, since: Timestamp, side: Side) -> Outcome<u64> {
+        self.read(|conn| {
+            // What lies in a folder sorts between `folder/` and `folder0`, the next character.
+            conn.prepare_cached(
+                "SELECT count(*) FROM events WHERE action = 'delete' AND at >= ?1 AND side = ?2 \
+                 AND path > ?3 || '/' AND path < ?3 || '0'",
+            )?
+            .query_row(params![since, side, folder], |row| count(row, 0))
+        })
+    }
+
     /// Lists the articles that we deleted, with the revisions that they were last shown with.
     pub fn tombstones(&self) -> Outcome<Vec<(ArticleId, Revision)>> {
         self.read(|conn| {

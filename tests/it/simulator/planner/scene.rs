@@ -6,7 +6,9 @@ use super::words::Remote as Told;
 use kbsync::model::base::{ArticleRow, CategoryRow, Visibility};
 use kbsync::model::path::fold;
 use kbsync::model::{ArticleId, CategoryVersion, Flags, Place, Revision, Timestamp, Version};
+use kbsync::reconcile::emptied::Stock;
 use kbsync::reconcile::guard::{Elsewhere, Facts, MaxDeletes};
+use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::pairing::{self, Paired};
 use kbsync::reconcile::plan::Plan;
 use kbsync::reconcile::scope::Scope;
@@ -285,5 +287,7 @@ fn facts() -> Facts {
         restoring: BTreeSet::new(),
         elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),
+        stock: Stock::default(),
+        new_categories: NewCategories::default(),
     }
 }

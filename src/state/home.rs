@@ -1,0 +1,241 @@
+//! Which folder a state belongs to.
+//!
+//! The state has a random id, and the device and inode of its mirror. The user's state directory has the same id with
+//! the mirror's path. A state fits a folder if one of both does: a renamed folder keeps its inode, and a disk may get
+//! another device number at a reboot. A state that came with a clone, a copy or a backup fits neither. A state of an
+//! earlier kbsync has no id: it fits, and gets one.
+
+use super::{Outcome, StateError, Store, disk};
+use crate::model::Timestamp;
+use std::{
+    fs,
+    io::{self, Write as _},
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+};
+use uuid::Uuid;
+
+/// The key of the state under which its id is.
+const ID: &str = "mirror_id";
+
+/// The key under which the device and inode of its mirror are.
+const INODE: &str = "mirror_inode";
+
+/// A mirror's folder, as states are compared with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Home {
+    path: PathBuf,
+    inode: String,
+    records: PathBuf,
+}
+
+/// How a state fits a folder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fit {
+    /// It is the folder's, and everything says so.
+    Bound,
+    /// It is the folder's, and that is to be written down.
+    Unwritten,
+    /// It was made for another folder.
+    Elsewhere,
+}
+
+impl Home {
+    /// Looks at a mirror's folder. `user_state_dir` is the user's own state directory.
+    pub fn of(folder: &Path, user_state_dir: &Path) -> Outcome<Self> {
+        let fail = |source| StateError::io(source).at(Some(folder));
+        let path = fs::canonicalize(folder).map_err(fail)?;
+        let (device, inode) = disk::identity(&path).map_err(fail)?;
+        Ok(Self {
+            path,
+            inode: format!("{device} {inode}"),
+            records: user_state_dir.join("mirrors"),
+        })
+    }
+
+    /// Compares a state with the folder.
+    pub fn fit(&self, store: &Store) -> Outcome<Fit> {
+        let Some(id) = store.meta(ID)? else {
+            return Ok(Fit::Unwritten);
+        };
+        let same_inode = store.meta(INODE)?.as_ref() == Some(&self.inode);
+        Ok(match (same_inode, self.is_recorded(&id)?) {
+            (true, true) => Fit::Bound,
+            (true, false) | (false, true) => Fit::Unwritten,
+            (false, false) => Fit::Elsewhere,
+        })
+    }
+
+    /// Makes a state the folder's own. One from elsewhere gets another id: the folder that it was made for may still
+    /// have the old one.
+    pub fn bind(&self, store: &mut Store, now: Timestamp) -> Outcome<()> {
+        let known = match self.fit(store)? {
+            Fit::Bound => return Ok(()),
+            Fit::Unwritten => store.meta(ID)?.and_then(|id| id.parse().ok()),
+            Fit::Elsewhere => None,
+        };
+        let id = known.unwrap_or_else(Uuid::new_v4).to_string();
+        // First the record: a state whose id nobody knows would fit less than before.
+        self.record(&id)
+            .map_err(|source| StateError::io(source).at(Some(&self.records.join(&id))))?;
+        store.write(now, |tx| {
+            tx.set_meta(ID, &id)?;
+            tx.set_meta(INODE, &self.inode)
+        })
+    }
+
+    /// Returns whether the user's state directory has this id with this folder's path.
+    fn is_recorded(&self, id: &str) -> Outcome<bool> {
+        // A state from elsewhere may say anything: only an id is a file's name.
+        let Ok(id) = id.parse::<Uuid>() else {
+            return Ok(false);
+        };
+        let path = self.records.join(id.to_string());
+        match fs::read(&path) {
+            Ok(found) => Ok(found.strip_suffix(b"\n").unwrap_or(&found) == self.bytes()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(StateError::io(error).at(Some(&path))),
+        }
+    }
+
+    fn record(&self, id: &str) -> io::Result<()> {
+        disk::make_folder(&self.records)?;
+        let path = self.records.join(id);
+        let staged = self.records.join(format!(".{id}.{}", std::process::id()));
+        disk::make_private(&staged)?;
+        let mut file = fs::OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&staged)?;
+        file.write_all(self.bytes())?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        fs::rename(&staged, &path)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.path.as_os_str().as_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{model::WorkspaceId, state::Binding};
+    use std::os::unix::fs::PermissionsExt as _;
+    use tempfile::TempDir;
+
+    struct Place {
+        dir: TempDir,
+    }
+
+    impl Place {
+        fn new() -> Self {
+            let dir = TempDir::new().expect("a folder");
+            for name in ["here", "there"] {
+                fs::create_dir(dir.path().join(name)).expect("made");
+            }
+            Self { dir }
+        }
+
+        fn home(&self, name: &str) -> Home {
+            let user = self.dir.path().join("user");
+            Home::of(&self.dir.path().join(name), &user).expect("a folder")
+        }
+
+        fn records(&self) -> Vec<PathBuf> {
+            let records = fs::read_dir(self.dir.path().join("user/mirrors")).expect("listed");
+            records
+                .map(|entry| entry.expect("an entry").path())
+                .collect()
+        }
+    }
+
+    fn store() -> Store {
+        Store::in_memory(&Binding {
+            service: "https://kb.example.com".into(),
+            workspace: WorkspaceId::new(Uuid::from_u128(1)),
+        })
+        .expect("a state")
+    }
+
+    fn bound(home: &Home) -> Store {
+        let mut store = store();
+        home.bind(&mut store, Timestamp(1)).expect("bound");
+        assert_eq!(home.fit(&store).expect("read"), Fit::Bound);
+        store
+    }
+
+    #[test]
+    fn f089_a_state_without_an_id_fits_and_gets_one() {
+        let place = Place::new();
+        let home = place.home("here");
+        assert_eq!(home.fit(&store()).expect("read"), Fit::Unwritten);
+        bound(&home);
+        let records = place.records();
+        assert_eq!(records.len(), 1, "{records:?}");
+        let mode = fs::metadata(&records[0])
+            .expect("there")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn f089_a_state_fits_by_its_inode_or_by_its_record_and_otherwise_not() {
+        let place = Place::new();
+        let mut store = bound(&place.home("here"));
+        // A copy beside it, of the same user.
+        assert_eq!(
+            place.home("there").fit(&store).expect("read"),
+            Fit::Elsewhere
+        );
+        // Another user's machine, or a container: the inode speaks for it.
+        let record = place.records().remove(0);
+        let path = fs::read(&record).expect("there");
+        fs::remove_file(&record).expect("removed");
+        let home = place.home("here");
+        assert_eq!(home.fit(&store).expect("read"), Fit::Unwritten);
+        // A disk that got another number: the record speaks for it.
+        fs::write(&record, path).expect("written");
+        store
+            .write(Timestamp(2), |tx| tx.set_meta(INODE, "1 1"))
+            .expect("written");
+        assert_eq!(home.fit(&store).expect("read"), Fit::Unwritten);
+        let before = store.meta(ID).expect("read");
+        home.bind(&mut store, Timestamp(3)).expect("bound");
+        assert_eq!(home.fit(&store).expect("read"), Fit::Bound);
+        assert_eq!(store.meta(ID).expect("read"), before);
+    }
+
+    #[test]
+    fn f089_a_state_from_elsewhere_gets_an_id_of_its_own() {
+        let place = Place::new();
+        let here = place.home("here");
+        let store = bound(&here);
+        let mut copy = store.copy().expect("copied");
+        let there = place.home("there");
+        there.bind(&mut copy, Timestamp(2)).expect("bound");
+        assert_eq!(there.fit(&copy).expect("read"), Fit::Bound);
+        assert_eq!(here.fit(&store).expect("read"), Fit::Bound);
+    }
+
+    #[test]
+    fn f130_an_id_that_is_a_path_names_no_file() {
+        let place = Place::new();
+        let mut store = bound(&place.home("here"));
+        let path = place.dir.path().join("there");
+        fs::write(
+            place.dir.path().join("user/mirrors/x"),
+            path.as_os_str().as_bytes(),
+        )
+        .expect("written");
+        store
+            .write(Timestamp(2), |tx| tx.set_meta(ID, "../mirrors/x"))
+            .expect("written");
+        assert_eq!(
+            place.home("there").fit(&store).expect("read"),
+            Fit::Elsewhere
+        );
+    }
+}
