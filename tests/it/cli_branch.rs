@@ -247,6 +247,53 @@ fn a_linked_work_tree_and_a_submodule_have_branches_of_their_own() {
 }
 
 #[test]
+fn a_repository_that_was_replaced_holds_removals_and_one_that_moved_is_the_same() {
+    let (service, kb) = mirror();
+    let (there, away) = (kb.mirror().join(".git"), kb.mirror().join(".away"));
+    let moved = away.to_str().expect("text");
+    git(&kb, &["init", "-q", "--separate-git-dir", moved]);
+    assert!(there.is_file());
+    kb.remove("start/n1.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3, "the writer removed it");
+    std::fs::remove_file(&there).expect("removed");
+    kb.remove("start/n2.html");
+    git(&kb, &["init", "-q", "-b", "main"]);
+    commit(&kb);
+    for _ in 0..2 {
+        let ran = kb.run(&["sync"]).exits(3);
+        assert!(ran.stdout.contains("since git moved HEAD"), "{ran:#?}");
+    }
+    assert_eq!(left(&service), 3);
+    kb.run(&["approve", "--yes"]).exits(0);
+    assert_eq!(left(&service), 2);
+    kb.remove("start/n3.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 1);
+}
+
+#[test]
+fn a_name_of_a_branch_that_git_would_not_allow_is_not_believed() {
+    let (service, kb) = mirror();
+    for name in ["main\u{1b}[2J", "other;reboot"] {
+        kb.write(
+            ".git/HEAD",
+            &format!("ref: refs/heads/{name}\nworkspace: x\n"),
+        );
+        let ran = kb.run(&["sync"]).exits(3);
+        assert!(!ran.stderr.contains('\u{1b}'), "{ran:#?}");
+    }
+    let fresh = service.mirror();
+    fresh.write(".git/HEAD", "ref: refs/heads/a;reboot\n");
+    fresh.run(&["sync"]).exits(0);
+    fresh.write(".git/HEAD", "ref: refs/heads/b\n");
+    fresh
+        .run(&["sync"])
+        .exits(3)
+        .complains("only branch a;reboot is published", "git switch 'a;reboot'");
+}
+
+#[test]
 fn init_writes_the_branch_that_is_checked_out() {
     let service = Service::empty();
     let kb = Kb::new();

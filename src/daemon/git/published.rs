@@ -4,7 +4,7 @@
 //! that was checked out at the first sync, which the state remembers. Only git's own files are read.
 
 use super::{Git, Sight};
-use crate::config::PublishedBranch;
+use crate::{config::PublishedBranch, model::path::quoted};
 use std::fmt;
 
 /// Why nothing is synced in a folder.
@@ -38,7 +38,8 @@ impl NotPublished {
     pub fn remedy(&self) -> String {
         match self {
             Self::Other { published, .. } | Self::Detached { published } => format!(
-                "`git switch {published}`; or write `git: {{branch: …}}` into kbsync.yaml to publish another branch"
+                "`git switch {}`; or write `git: {{branch: …}}` into kbsync.yaml to publish another branch",
+                quoted(published)
             ),
             Self::NoBranch => {
                 "write `git: {branch: NAME}` into kbsync.yaml, with the name of the published branch"

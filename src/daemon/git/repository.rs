@@ -158,6 +158,13 @@ impl Git {
             };
         }
         let head = read(&self.own.join("HEAD")).unwrap_or_default();
+        // Git allows one line without control characters; what else stands there is no branch of git's.
+        let head = head.lines().next().unwrap_or_default();
+        let head = if head.contains(char::is_control) {
+            ""
+        } else {
+            head
+        };
         let reference = head.strip_prefix("ref:").map(str::trim);
         let branch = reference.and_then(|name| name.strip_prefix("refs/heads/"));
         let commit = match reference {

@@ -61,7 +61,7 @@ impl View {
             return Removals::Held(format!("{busy}, and removals wait until that is done"));
         }
         if let Some(why) = before.published.refuses(&git, &sight) {
-            return Removals::Held(format!("{why}; these files are left alone"));
+            return Removals::Held(format!("{why}: no article is deleted"));
         }
         let (Some(agreed), Some(at_first), Some(now)) =
             (&before.agreed, &before.sight.head, &sight.head)
@@ -180,7 +180,7 @@ fn read(
 /// Why removals wait that came with a moved HEAD, and that the published branch knows nothing of.
 fn not_removed_on(published: &str) -> String {
     format!(
-        "these files are gone since git moved HEAD, and no commit of branch {published} removed them; their articles are \
-         still live: `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles"
+        "these files are gone, git moved HEAD meanwhile, and no commit of branch {published} removed them: \
+         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes their articles"
     )
 }
