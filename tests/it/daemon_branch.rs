@@ -4,7 +4,7 @@
 use crate::{
     daemon::{Daemon, unlimited, until},
     daemon_deeds::{ANY, Deeds, check, check_with, commit, git},
-    kb::Service,
+    kb::{Kb, Service},
 };
 use rustix::process::Signal;
 
@@ -100,4 +100,122 @@ fn a_repository_that_is_made_under_a_running_daemon_removes_nothing() {
     kb.run(&["sync"]).exits(3);
     assert!(service.sandbox.article(ids[1]).is_some());
     daemon.stop();
+}
+
+/// How git can keep the repository of a work tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Plain,
+    /// In the repository around it.
+    Submodule,
+    /// As one of several work trees.
+    Linked,
+}
+
+/// Makes the mirror a work tree of this form, on the branch `main`.
+fn work_tree(kb: &Kb, form: Form) -> tempfile::TempDir {
+    let outer = tempfile::tempdir().expect("a folder");
+    let around = outer.path().to_str().expect("text");
+    git(kb, &["init", "-q", "-b", "main"]);
+    if form == Form::Plain {
+        return outer;
+    }
+    std::fs::remove_dir_all(kb.mirror().join(".git")).expect("removed");
+    git(kb, &["init", "-q", "-b", "outer", around]);
+    if form == Form::Submodule {
+        let own = outer.path().join(".git/modules/help");
+        std::fs::create_dir_all(own.parent().expect("a folder")).expect("made");
+        let own = own.to_str().expect("text");
+        git(kb, &["init", "-q", "-b", "main", "--separate-git-dir", own]);
+    } else {
+        let linked = outer.path().join("linked");
+        let path = linked.to_str().expect("text");
+        git(
+            kb,
+            &["-C", around, "commit", "-q", "--allow-empty", "-m", "first"],
+        );
+        git(
+            kb,
+            &["-C", around, "worktree", "add", "-q", "-b", "main", path],
+        );
+        let pointer = std::fs::read_to_string(linked.join(".git")).expect("a file");
+        kb.write(".git", &pointer);
+        git(kb, &["worktree", "repair"]);
+    }
+    assert!(kb.mirror().join(".git").is_file());
+    outer
+}
+
+#[test]
+fn in_every_form_of_a_work_tree_one_branch_is_published() {
+    for form in [Form::Plain, Form::Submodule, Form::Linked] {
+        let service = Service::empty();
+        let start = service.category("start");
+        let ids = ["one", "two"].map(|slug| service.article(start, slug, "<p>Old.</p>"));
+        let kb = unlimited(&service);
+        let _outer = work_tree(&kb, form);
+        kb.run(&["sync"]).exits(0);
+        commit(&kb);
+        git(&kb, &["checkout", "-q", "-b", "other"]);
+        kb.remove("start/one.html");
+        commit(&kb);
+        let refused = "branch other is checked out, and only branch main is published";
+        kb.run(&["sync"])
+            .exits(3)
+            .complains(refused, "git switch main");
+        git(&kb, &["checkout", "-q", "main"]);
+        kb.run(&["sync"]).exits(0);
+        // The same with a daemon, which says so once.
+        let daemon = Daemon::start(&kb, &[]);
+        git(&kb, &["checkout", "-q", "other"]);
+        until("it is paused", || daemon.log().contains(refused));
+        kb.write("start/new.html", "---\ntitle: New\n---\n<p>New.</p>\n");
+        kb.run(&["sync"]).exits(3);
+        git(&kb, &["checkout", "-q", "--detach"]);
+        until("it is paused by a commit", || {
+            daemon.log().contains("not the newest of branch main")
+        });
+        kb.run(&["sync"]).exits(3);
+        assert_eq!(service.sandbox.articles().len(), 2, "{form:?}");
+        assert_eq!(daemon.log().matches(refused).count(), 1, "{form:?}");
+        git(&kb, &["checkout", "-q", "main"]);
+        git(&kb, &["checkout", "-q", "--detach"]);
+        until("the new article is live", || {
+            service.sandbox.articles().len() == 3
+        });
+        assert!(service.sandbox.article(ids[0]).is_some(), "{form:?}");
+        daemon.stop();
+    }
+}
+
+#[test]
+fn the_daemon_deletes_what_the_published_branch_removed_and_nothing_that_was_left_on_another() {
+    let deeds = Deeds::new("git: {branch: main}\n");
+    let (kb, service) = (&deeds.kb, &deeds.service);
+    let start = service.sandbox.articles()[0].category_id;
+    service.article(start, "fetched", "<p>A colleague's.</p>");
+    kb.run(&["sync"]).exits(0);
+    git(kb, &["checkout", "-q", "-b", "mine"]);
+    commit(kb);
+    git(kb, &["checkout", "-q", "main"]);
+    assert!(!kb.exists("start/fetched.html"));
+    let held = || {
+        let status = kb.run(&["status", "--json"]).exits(0).json();
+        status["held"].to_string()
+    };
+    until("it is held", || {
+        held().contains("no commit of branch main removed them")
+    });
+    git(kb, &["checkout", "-q", "-b", "without", "main"]);
+    kb.remove("start/two.html");
+    commit(kb);
+    git(kb, &["checkout", "-q", "main"]);
+    git(kb, &["merge", "-q", "--no-edit", "without"]);
+    until("it is deleted", || deeds.text("two").is_none());
+    assert!(held().contains("start/fetched.html"));
+    assert!(deeds.text("fetched").is_some());
+    kb.run(&["restore", "start"]).exits(0);
+    until("nothing is held", || held() == "[]");
+    assert!(deeds.text("fetched").is_some());
+    deeds.daemon.stop();
 }
