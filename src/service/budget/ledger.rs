@@ -25,6 +25,7 @@ const MANY: usize = 4096;
 /// Where the ledger lies.
 #[derive(Debug)]
 pub(super) struct Ledger {
+    name: String,
     path: PathBuf,
     lock: PathBuf,
 }
@@ -45,6 +46,7 @@ impl Ledger {
             .mode(0o700)
             .create(folder)?;
         Ok(Self {
+            name: name.to_owned(),
             path: folder.join(format!("{name}.ledger")),
             lock: folder.join(format!("{name}.lock")),
         })
@@ -77,6 +79,11 @@ impl Ledger {
             Err(error) => return Err(error),
         };
         Ok(decode_all(&bytes))
+    }
+
+    /// The name that it was opened by.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Where the file lies, for messages.

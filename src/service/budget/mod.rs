@@ -8,6 +8,7 @@
 //! Waiting is the client's job.
 
 pub mod clock;
+mod last;
 mod ledger;
 mod record;
 mod tally;

@@ -1,0 +1,111 @@
+//! Which ledger a mirror used last: with that, what is left of its budget can be told without the token.
+//!
+//! A file for each mirror and service holds the ledger's name, which is a hash. The file is written when a command is
+//! about to send something, and only when the name changed.
+
+use super::{Budget, Limits, Store, SystemClock, ledger::Ledger};
+use crate::{model::Digest, service::origin::Origin};
+use std::{
+    io::{self, Write as _},
+    os::unix::ffi::OsStrExt as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+/// The longest name of a ledger.
+const LONGEST: usize = 64;
+
+impl Budget {
+    /// Remembers that this mirror uses this budget. `dir` is the user's state directory.
+    pub fn remember(&self, dir: &Path, mirror: &Path, origin: &Origin) -> io::Result<()> {
+        let Store::File(ledger) = &self.store else {
+            return Ok(());
+        };
+        let (path, name) = (place(dir, mirror, origin), ledger.name());
+        if read(&path)?.as_deref() == Some(name) {
+            return Ok(());
+        }
+        let mut file = tempfile::NamedTempFile::new_in(folder(dir))?;
+        file.write_all(name.as_bytes())?;
+        file.persist(&path).map_err(|error| error.error)?;
+        Ok(())
+    }
+
+    /// Opens the budget that this mirror used last. `None`: it used none yet.
+    pub fn last_of(
+        dir: &Path,
+        mirror: &Path,
+        origin: &Origin,
+        limits: Limits,
+    ) -> io::Result<Option<Self>> {
+        let Some(name) = read(&place(dir, mirror, origin))? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            limits,
+            clock: Arc::new(SystemClock),
+            store: Store::File(Arc::new(Ledger::at(&folder(dir), &name)?)),
+        }))
+    }
+}
+
+fn folder(dir: &Path) -> PathBuf {
+    dir.join("budget")
+}
+
+fn place(dir: &Path, mirror: &Path, origin: &Origin) -> PathBuf {
+    // The same mirror by way of a link.
+    let mirror = std::fs::canonicalize(mirror).unwrap_or_else(|_not_there| mirror.to_owned());
+    let (mirror, origin) = (mirror.as_os_str().as_bytes(), origin.as_str().as_bytes());
+    let mut name = Digest::of_parts(&[b"kbsync budget of", mirror, origin]).to_string();
+    name.truncate(32);
+    folder(dir).join(name).with_extension("last")
+}
+
+/// The name, if the file holds one.
+fn read(path: &Path) -> io::Result<Option<String>> {
+    let is_name = |name: &String| {
+        (1..=LONGEST).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    match std::fs::read_to_string(path) {
+        Ok(name) => Ok(Some(name).filter(is_name)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::{Purpose, token::Token};
+
+    #[tokio::test]
+    async fn what_is_left_is_told_by_the_mirror_alone() {
+        let (user, mirror) = (tempfile::tempdir(), tempfile::tempdir());
+        let (user, mirror) = (user.expect("a folder"), mirror.expect("a folder"));
+        let origin = Origin::of("https://kb.example.com").expect("an address");
+        let last = |origin: &Origin| {
+            Budget::last_of(user.path(), mirror.path(), origin, Limits::default())
+                .expect("readable")
+        };
+        assert!(last(&origin).is_none(), "nothing was sent yet");
+        for (token, spent) in [("one", 1), ("two", 2)] {
+            let token = Token::new(token).expect("a token");
+            let budget = Budget::open(user.path(), &origin, &token, Limits::default());
+            let budget = budget.expect("opened");
+            budget
+                .remember(user.path(), mirror.path(), &origin)
+                .expect("written");
+            for _ in 0..spent {
+                budget.try_acquire(Purpose::Push).await.expect("counted");
+            }
+            let (minute_left, _day) = last(&origin).expect("remembered").left();
+            assert_eq!(minute_left, 60 - spent, "the last token's");
+        }
+        let other = Origin::of("https://kb2.example.com").expect("an address");
+        assert!(last(&other).is_none());
+        // What is no name of a ledger leads to no file.
+        std::fs::write(place(user.path(), mirror.path(), &origin), "../../x").expect("damaged");
+        assert!(last(&origin).is_none());
+    }
+}
