@@ -71,7 +71,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     if waiting.is_empty() {
         if context.out.json {
             let mut report = Report::new(false);
-            report.budget = budget_left(context, &config).unwrap_or_default();
+            report.budget = budget_left(&config).unwrap_or_default();
             context.out.json(&report)?;
         }
         context

@@ -154,6 +154,7 @@ fn client(service: &str, context: &Context) -> Result<Client, Failure> {
         service,
         token: token.as_ref(),
         user_state_dir: &config::user_state_dir(request.env)?,
+        mirror: None,
         budget: config::Options::standard().budget,
     };
     connect_to(context, account)

@@ -1,6 +1,6 @@
-//! From settings to a client: the token, whom it belongs to, and the budget that pays.
+//! From settings to a client: the user's consent, the token, the origin that the token belongs to, the budget.
 
-use super::{context::Context, exit::ExitCode, failure::Failure};
+use super::{consent, context::Context, exit::ExitCode, failure::Failure};
 use crate::{
     config::{BudgetLimits, Config, TokenSource},
     engine::report::BudgetLeft,
@@ -18,6 +18,7 @@ const OTHER_DIR: &str = "make that folder writable, or name another one in KBSYN
 
 /// Makes a client for the service of the settings. Sends nothing.
 pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Failure> {
+    consent(context, config)?;
     connect_to(context, account(config))
 }
 
@@ -28,17 +29,30 @@ pub(super) fn connect_telling(
     notify: Notify,
     answered: Option<Answered>,
 ) -> Result<Client, Failure> {
+    consent(context, config)?;
     client(context, account(config), notify, answered)
 }
 
-/// What is left of the budget, without a request. `None`: it is counted by token, and there is none.
-pub(super) fn budget_left(context: &Context, config: &Config) -> Option<BudgetLeft> {
+/// Settles what comes before the token is read: whether there is one, and whether the user agrees.
+pub(super) fn consent(context: &Context, config: &Config) -> Result<(), Failure> {
+    if config.token.is_none() {
+        return Err(TokenSource::missing().into());
+    }
+    consent::settle(context, config)
+}
+
+/// What is left of the budget, without a request and without the token. `None`: this mirror has not used one yet.
+pub(super) fn budget_left(config: &Config) -> Option<BudgetLeft> {
     let limits = limits(config.options.budget);
-    let secret = config.token.as_ref()?.read(&*context.env).ok()?;
-    let token = Token::new(secret.expose_secret()).ok()?;
     let origin = Origin::of(&config.service).ok()?;
-    let budget = Budget::open(&config.user_state_dir, &origin, &token, limits).ok()?;
-    let (minute_left, day_left) = budget.left();
+    let last = Budget::last_of(&config.user_state_dir, &config.mirror, &origin, limits);
+    let (minute_left, day_left) = match last {
+        Ok(budget) => budget?.left(),
+        Err(error) => {
+            tracing::warn!(%error, "the budget cannot be read");
+            return None;
+        }
+    };
     Some(BudgetLeft {
         minute_left,
         day_left,
@@ -50,6 +64,7 @@ fn account(config: &Config) -> Account<'_> {
         service: &config.service,
         token: config.token.as_ref(),
         user_state_dir: &config.user_state_dir,
+        mirror: Some(&config.mirror),
         budget: config.options.budget,
     }
 }
@@ -60,6 +75,8 @@ pub(super) struct Account<'a> {
     pub(super) service: &'a str,
     pub(super) token: Option<&'a TokenSource>,
     pub(super) user_state_dir: &'a Path,
+    /// The mirror that asks, if there is one yet.
+    pub(super) mirror: Option<&'a Path>,
     pub(super) budget: BudgetLimits,
 }
 
@@ -86,9 +103,13 @@ fn client(
         Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
     })?;
     let dir = account.user_state_dir;
-    let visit =
-        check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?;
-    let budget = Budget::open(dir, &origin, &token, limits(account.budget)).map_err(|error| {
+    // A sandbox has a new port each time, and its own token opens nothing else.
+    let visit = if consent::is_sandbox(context, source, &origin) {
+        None
+    } else {
+        check_origin(dir, &token, &origin, context.global.trust_service).map_err(not_trusted)?
+    };
+    let budget = opened(account, &origin, &token).map_err(|error| {
         let message = format!("failed to open the request budget in {}", dir.display());
         Failure::failed(anyhow::Error::new(error).context(message)).help(OTHER_DIR)
     })?;
@@ -110,6 +131,15 @@ fn client(
         })
     });
     Client::new(options).map_err(no_client)
+}
+
+fn opened(account: Account<'_>, origin: &Origin, token: &Token) -> std::io::Result<Budget> {
+    let dir = account.user_state_dir;
+    let budget = Budget::open(dir, origin, token, limits(account.budget))?;
+    if let Some(mirror) = account.mirror {
+        budget.remember(dir, mirror, origin)?;
+    }
+    Ok(budget)
 }
 
 fn limits(limits: BudgetLimits) -> Limits {

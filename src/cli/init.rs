@@ -12,7 +12,9 @@ use super::{
     would_take::{Counts, WouldTake},
 };
 use crate::{
-    config::{self, NewSettings, parse_poll, parse_service, parse_workspace},
+    config::{
+        self, NewSettings, consent::agree_to_own, parse_poll, parse_service, parse_workspace,
+    },
     model::{WorkspaceId, path::quoted},
 };
 use serde::Serialize;
@@ -56,8 +58,11 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         return Ok(ExitCode::Attention);
     }
     let settings = chosen(args, &folder, context).await?;
+    let user_state_dir = config::user_state_dir(context.request().env)?;
     let path = config::create(&folder, &settings)?;
     conflict_copies::hide(&folder, context);
+    // The user chose the service: that is consent.
+    agree_to_own(&user_state_dir, &folder, &settings.service)?;
     if context.out.json {
         context.out.json(&Report {
             version: 1,
@@ -71,7 +76,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         let next = if config::token_from_environment(&context.request()).is_some() {
             "next: `kbsync doctor` looks whether all is well, `kbsync sync` begins"
         } else {
-            "next: give the token in KBSYNC_TOKEN (or see `token:` in the file), then `kbsync sync`"
+            "next: give the token in KBSYNC_TOKEN, then `kbsync sync`; or write `token:` into the file, then `kbsync trust` and `kbsync sync`"
         };
         context.out.note(next);
     }

@@ -15,6 +15,7 @@ mod check;
 mod completions;
 mod conflict_copies;
 mod connect;
+mod consent;
 mod cycle;
 mod daemon_says;
 mod demo;
@@ -43,6 +44,7 @@ mod session;
 mod show;
 mod stats;
 mod status;
+mod trust;
 mod workspaces;
 mod would_take;
 
@@ -126,6 +128,8 @@ pub enum LogFormat {
 enum Command {
     /// Make a folder a mirror: write its kbsync.yaml
     Init(init::Args),
+    /// Agree to what a folder's settings name: the service, and where the token is
+    Trust(trust::Args),
     /// List the workspaces that the token's owner created
     Workspaces,
     /// Bring both sides together
@@ -208,6 +212,7 @@ impl Command {
     async fn run(self, context: &Context) -> Outcome {
         match self {
             Self::Init(args) => init::run(args, context).await,
+            Self::Trust(args) => trust::run(&args, context),
             Self::Workspaces => workspaces::run(context).await,
             Self::Sync(args) => cycle::run(args, cycle::Way::Sync, context).await,
             Self::Pull(args) => cycle::run(args, cycle::Way::Pull, context).await,

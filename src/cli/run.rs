@@ -1,8 +1,13 @@
 //! `kbsync run`: the daemon. Here it is only put together; how it works is in [`crate::daemon`].
 
 use super::{
-    Outcome, connect::connect_telling, context::Context, exit::ExitCode, failure::Failure, locks,
-    panic,
+    Outcome,
+    connect::{self, connect_telling},
+    consent::warn_of_limits,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    locks, panic,
 };
 use crate::{
     config::{Config, Need},
@@ -40,6 +45,8 @@ pub(super) struct Args {
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     panic::ends_the_process();
     let config = context.config(Need::Workspace)?;
+    connect::consent(context, &config)?;
+    warn_of_limits(&config);
     let settings = Settings::of(&config);
     let locks = locks::take(&config, control::DOING, None)?;
     // From here on a signal ends it in order.

@@ -27,7 +27,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
     /// The token that it accepts
-    #[arg(long, value_name = "TEXT", default_value = "sandbox-token")]
+    #[arg(long, value_name = "TEXT", default_value = crate::sandbox::TOKEN)]
     accept_token: String,
     /// Where the articles are in the listing's JSON
     #[arg(long, value_enum, default_value_t = ShapeName::Articles, value_name = "SHAPE")]

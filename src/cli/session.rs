@@ -2,6 +2,7 @@
 
 use super::{
     connect::connect_telling,
+    consent::warn_of_limits,
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -71,6 +72,7 @@ impl<'c> Session<'c> {
         };
         session.heads = Heads::look(config);
         let client = session.connect()?;
+        warn_of_limits(config);
         session.client = Some(client);
         Ok(session)
     }

@@ -53,7 +53,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         since: daemon.since.clone(),
         next_poll: daemon.next_poll.clone(),
     });
-    found.budget = budget_left(context, &config);
+    found.budget = budget_left(&config);
     let heads = Heads::look(&config);
     found.git = heads.branches(&config);
     if args.remote {

@@ -52,7 +52,7 @@ service: {service}
 workspace: {workspace}{name}
 
 # The token is never written here. kbsync takes it from the variable KBSYNC_TOKEN, from the file
-# that KBSYNC_TOKEN_FILE names, or from one of these:
+# that KBSYNC_TOKEN_FILE names, or from one of these, after you agreed to it with `kbsync trust`:
 # token: {{file: /run/secrets/kb}}
 # token: {{env: NAME}}
 # token: {{command: pass show kb}}

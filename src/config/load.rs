@@ -1,13 +1,17 @@
 //! Finding the mirror, and laying flags, environment, file and defaults over each other.
 
 use super::{
-    Config, ConfigError, Env, SETTINGS_FILE, TokenSource, WorkspaceFolder,
+    Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
+    WorkspaceFolder,
+    consent::{self, Named},
     error::Wrong,
     file::{self, Given},
     values::{parse_poll, parse_service, parse_workspace},
 };
+use crate::model::path::quoted;
 use std::{
     io::Read as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -43,6 +47,7 @@ impl Config {
     pub fn load(request: &Request<'_>, need: Need) -> Result<Self, ConfigError> {
         let mirror = find_mirror(request)?;
         let (file, mut given) = read_file(request, &mirror)?;
+        let named = named(request, &given);
         let environment = overlay(request, &mut given)?;
         let Some(service) = given.service else {
             return Err(match &file {
@@ -60,19 +65,48 @@ impl Config {
                 None => no_settings(&mirror),
             });
         }
+        let user_state_dir = user_state_dir(request.env)?;
+        let asked = file.as_deref().map(|file| {
+            let folder = consent::without_links(file.parent().unwrap_or(&mirror));
+            Asked::new(folder, &service, given.token.as_ref(), named)
+        });
+        let is_limited = limit(&mut given.options, asked.as_ref(), &user_state_dir)?;
         Ok(Self {
             mirror,
             file,
+            asked,
+            is_limited,
             service,
             workspaces: given.workspaces,
             categories: given.categories,
             token: given.token,
             state_dir: environment.state_dir,
-            user_state_dir: user_state_dir(request.env)?,
+            user_state_dir,
             listen: environment.listen,
             options: given.options,
         })
     }
+}
+
+/// Takes limits above the defaults down to them, unless the user agreed to the folder. Returns whether there were any.
+fn limit(
+    options: &mut Options,
+    asked: Option<&Asked>,
+    user_state_dir: &Path,
+) -> Result<bool, ConfigError> {
+    let (given, standard) = (options.max_deletes, Options::standard().max_deletes);
+    let most = MaxDeletes {
+        count: given.count.min(standard.count),
+        percent: given.percent.min(standard.percent),
+    };
+    let Some(asked) = asked.filter(|_| most != given) else {
+        return Ok(false);
+    };
+    if asked.is_agreed(user_state_dir)? {
+        return Ok(false);
+    }
+    options.max_deletes = most;
+    Ok(true)
 }
 
 /// The mirror and the folders of its workspaces, for commands that ask nobody.
@@ -109,7 +143,7 @@ pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
 }
 
 /// Finds the mirror: `-C`, else `KBSYNC_DIR`, else the nearest folder upwards that holds a
-/// `kbsync.yaml`, else the current one. The path is absolute.
+/// `kbsync.yaml`, else the current one. The path is absolute. Settings of another user that nobody named are refused.
 pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
     let named = match request.dir {
         Some(dir) => Some((dir.to_owned(), "-C")),
@@ -125,9 +159,40 @@ pub fn find_mirror(request: &Request<'_>) -> Result<PathBuf, ConfigError> {
         }
         return Ok(dir);
     }
-    let holds_settings = |dir: &&Path| dir.join(SETTINGS_FILE).is_file();
+    // Anything of that name counts: a pipe is refused where it lies.
+    let holds_settings = |dir: &&Path| dir.join(SETTINGS_FILE).symlink_metadata().is_ok();
     let nearest = request.current.ancestors().find(holds_settings);
+    if let Some(dir) = nearest.filter(|_| request.file.is_none()) {
+        refuse_other_owner(dir)?;
+    }
     Ok(nearest.unwrap_or(request.current).to_owned())
+}
+
+/// Refuses settings of another user: in a folder that several may write to, anybody could have put them there.
+fn refuse_other_owner(dir: &Path) -> Result<(), ConfigError> {
+    let path = dir.join(SETTINGS_FILE);
+    let own = rustix::process::geteuid().as_raw();
+    let is_foreign = |found: std::fs::Metadata| Some(found.uid()).filter(|&uid| !is_ours(uid, own));
+    // A link of another user may lead to a file of ours.
+    let owners = [path.symlink_metadata(), path.metadata()];
+    let Some(owner) = owners.into_iter().flatten().find_map(is_foreign) else {
+        return Ok(());
+    };
+    Err(ConfigError {
+        file: Some(path),
+        line: None,
+        message: format!("the settings belong to another user (uid {owner}), and are not used"),
+        remedy: Some(format!(
+            "if you trust that user: name the folder, `kbsync -C {} …`",
+            quoted(&dir.to_string_lossy())
+        )),
+        source: None,
+    })
+}
+
+/// Files of the user and of root are obeyed.
+fn is_ours(owner: u32, own: u32) -> bool {
+    owner == own || owner == 0
 }
 
 /// The folder that is to become a mirror: `-C`, else `KBSYNC_DIR`, else the current one.
@@ -183,7 +248,10 @@ fn read_file(
         remedy: Some("check the path and the file's rights".to_owned()),
         source: None,
     };
-    let file = match std::fs::File::open(&path) {
+    // Without waiting: a pipe may lie there.
+    let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let mut options = std::fs::File::options();
+    let file = match options.read(true).custom_flags(nonblock).open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return if request.file.is_some() {
@@ -194,6 +262,13 @@ fn read_file(
         }
         Err(error) => return Err(unreadable(format!("the settings cannot be read: {error}"))),
     };
+    let is_regular = file.metadata().is_ok_and(|found| found.is_file());
+    if !is_regular {
+        return Err(ConfigError {
+            remedy: Some("put a text file there, or remove it".to_owned()),
+            ..unreadable("this is not a regular file".to_owned())
+        });
+    }
     let mut text = String::new();
     let size = file
         .take(MAX_FILE + 1)
@@ -206,6 +281,14 @@ fn read_file(
     match file::read(&text, folder, request.insecure_http) {
         Ok(given) => Ok((Some(path), given)),
         Err(fault) => Err(fault.in_file(path)),
+    }
+}
+
+/// What the file names that the environment does not.
+fn named(request: &Request<'_>, given: &Given) -> Named {
+    Named {
+        service: given.service.is_some() && variable(request.env, "KBSYNC_SERVICE").is_none(),
+        token: given.token.is_some() && token_from_environment(request).is_none(),
     }
 }
 

@@ -7,10 +7,12 @@
 //! - `yaml` reads YAML into a tree that knows its lines; `file` reads the keys; `values` the values.
 //! - `load` finds the mirror, lays the sources over each other and checks what is required.
 //! - `token` gets the token; `create` writes a new `kbsync.yaml`.
+//! - `consent` keeps what the user agreed to: a settings file may come from somebody else.
 //!
 //! The environment comes in as a function, so that tests can give their own. Nothing here talks to
 //! the service or knows what the settings are used for.
 
+pub mod consent;
 mod create;
 mod error;
 mod file;
@@ -22,6 +24,7 @@ mod yaml;
 #[cfg(test)]
 mod tests;
 
+pub use consent::Asked;
 pub use create::{NewSettings, create, overlapping_mirror};
 pub use error::{ConfigError, Wrong};
 pub use load::{
@@ -58,6 +61,10 @@ pub struct Config {
     pub categories: Vec<CategoryId>,
     /// Where the token is; `None`: nobody said.
     pub token: Option<TokenSource>,
+    /// What the settings file asks for; `None`: there is no file.
+    pub asked: Option<Asked>,
+    /// Whether limits of the file are above the defaults and do not count, since nobody agreed to the folder.
+    pub is_limited: bool,
     /// `KBSYNC_STATE_DIR`: where the state is when it is not in the mirror.
     pub state_dir: Option<PathBuf>,
     /// The user's own state: the budget file and the origins that tokens belong to.

@@ -3,7 +3,7 @@
 //! The token is never part of a message: not the file's content, not the variable's value, not what
 //! the command printed. Only what a failed command wrote to stderr is shown, since that says why.
 
-use super::{ConfigError, Env};
+use super::{ConfigError, Env, consent::without_links};
 use secrecy::SecretString;
 use std::{
     io::Read as _,
@@ -46,6 +46,24 @@ impl TokenSource {
                 )),
             },
             Self::Command(command) => from_command(command, COMMAND_TIMEOUT),
+        }
+    }
+
+    /// The source in a line, as agreements hold it.
+    pub fn text(&self) -> String {
+        match self {
+            Self::File(path) => format!("file {}", path.display()),
+            Self::Env(name) => format!("env {name}"),
+            Self::Command(command) => format!("command {command}"),
+        }
+    }
+
+    /// The same source, with the links of a file in `folder` resolved: whoever writes that folder could turn them
+    /// elsewhere.
+    pub(super) fn without_links(&self, folder: &Path) -> Self {
+        match self {
+            Self::File(path) if path.starts_with(folder) => Self::File(without_links(path)),
+            Self::File(_) | Self::Env(_) | Self::Command(_) => self.clone(),
         }
     }
 

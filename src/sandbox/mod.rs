@@ -48,7 +48,7 @@ pub use faults::{AnswerEdit, Fault, FaultKind, Hook, Matcher, RawAnswer};
 pub use handle::{Past, Sandbox};
 pub use options::{
     Access, EmptyPut, ListingEndpoint, Login, Normalise, Options, Paging, RetryAfter, Rights,
-    Shape, TimeGrain,
+    Shape, TOKEN, TimeGrain,
 };
 pub use serve::Running;
 pub use snapshot::Snapshot;

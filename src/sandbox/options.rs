@@ -6,6 +6,9 @@
 use std::collections::HashMap;
 use uuid::Uuid;
 
+/// The token that a sandbox accepts unless told otherwise. It is no secret: it opens nothing else.
+pub const TOKEN: &str = "sandbox-token";
+
 /// Where the articles are in the answer of the listing endpoint (section 4.5: not shown).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Shape {
@@ -291,7 +294,7 @@ impl Default for Options {
             per_day: 1440,
             limit_status: 429,
             retry_after: None,
-            token: "sandbox-token".to_owned(),
+            token: TOKEN.to_owned(),
             login: Login::default(),
             stale_reads_after_write: 0,
             id_seed: None,

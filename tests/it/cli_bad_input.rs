@@ -401,6 +401,7 @@ async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {
     let user = kb.mirror().join("../state");
     let cli = kbsync::cli::Cli::parse_from(["kbsync", "-q", "sync"]);
     let env = move |name: &str| match name {
+        "KBSYNC_SERVICE" => Some(format!("http://127.0.0.1:{port}")),
         "KBSYNC_TOKEN" => Some(TOKEN.to_owned()),
         "KBSYNC_USER_STATE_DIR" => Some(user.to_string_lossy().into_owned()),
         _ => None,

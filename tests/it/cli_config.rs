@@ -63,6 +63,7 @@ fn without_a_token_every_way_to_give_one_is_named() {
         .exits(2)
         .complains("there is no token", "KBSYNC_TOKEN_FILE");
     kb.set("KBSYNC_TOKEN_FILE", "missing");
+    kb.trust();
     kb.run(&["workspaces"])
         .exits(2)
         .complains("the token file cannot be read: it does not exist", "path");

@@ -210,6 +210,7 @@ fn two_workspaces() -> (Service, Kb) {
         service.url, service.workspace
     ));
     kb.set("KBSYNC_TOKEN", crate::kb::TOKEN);
+    kb.trust();
     kb.run(&["sync"]).exits(0);
     (service, kb)
 }

@@ -206,6 +206,7 @@ fn a_connection_that_is_refused_is_told_in_a_line() {
         "service: http://127.0.0.1:9\nworkspace: {WORKSPACE}\n"
     ));
     kb.set("KBSYNC_TOKEN", TOKEN).set("KBSYNC_DRILL_HURRY", "1");
+    kb.trust();
     let ran = kb.run(&["sync"]).exits(5);
     let told = ran.stderr.lines().find(|line| line.starts_with("error:"));
     let told = told.expect("an error").to_owned();

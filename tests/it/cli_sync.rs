@@ -273,6 +273,7 @@ fn several_workspaces_are_synced_in_turn_into_one_report() {
         service.url, service.workspace
     ));
     kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
     let json = kb.run(&["sync", "--json"]).exits(0).json();
     schema::check("report", &json);
     let mut paths: Vec<&str> = json["actions"]

@@ -96,7 +96,7 @@ struct Yard {
     binary: PathBuf,
     limited: Limited,
     sandbox: Sandbox,
-    _running: Running,
+    running: Running,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -150,7 +150,7 @@ impl Yard {
             binary,
             limited,
             sandbox,
-            _running: running,
+            running,
             _runtime: runtime,
         })
     }
@@ -194,6 +194,7 @@ impl Yard {
             .args(["--proc", "/proc", "--remount-ro", "/"])
             .args(["--clearenv", "--setenv", "KBSYNC_DIR", "/mirror"])
             .args(["--setenv", "KBSYNC_USER_STATE_DIR", "/state"])
+            .args(["--setenv", "KBSYNC_SERVICE", &self.running.url])
             .args(["--setenv", "KBSYNC_TOKEN_FILE", "/run/secrets/token"])
             .args(["--chdir", "/mirror", "/kbsync"])
             .args(arguments)

@@ -54,6 +54,17 @@ impl Kb {
         self.dir.path().join("mirror")
     }
 
+    /// The user's state directory.
+    pub(crate) fn user_state(&self) -> PathBuf {
+        self.dir.path().join("state")
+    }
+
+    /// Agrees to what the settings name, as a user does.
+    #[track_caller]
+    pub(crate) fn trust(&self) {
+        self.run(&["trust"]).exits(0);
+    }
+
     pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.mirror().join(path);
         std::fs::create_dir_all(path.parent().expect("a parent")).expect("folders");
@@ -273,6 +284,7 @@ impl Service {
             self.url, self.workspace
         ));
         kb.set("KBSYNC_TOKEN", TOKEN);
+        kb.trust();
         kb
     }
 }

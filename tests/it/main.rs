@@ -26,6 +26,7 @@ mod cli_service;
 mod cli_stats;
 mod cli_status;
 mod cli_sync;
+mod cli_trust;
 mod cli_words;
 mod cli_yaml;
 mod conflicts;

@@ -196,6 +196,7 @@ fn f040_several_emptied_workspaces_are_filled_one_by_one() {
     );
     let mut kb = Kb::with_settings(&settings);
     kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
     let state = kb.mirror().with_file_name("database");
     kb.set("KBSYNC_STATE_DIR", &state.to_string_lossy());
     kb.run(&["sync"]).exits(0);

@@ -26,6 +26,7 @@ pub(crate) fn two_workspaces() -> (Service, Kb, Uuid, Uuid) {
         service.url, service.workspace
     ));
     kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.trust();
     kb.run(&["sync"]).exits(0);
     (service, kb, one, eins)
 }

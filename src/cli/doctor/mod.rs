@@ -10,6 +10,7 @@ mod machine;
 use super::{
     Outcome,
     connect::connect,
+    consent,
     context::Context,
     exit::ExitCode,
     failure::Failure,
@@ -169,7 +170,8 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
             None => "from the environment".to_owned(),
         },
     ));
-    match connect(context, config) {
+    // Whoever looks for a fault is not asked for consent.
+    match consent::check(context, config).and_then(|()| connect(context, config)) {
         Ok(client) => {
             checks.push(Check::good("token", source_of(config)));
             ask(config, &client, checks).await;

@@ -2,8 +2,8 @@
 //!
 //! A cloned repository whose settings name another host must not get the token. What is remembered is
 //! a hash of the token and the origin's text, a file for each token in the user's state directory.
-//! Loopback origins are neither blocked nor remembered: a sandbox has a new port each time, and what
-//! is sent there stays on this machine.
+//! Loopback origins are bound like all others: on a shared machine any user may listen at a port. The commands leave
+//! out the sandbox's own token, which is no secret.
 
 use super::token::Token;
 use reqwest::Url;
@@ -41,7 +41,7 @@ impl Origin {
         &self.text
     }
 
-    /// Tells whether it is this machine.
+    /// Returns whether it is this machine.
     pub fn is_loopback(&self) -> bool {
         self.loopback
     }
@@ -143,16 +143,13 @@ pub enum OriginError {
 ///
 /// With `trust` any origin may have it. Gives what is to be remembered as soon as a service has answered there as one
 /// does: an address with a slip in it must not be what the token belongs to from then on. Until then it is
-/// noted as tried. `None`: it is known, or is this machine.
+/// noted as tried. `None`: it is known.
 pub fn check_origin(
     dir: &Path,
     token: &Token,
     origin: &Origin,
     trust: bool,
 ) -> Result<Option<FirstVisit>, OriginError> {
-    if origin.is_loopback() {
-        return Ok(None);
-    }
     let folder = dir.join("origins");
     let visit = FirstVisit {
         path: folder.join(token.fingerprint(&["origin"])),

@@ -80,25 +80,35 @@ fn f141_what_is_remembered_is_private_and_has_no_token() {
 }
 
 #[test]
-fn loopback_origins_are_neither_blocked_nor_remembered() {
+fn f133_a_port_of_this_machine_is_an_origin_like_any_other() {
     let dir = tempfile::tempdir().expect("a folder");
     let token = Token::new("canary").expect("a token");
+    let check = |url| check_origin(dir.path(), &token, &origin(url), false);
+    check("http://127.0.0.1:4000")
+        .expect("the first")
+        .expect("to be remembered")
+        .remember()
+        .expect("remembered");
+    assert!(check("http://127.0.0.1:4000").expect("known").is_none());
+    for other in [
+        "http://127.0.0.1:4001",
+        "http://[::1]:4000",
+        "http://localhost:4000",
+    ] {
+        let error = check(other).expect_err("another origin");
+        assert!(matches!(error, OriginError::Elsewhere { .. }), "{error}");
+    }
+}
+
+#[test]
+fn a_name_that_only_looks_like_this_machine_is_another() {
     for url in [
         "http://127.0.0.1:4000",
         "http://[::1]:9",
         "http://localhost:1",
     ] {
         assert!(origin(url).is_loopback(), "{url}");
-        let visit = check_origin(dir.path(), &token, &origin(url), false).expect("loopback");
-        assert!(visit.is_none(), "{url} is not remembered");
     }
-    assert!(!dir.path().join("origins").exists());
-    check_origin(dir.path(), &token, &origin("https://kb.example.com"), false)
-        .expect("first")
-        .expect("to be remembered")
-        .remember()
-        .expect("remembered");
-    check_origin(dir.path(), &token, &origin("http://127.0.0.1:4"), false).expect("loopback");
     for url in [
         "http://127.0.0.1.evil.example",
         "http://localhost.evil.example",

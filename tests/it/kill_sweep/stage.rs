@@ -120,6 +120,7 @@ impl Stage {
             .env_clear()
             .env("HOME", self.run_dir().join("home"))
             .env("KBSYNC_USER_STATE_DIR", self.run_dir().join("user"))
+            .env("KBSYNC_SERVICE", &self.url)
             .env("KBSYNC_TOKEN", TOKEN)
             .env("KBSYNC_DRILL_HURRY", "1")
             .stdin(Stdio::null());

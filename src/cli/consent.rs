@@ -1,0 +1,126 @@
+//! Asks for consent before a token is read or sent where only a settings file says so.
+//!
+//! On a terminal the user sees what would be run or read and which host gets the token, and answers. Without one the
+//! command ends with exit code 2 and the command to type. Nothing was read, run or sent until then.
+
+use super::{ask, context::Context, failure::Failure, print::escape};
+use crate::{
+    config::{Asked, Config, TokenSource, consent::TOKEN_VARIABLE},
+    model::path::quoted,
+    sandbox,
+    service::origin::Origin,
+};
+use std::path::Path;
+
+/// Refuses settings that the user did not agree to. Never asks.
+pub(super) fn check(context: &Context, config: &Config) -> Result<(), Failure> {
+    match missing(context, config)? {
+        None => Ok(()),
+        Some(asked) => Err(refused(context, &config.mirror, asked)),
+    }
+}
+
+/// The same, but asks on a terminal, and remembers a yes.
+pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> {
+    let Some(asked) = missing(context, config)? else {
+        return Ok(());
+    };
+    if !ask::possible() || context.out.json || context.out.quiet {
+        return Err(refused(context, &config.mirror, asked));
+    }
+    context
+        .out
+        .note("The settings of this folder name a service that you have not agreed to:");
+    for line in shown(
+        &asked.folder.to_string_lossy(),
+        &asked.service,
+        &asked.source,
+    ) {
+        context.out.note(line);
+    }
+    if !ask::agrees("Do you trust this folder?")? {
+        return Err(refused(context, &config.mirror, asked));
+    }
+    asked.agree(&config.user_state_dir)?;
+    Ok(())
+}
+
+/// Warns that limits of the settings do not count.
+pub(super) fn warn_of_limits(config: &Config) {
+    if config.is_limited {
+        tracing::warn!(
+            "`max_deletes` in kbsync.yaml is above the default and does not count; `kbsync trust` lets it count"
+        );
+    }
+}
+
+/// What the settings ask for and the user did not agree to.
+fn missing<'c>(context: &Context, config: &'c Config) -> Result<Option<&'c Asked>, Failure> {
+    let asked = config.asked.as_ref().filter(|asked| asked.needed);
+    // Without a token there is nothing to agree to yet.
+    let Some((asked, source)) = asked.zip(config.token.as_ref()) else {
+        return Ok(None);
+    };
+    let is_free =
+        Origin::of(&config.service).is_ok_and(|origin| is_sandbox(context, source, &origin));
+    if is_free || asked.is_agreed(&config.user_state_dir)? {
+        return Ok(None);
+    }
+    Ok(Some(asked))
+}
+
+/// Returns whether this is a sandbox of this machine with the sandbox's own token, which is no secret.
+pub(super) fn is_sandbox(context: &Context, source: &TokenSource, origin: &Origin) -> bool {
+    let is_public = |name: &str| {
+        name == TOKEN_VARIABLE
+            && (context.env)(name).is_some_and(|token| token.trim() == sandbox::TOKEN)
+    };
+    origin.is_loopback() && matches!(source, TokenSource::Env(name) if is_public(name))
+}
+
+/// The lines that say what a folder asks for.
+pub(super) fn shown(folder: &str, service: &str, source: &TokenSource) -> [String; 3] {
+    let token = match source {
+        TokenSource::Env(name) if name == TOKEN_VARIABLE => {
+            "your own, from KBSYNC_TOKEN or KBSYNC_TOKEN_FILE".to_owned()
+        }
+        TokenSource::Env(name) => format!("the value of the variable {name}"),
+        TokenSource::File(path) => format!("the text of the file {}", path.display()),
+        TokenSource::Command(command) => format!("what the command `{command}` prints"),
+    };
+    [
+        format!("  folder   {}", escape(folder)),
+        format!("  service  {}, which gets the token", escape(service)),
+        format!("  token    {}", escape(&token)),
+    ]
+}
+
+fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
+    // The texts are somebody else's: they may not forge a line.
+    let wants = match &asked.source {
+        TokenSource::Env(name) if name == TOKEN_VARIABLE => "send your token".to_owned(),
+        TokenSource::Env(name) => format!("read the variable {name} and send its value"),
+        TokenSource::File(path) => format!("read the file {} and send its text", path.display()),
+        TokenSource::Command(command) => format!("run `{command}` and send what it prints"),
+    };
+    let message = format!(
+        "the settings of {} want to {wants} to {}, and you have not agreed to that",
+        asked.folder.display(),
+        asked.service
+    );
+    Failure::usage(
+        escape(&message).into_owned(),
+        format!("if you trust that folder: `{}`", command(context, mirror)),
+    )
+}
+
+/// The command that agrees, as one types it.
+fn command(context: &Context, mirror: &Path) -> String {
+    match &context.global.config {
+        Some(file) => format!(
+            "kbsync --config {} trust",
+            quoted(&context.current.join(file).to_string_lossy())
+        ),
+        None => format!("kbsync trust {}", quoted(&mirror.to_string_lossy())),
+    }
+}

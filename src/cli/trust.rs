@@ -1,0 +1,133 @@
+//! `kbsync trust`: agrees to what the settings of a folder ask for, lists agreements, takes them back.
+//!
+//! Nothing is sent, run or read besides the settings and the records.
+
+use super::{
+    Outcome, consent,
+    context::Context,
+    exit::ExitCode,
+    failure::Failure,
+    print::{Column, escape, table},
+};
+use crate::config::{
+    self, Config, Need,
+    consent::{Agreement, agreements, revoke},
+};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Agrees to the service and to the source of the token that a folder's settings name.
+#[derive(clap::Args, Debug)]
+pub(super) struct Args {
+    /// The mirror's folder [default: as for every command]
+    #[arg(value_name = "DIR", conflicts_with = "list")]
+    folder: Option<PathBuf>,
+    /// List what was agreed to
+    #[arg(long)]
+    list: bool,
+    /// Take the agreement back
+    #[arg(long, conflicts_with = "list")]
+    revoke: bool,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Action {
+    Agree,
+    List,
+    Revoke,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    version: u32,
+    action: Action,
+    folders: &'a [Agreement],
+}
+
+pub(super) fn run(args: &Args, context: &Context) -> Outcome {
+    if args.list {
+        return list(context);
+    }
+    if args.revoke {
+        return take_back(args, context);
+    }
+    let mut request = context.request();
+    if args.folder.is_some() {
+        request.dir = args.folder.as_deref();
+    }
+    let config = Config::load(&request, Need::Service)?;
+    let Some(asked) = &config.asked else {
+        return Err(Failure::usage(
+            format!("{} has no settings to agree to", config.mirror.display()),
+            "name the folder of a kbsync.yaml; what the environment names needs no consent",
+        ));
+    };
+    let agreement = asked.agree(&config.user_state_dir)?;
+    if context.out.json {
+        return print(context, Action::Agree, &[agreement]);
+    }
+    for line in consent::shown(&agreement.folder, &agreement.service, &asked.source) {
+        context.out.line(line)?;
+    }
+    context
+        .out
+        .note("agreed; `kbsync trust --revoke` takes it back");
+    Ok(ExitCode::Done)
+}
+
+fn list(context: &Context) -> Outcome {
+    let request = context.request();
+    let agreed = agreements(&config::user_state_dir(request.env)?)?;
+    if context.out.json {
+        return print(context, Action::List, &agreed);
+    }
+    if agreed.is_empty() {
+        context.out.note("no folder is trusted");
+        return Ok(ExitCode::Done);
+    }
+    let columns = ["folder", "service", "token from"].map(Column::words);
+    let rows = agreed
+        .into_iter()
+        .map(|one| vec![one.folder, one.service, one.source]);
+    context.out.line(table(&columns, rows))?;
+    Ok(ExitCode::Done)
+}
+
+fn take_back(args: &Args, context: &Context) -> Outcome {
+    let request = context.request();
+    let folder = match &args.folder {
+        // It may be gone.
+        Some(folder) => context.current.join(folder),
+        None => match request.file {
+            Some(file) => {
+                let file = context.current.join(file);
+                file.parent().unwrap_or(&context.current).to_owned()
+            }
+            None => config::find_mirror(&request)?,
+        },
+    };
+    let Some(agreement) = revoke(&config::user_state_dir(request.env)?, &folder)? else {
+        return Err(Failure::usage(
+            format!("{} is not trusted", folder.display()),
+            "`kbsync trust --list` lists the trusted folders",
+        ));
+    };
+    if context.out.json {
+        return print(context, Action::Revoke, &[agreement]);
+    }
+    context.out.line(format!(
+        "{} is not trusted any more",
+        escape(&agreement.folder)
+    ))?;
+    Ok(ExitCode::Done)
+}
+
+fn print(context: &Context, action: Action, folders: &[Agreement]) -> Outcome {
+    context.out.json(&Report {
+        version: 1,
+        action,
+        folders,
+    })?;
+    Ok(ExitCode::Done)
+}
