@@ -84,6 +84,13 @@ fn are_variables<N: AsRef<str>>(names: impl IntoIterator<Item = N>) {
     }
 }
 
+/// Checks that the environment names the service: without that, the token waits for a consent that nobody can give.
+#[track_caller]
+fn names_the_host<'v>(names: impl IntoIterator<Item = &'v str>) {
+    let has_it = names.into_iter().any(|name| name == "KBSYNC_SERVICE");
+    assert!(has_it, "KBSYNC_SERVICE is missing");
+}
+
 fn gather(folder: &Path, into: &mut String) {
     for entry in std::fs::read_dir(folder).expect("a folder") {
         let path = entry.expect("an entry").path();
@@ -107,6 +114,7 @@ fn compose_runs_it_without_rights_and_within_its_memory() {
     is_command(&words(service, "command"));
     let variables = at(service, "environment").as_mapping().expect("a map");
     are_variables(variables.keys().map(|key| key.as_str().expect("text")));
+    names_the_host(variables.keys().filter_map(Value::as_str));
     for name in words(service, "secrets") {
         let secret = at(&file, &format!("secrets/{name}"));
         assert!(text(secret, "file").starts_with("./"));
@@ -191,6 +199,7 @@ fn kubernetes_runs_one_pod_that_owns_one_volume() {
     is_command(&words(container, "args"));
     let variables = list(container, "env");
     are_variables(variables.iter().map(|variable| text(variable, "name")));
+    names_the_host(variables.iter().map(|variable| text(variable, "name")));
     let rights = at(container, "securityContext");
     assert_eq!(at(rights, "readOnlyRootFilesystem").as_bool(), Some(true));
     assert_eq!(
@@ -280,6 +289,9 @@ fn the_ci_workflow_has_the_form_of_one() {
             }
             if let Some(env) = step.get("env").and_then(Value::as_mapping) {
                 are_variables(env.keys().map(|key| key.as_str().expect("text")));
+                if env.contains_key("KBSYNC_TOKEN") {
+                    names_the_host(env.keys().filter_map(Value::as_str));
+                }
             }
         }
     }
@@ -318,11 +330,12 @@ fn the_systemd_unit_says_what_the_daemon_does() {
         [ExitCode::Usage.number(), ExitCode::Attention.number()]
     );
     assert!(seconds(one("TimeoutStopSec")) > GRACE.as_secs());
-    are_variables(
-        unit["Environment"]
-            .iter()
-            .map(|line| line.split_once('=').expect("a value").0),
-    );
+    let variables = || {
+        let lines = unit["Environment"].iter();
+        lines.map(|line| line.split_once('=').expect("a value").0)
+    };
+    are_variables(variables());
+    names_the_host(variables());
 }
 
 #[test]
