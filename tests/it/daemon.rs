@@ -200,6 +200,7 @@ pub(crate) fn articles(kb: &Kb) -> Vec<String> {
 
 pub(crate) fn get(address: &str, path: &str, host: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
+    stream.set_read_timeout(Some(BOUND)).expect("set");
     write!(
         stream,
         "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n"
