@@ -18,7 +18,7 @@ fn read(path: &str) -> String {
 }
 
 /// The documents of a YAML file.
-fn yaml(path: &str) -> Vec<Value> {
+pub(crate) fn yaml(path: &str) -> Vec<Value> {
     let text = read(path);
     serde_yaml::Deserializer::from_str(&text)
         .map(|document| Value::deserialize(document).expect(path))
@@ -27,7 +27,7 @@ fn yaml(path: &str) -> Vec<Value> {
 
 /// Walks down a path such as `spec/replicas`; a number is a place in a list.
 #[track_caller]
-fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
+pub(crate) fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
     path.split('/').fold(value, |value, key| {
         let found = match key.parse::<usize>() {
             Ok(place) => value.get(place),
@@ -38,14 +38,14 @@ fn at<'v>(value: &'v Value, path: &str) -> &'v Value {
 }
 
 #[track_caller]
-fn text<'v>(value: &'v Value, path: &str) -> &'v str {
+pub(crate) fn text<'v>(value: &'v Value, path: &str) -> &'v str {
     at(value, path)
         .as_str()
         .unwrap_or_else(|| panic!("{path} is no text"))
 }
 
 #[track_caller]
-fn list<'v>(value: &'v Value, path: &str) -> &'v [Value] {
+pub(crate) fn list<'v>(value: &'v Value, path: &str) -> &'v [Value] {
     at(value, path)
         .as_sequence()
         .unwrap_or_else(|| panic!("{path} is no list"))

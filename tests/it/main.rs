@@ -4,6 +4,7 @@ mod adoption;
 mod api;
 mod canary;
 mod categories;
+mod ci_workflow;
 mod cli_approve;
 mod cli_bad_input;
 mod cli_branch;
