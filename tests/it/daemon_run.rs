@@ -438,11 +438,9 @@ fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
     // It takes the article away, and the private folder with the state and the lock in it.
     git(&kb, &["clean", "-q", "-fdx"]);
     assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
-    assert!(
-        daemon.log().contains("removed or replaced"),
-        "{}",
-        daemon.log()
-    );
+    until("its last words", || {
+        daemon.log().contains("removed or replaced")
+    });
     assert_eq!(service.sandbox.articles().len(), count);
     // Whoever starts it again gets the article back.
     let daemon = Daemon::start(&kb, &[]);
