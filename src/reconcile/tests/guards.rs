@@ -308,7 +308,7 @@ fn f084_removals_that_came_with_git_wait() {
     // A writer's own removal beside it goes through.
     let mut world = many(2, "-", "");
     world.facts.git = gits(1);
-    assert_eq!(rules(&world), [None, Some(HoldRule::MovedHead)]);
+    assert_eq!(rules(&world), [Some(HoldRule::MovedHead), None]);
     let mut world = many(1, "", "gone");
     world.facts.git = gits(1);
     assert_eq!(rules(&world), [None]);
