@@ -236,6 +236,8 @@ fn a_linked_work_tree_and_a_submodule_have_branches_of_their_own() {
     git(&kb, &["worktree", "add", "-q", "-b", "linked", "../linked"]);
     let linked = kb.mirror().parent().expect("a folder").join("linked");
     let there = linked.to_str().expect("text");
+    // A folder of its own takes an agreement of its own.
+    kb.run(&["trust", there]).exits(0);
     let ran = kb.run(&["-C", there, "sync"]).exits(0);
     let told = "branch linked is the published one";
     assert!(ran.stderr.contains(told), "{ran:#?}");
