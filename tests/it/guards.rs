@@ -323,6 +323,44 @@ async fn f085_an_old_archive_that_is_unpacked_over_the_mirror_in_small_batches_i
 }
 
 #[tokio::test]
+async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_before() {
+    for (pause, goes) in [(Duration::ZERO, false), (Duration::from_mins(2), true)] {
+        let (world, _) = world_of(3).await;
+        let other = world.category("other");
+        world.article(other, "stays", TEXT);
+        world.sync().await;
+        let daemons = Request {
+            patient: true,
+            ..Request::new(Direction::Both)
+        };
+        let mut engine = world.engine();
+        world.remove(&file(0));
+        world.remove(&file(1));
+        let report = engine.cycle(&daemons).await.expect("a cycle");
+        assert_eq!((report.requests.delete, held(&report)), (2, 0));
+        world.clock.advance(pause);
+        world.remove(&file(2));
+        let report = engine.cycle(&daemons).await.expect("a cycle");
+        if goes {
+            assert_eq!((report.requests.delete, held(&report)), (1, 0));
+            continue;
+        }
+        assert_eq!((report.requests.delete, held(&report)), (0, 1));
+        let reason = reason(&report, &file(2));
+        assert!(
+            reason.contains("nothing of start/ (3 articles)"),
+            "{reason}"
+        );
+        drop(engine);
+        // However long it takes, until a person says so.
+        world.clock.advance(Duration::from_mins(10));
+        assert_eq!(held(&world.sync().await), 1);
+        assert_eq!(approve(&world).await, 1);
+        assert_eq!(world.sync().await.requests.delete, 1);
+    }
+}
+
+#[tokio::test]
 async fn f041_f042_files_that_go_at_once_and_are_seen_one_after_the_other_are_held() {
     let (world, _) = world_of(48).await;
     let daemons = Request {

@@ -7,6 +7,7 @@ use super::world::id_of;
 use kbsync::engine::report::{Line, Report, Status};
 use kbsync::engine::settings::{Look, Request};
 use kbsync::model::{ArticleId, Place, Timestamp};
+use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::plan::{HoldRule, Kind};
 use kbsync::reconcile::snapshot::{Direction, Keep, OnConflict};
 use kbsync::service::Purpose;
@@ -62,15 +63,15 @@ impl Run<'_> {
     }
 
     fn request(&mut self, command: Command) -> Option<Request> {
-        let both = Request::new(Direction::Both);
+        let both = asked(Direction::Both);
         Some(match command {
             Command::Sync {} | Command::Approve {} | Command::DryThenSync {} => both,
             Command::Poll {} => Request {
                 purpose: Purpose::Poll,
                 ..both
             },
-            Command::Pull {} => Request::new(Direction::Pull),
-            Command::Push {} => Request::new(Direction::Push),
+            Command::Pull {} => asked(Direction::Pull),
+            Command::Push {} => asked(Direction::Push),
             Command::One { at } => Request {
                 scope: vec![format!("{}/{}", at.folder(), at.file())],
                 ..both
@@ -142,7 +143,7 @@ impl Run<'_> {
         Some(Request {
             resolve: BTreeMap::from([(row.id, keep)]),
             scope: vec![row.place.to_string()],
-            ..Request::new(Direction::Both)
+            ..asked(Direction::Both)
         })
     }
 
@@ -325,4 +326,12 @@ pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option
     }
     let (wished, done) = (lines(planned), lines(report));
     (wished != done).then(|| format!("planned {wished:?}, done {done:?}"))
+}
+
+/// A request of a person who has said yes to the new categories of a first sync.
+pub(super) fn asked(direction: Direction) -> Request {
+    Request {
+        new_categories: NewCategories::Create,
+        ..Request::new(direction)
+    }
 }

@@ -4,6 +4,7 @@
 //! of everything that happened.
 
 use super::author::Author;
+use super::command::asked;
 use super::database::{self, Saved, binding, open};
 use super::files::Files;
 use super::folder::Folder;
@@ -538,7 +539,7 @@ impl Run<'_> {
 
     /// Tells whether within three cycles nothing was left to do.
     fn comes_to_rest(&mut self) -> bool {
-        let request = Request::new(Direction::Both);
+        let request = asked(Direction::Both);
         let mut effects = Vec::new();
         let mut tries = 4;
         while tries > 0 && effects.len() < 16 {
