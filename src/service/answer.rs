@@ -7,7 +7,8 @@
 //! | 429, or 4xx with `x-ratelimit-remaining: 0` | over the budget |
 //! | 403 / other 4xx | no right / refused, with the service's message |
 //! | 408, 5xx | not available |
-//! | 2xx without `success: true`, 206 | unreadable |
+//! | 2xx with an empty body, or one that breaks off | a broken connection |
+//! | any other 2xx without `success: true`, 206 | unreadable |
 
 use super::{
     ErrorKind,
@@ -72,6 +73,21 @@ impl Verdict {
         }
     }
 
+    /// A success whose body is empty or breaks off: a broken connection, whoever announced the length.
+    pub(super) fn broken_off(empty: bool, verb: Verb) -> Self {
+        let message = if empty {
+            "the answer is empty"
+        } else {
+            "the answer broke off"
+        };
+        Self {
+            kind: ErrorKind::Unavailable,
+            message: message.to_owned(),
+            outcome: Outcome::Lost,
+            answer_lost: !verb.is_read(),
+        }
+    }
+
     /// A web page where JSON was asked for: a sign-in page, or a captive portal's.
     pub(super) fn web_page(verb: Verb) -> Self {
         Self {
@@ -119,8 +135,13 @@ pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
     if is_html(reply.content_type, reply.body) {
         return Err(Verdict::web_page(reply.verb));
     }
-    let head: Head = serde_json::from_slice(reply.body)
-        .map_err(|error| Verdict::unreadable(format!("no readable JSON: {error}"), reply.verb))?;
+    let head: Head = serde_json::from_slice(reply.body).map_err(|error| {
+        if error.is_eof() {
+            Verdict::broken_off(reply.body.trim_ascii().is_empty(), reply.verb)
+        } else {
+            Verdict::unreadable(format!("no readable JSON: {error}"), reply.verb)
+        }
+    })?;
     if succeeded(&head.success) {
         return Ok(());
     }

@@ -19,7 +19,9 @@ use super::{
 use crate::drill::failpoint;
 use reqwest::{
     Method, Response, Url,
-    header::{CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH},
+    header::{
+        CONTENT_TYPE, DATE, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH, RETRY_AFTER,
+    },
 };
 use std::{
     fmt,
@@ -191,7 +193,10 @@ impl Client {
         };
         failpoint::pass("service: answer arrived");
         let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
-        self.note_limits(number(&LIMIT), number(&REMAINING)).await;
+        // A refusal that names the wait is believed: after that there is room, whatever is left of this minute.
+        let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
+        let remaining = remaining.filter(|_| !names_its_wait(&response));
+        self.note_limits(limit, remaining).await;
         if let Some(date) = header(&response, &DATE).and_then(retry::http_date) {
             let ahead = (chrono::Utc::now() - date).num_seconds();
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
@@ -430,6 +435,12 @@ fn method(verb: Verb) -> Method {
         Verb::Put => Method::PUT,
         Verb::Delete => Method::DELETE,
     }
+}
+
+/// Returns whether an answer is a refusal with a `Retry-After` that can be read.
+fn names_its_wait(response: &Response) -> bool {
+    let (wait, date) = (header(response, &RETRY_AFTER), header(response, &DATE));
+    !response.status().is_success() && retry::retry_after(wait, date, chrono::Utc::now()).is_some()
 }
 
 /// A random number from 0 to 1, good enough to spread retries.

@@ -45,7 +45,11 @@ impl ServiceRead for Client {
         purpose: Purpose,
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         let mut listed = Vec::new();
-        let mut sink = |entry| listed.push(entry);
+        let mut sink = |entry| match entry {
+            // There is one answer: everything that was handed over is of it.
+            Listed::TakenBack { .. } => listed.clear(),
+            entry => listed.push(entry),
+        };
         let mut harvest = Harvest::new(&mut sink);
         let category = self.stream_category(id, purpose, &mut harvest).await?;
         Ok((category, listed))

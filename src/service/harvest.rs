@@ -21,6 +21,8 @@ pub(super) struct Harvest<'a> {
     /// The category that was asked for, where one was.
     owner: Option<CategoryId>,
     seen: HashSet<ArticleId>,
+    /// What the answer that is being read has handed on.
+    handed: Handed,
     /// Entries so far.
     pub(super) entries: u64,
     /// Those that are articles.
@@ -29,6 +31,17 @@ pub(super) struct Harvest<'a> {
     pub(super) fault: Option<String>,
     /// Why the last unreadable entry was.
     pub(super) last_why: Option<String>,
+}
+
+/// What one answer has handed on, and the counts before it.
+#[derive(Default)]
+struct Handed {
+    ids: HashSet<ArticleId>,
+    nameless: usize,
+    due: usize,
+    entries: u64,
+    readable: u64,
+    last_why: Option<String>,
 }
 
 impl<'a> Harvest<'a> {
@@ -40,6 +53,7 @@ impl<'a> Harvest<'a> {
             due: 0,
             owner: None,
             seen: HashSet::new(),
+            handed: Handed::default(),
             entries: 0,
             readable: 0,
             fault: None,
@@ -53,9 +67,35 @@ impl<'a> Harvest<'a> {
         self
     }
 
-    /// What comes now is the answer to a question for one category, or for all.
-    pub(super) fn of(&mut self, owner: Option<CategoryId>) {
+    /// Begins an answer: of one category, or of all.
+    pub(super) fn begin(&mut self, owner: Option<CategoryId>) {
         self.owner = owner;
+        self.handed = Handed {
+            due: self.due,
+            entries: self.entries,
+            readable: self.readable,
+            last_why: self.last_why.clone(),
+            ..Handed::default()
+        };
+    }
+
+    /// Takes back what an answer has handed on that broke off: the same question is asked again.
+    pub(super) fn take_back(&mut self) {
+        let handed = std::mem::take(&mut self.handed);
+        if handed.ids.is_empty() && handed.nameless == 0 {
+            return;
+        }
+        for id in &handed.ids {
+            self.seen.remove(id);
+        }
+        self.due = handed.due;
+        self.entries = handed.entries;
+        self.readable = handed.readable;
+        self.last_why = handed.last_why;
+        (self.sink)(Listed::TakenBack {
+            ids: handed.ids,
+            nameless: handed.nameless,
+        });
     }
 
     /// Hands on what an entry came to.
@@ -70,7 +110,7 @@ impl<'a> Harvest<'a> {
                 self.readable += 1;
                 Some(*id)
             }
-            Listed::Category(_) => None,
+            Listed::Category(_) | Listed::TakenBack { .. } => None,
             Listed::Unreadable { id, why } => {
                 self.last_why = Some(why.clone());
                 *id
@@ -80,6 +120,8 @@ impl<'a> Harvest<'a> {
             self.fault = Some(format!("two entries with the id {id}"));
             return;
         }
+        self.handed.ids.extend(id);
+        self.handed.nameless += usize::from(id.is_none());
         (self.sink)(listed);
     }
 

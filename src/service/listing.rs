@@ -15,7 +15,7 @@ use super::{
     paging::{self, Next, Page},
     pieces::{Caps, Envelope, Path, SplitError},
     reading::header,
-    retry::{Outcome, Verb},
+    retry::Verb,
     splitter::Splitter,
     wire::WireCategory,
 };
@@ -250,7 +250,8 @@ impl Client {
         Ok(category)
     }
 
-    /// Reads one answer as a stream; `None` for a 304. Asks again only while nothing was handed over.
+    /// Reads one answer as a stream; `None` for a 304. Before the service is asked again, the entries of the
+    /// answer that broke off are taken back.
     async fn stream(
         &self,
         call: &Call<'_>,
@@ -260,20 +261,18 @@ impl Client {
     ) -> Answer<Option<Whole>> {
         let mut attempt = 0;
         loop {
-            let before = harvest.entries;
-            let mut failure = match self.send(call).await {
+            harvest.begin(owner);
+            let failure = match self.send(call).await {
                 Ok(response) if response.status().as_u16() == 304 => return Ok(None),
-                Ok(response) => match self.drain(call, response, paths, harvest, owner).await {
+                Ok(response) => match self.drain(call, response, paths, harvest).await {
                     Ok(whole) => return Ok(Some(whole)),
                     Err(failure) => failure,
                 },
                 Err(failure) => failure,
             };
-            if harvest.entries > before {
-                failure.outcome = Outcome::Final;
-            }
             attempt += 1;
             self.pause(call, failure, attempt).await?;
+            harvest.take_back();
         }
     }
 
@@ -283,7 +282,6 @@ impl Client {
         mut response: Response,
         paths: &'static [Path],
         harvest: &mut Harvest<'_>,
-        owner: Option<CategoryId>,
     ) -> Result<Whole, Failure> {
         let status = response.status().as_u16();
         let caps = Caps {
@@ -291,7 +289,6 @@ impl Client {
             envelope: ENVELOPE_BYTES,
         };
         let mut splitter = Splitter::new(paths, caps);
-        harvest.of(owner);
         let mut bytes = 0_u64;
         while let Some(chunk) = self
             .hear_more(response.chunk())
@@ -363,9 +360,13 @@ impl Client {
     fn unsplittable(&self, call: &Call<'_>, status: u16, error: SplitError) -> Failure {
         match error {
             SplitError::TooLong => self.too_large(call, status),
-            SplitError::Syntax { .. }
-            | SplitError::TooDeep { .. }
-            | SplitError::BrokenOff { .. } => self.unreadable(call, status, error.to_string()),
+            SplitError::BrokenOff { at } => {
+                let verdict = Verdict::broken_off(at == 0, call.verb);
+                self.failure(call, Some(status), verdict)
+            }
+            SplitError::Syntax { .. } | SplitError::TooDeep { .. } => {
+                self.unreadable(call, status, error.to_string())
+            }
         }
     }
 

@@ -35,7 +35,7 @@ pub use error::{ErrorKind, ServiceError};
 
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
 use familiar::{Familiar, Mark};
-use std::{future::Future, sync::Arc};
+use std::{collections::HashSet, future::Future, sync::Arc};
 
 /// The outcome of one request.
 pub type Answer<T> = Result<T, ServiceError>;
@@ -123,6 +123,13 @@ pub enum Listed {
         id: Option<ArticleId>,
         /// What was wrong with it.
         why: String,
+    },
+    /// The answer broke off and is asked for again: these entries count no more. They come again, or not at all.
+    TakenBack {
+        /// The ids of the entries.
+        ids: HashSet<ArticleId>,
+        /// How many of the last entries without a readable id are among them.
+        nameless: usize,
     },
 }
 

@@ -104,6 +104,10 @@ impl Splitter {
 
     /// Ends the document: it must be whole.
     pub(super) fn finish(self) -> Result<Envelope, SplitError> {
+        if self.lex == Lex::Scalar && self.stack.is_empty() {
+            // A `null` or a number is whole, and no listing.
+            return Err(SplitError::Syntax { at: 0 });
+        }
         if self.expect != Expect::Nothing || self.lex != Lex::Between {
             return Err(SplitError::BrokenOff { at: self.read });
         }

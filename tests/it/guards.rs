@@ -213,7 +213,7 @@ async fn f050_without_a_base_nothing_is_deleted_on_either_side() {
 async fn nothing_is_deleted_in_a_cycle_in_which_the_listing_failed() {
     for (what, code) in [
         (FaultKind::Html, 1),
-        (FaultKind::InvalidJson, 1),
+        (FaultKind::InvalidJson, 5),
         (
             FaultKind::Status(401, r#"{"success":false,"message":"no"}"#.into()),
             1,

@@ -26,8 +26,8 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use Trouble::{
-    BrokenOff, Down, Ids, Large, Names, NotHere, Nothing, Refused, SignedOut, Slow, Success, Texts,
-    Throttled, Twice, Unanswered, Unended, Unsent,
+    BrokenOff, Down, Halved, Ids, Large, Names, NotHere, Nothing, Refused, SignedOut, Slow,
+    Success, Texts, Throttled, Twice, Unanswered, Unended, Unsent,
 };
 
 /// A way to misbehave.
@@ -56,6 +56,8 @@ enum Trouble {
     Unanswered,
     /// It is carried out, and the answer breaks off or does not come in time.
     BrokenOff,
+    /// It is carried out, and the answer's JSON breaks off, though it has the length that it says.
+    Halved,
     /// It is carried out, and the answer comes to no end.
     Unended,
     /// It is carried out; names or titles are of another kind.
@@ -178,13 +180,13 @@ const MANNERS: &[Manner] = &[
     manner("reset after", Unanswered, || FaultKind::ResetAfter),
     manner("cut at once", BrokenOff, || FaultKind::Truncate(0)),
     manner("cut in the middle", BrokenOff, || FaultKind::Truncate(30)),
-    manner("half of the JSON", Unended, || FaultKind::InvalidJson),
+    manner("half of the JSON", Halved, || FaultKind::InvalidJson),
     manner("numbers for names", Names, || FaultKind::WrongType),
     manner("a login page", SignedOut, || FaultKind::Html),
     manner("a redirect", SignedOut, || {
         raw(302, &[("location", "/login")], "")
     }),
-    manner("an empty 200", Nothing, || raw(200, &[JSON], "")),
+    manner("an empty 200", Unsent, || raw(200, &[JSON], "")),
     manner("an empty object", Nothing, || status(200, "{}")),
     manner("an empty array", Nothing, || status(200, "[]")),
     manner("null", Nothing, || raw(200, &[JSON], "null")),
@@ -375,7 +377,8 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
         (
             Job::List | Job::ListOn | Job::ReadCategory | Job::ReadArticle,
             Unanswered | BrokenOff,
-        ) => "5--",
+        )
+        | (Job::List | Job::ListOn | Job::ReadCategory, Halved) => "5--",
         // The categories are asked instead: those that are known.
         (Job::List, NotHere) => "0RL, but for what nobody knows of",
         // One article that cannot be read stops only itself. One without an id may be any.
@@ -390,15 +393,15 @@ fn due(job: Job, trouble: Trouble) -> &'static str {
         // A probe tells of one that is hidden; of one that is gone it has nothing to spoil.
         (Job::Probe, Names | Ids | Texts) => "3RL",
         (Job::Probe, Twice) => "0RL",
-        (Job::Probe, Unanswered | BrokenOff) => "5--",
+        (Job::Probe, Unanswered | BrokenOff | Halved) => "5--",
         (Job::Probe, _) => "3R-",
         // A look tells that it was done; a creation is asked for again, and once more not answered.
         (Job::Create | Job::CreateCategory, Unanswered) => "5--",
         (Job::CreateCategory, Texts | Twice) => "0RL",
-        (Job::CreateCategory, BrokenOff | Unended | Names | Ids) => "3RL",
+        (Job::CreateCategory, BrokenOff | Halved | Unended | Names | Ids) => "3RL",
         (
             Job::Create | Job::Update | Job::Delete | Job::UpdateCategory,
-            Unanswered | BrokenOff | Unended | Names | Ids | Texts | Twice,
+            Unanswered | BrokenOff | Halved | Unended | Names | Ids | Texts | Twice,
         ) => "0RL",
         // Who knows what became of it.
         (_, Nothing | Success | NotHere) => "5--",
@@ -762,6 +765,7 @@ const PASSING: &[&str] = &[
     "reset before",
     "reset after",
     "cut in the middle",
+    "an empty 200",
     "500",
     "429 for 7 s",
 ];

@@ -432,8 +432,17 @@ async fn f018_f020_a_bad_listing_stops_the_cycle_and_deletes_nothing() {
     let on = || Matcher::new("GET", LISTING);
     let table = [
         ("a login page", Fault::once(on(), FaultKind::Html), 1),
-        ("broken off", Fault::once(on(), FaultKind::Truncate(900)), 5),
-        ("no JSON", Fault::once(on(), FaultKind::InvalidJson), 1),
+        // Asked for again, and never whole.
+        (
+            "broken off",
+            Fault::always(on(), FaultKind::Truncate(900)),
+            5,
+        ),
+        (
+            "half of the JSON",
+            Fault::always(on(), FaultKind::InvalidJson),
+            5,
+        ),
         (
             "another shape",
             edited(|answer| *answer = json!({"success": true, "items": answer["articles"]})),

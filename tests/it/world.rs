@@ -11,6 +11,7 @@ use kbsync::model::{Timestamp, WorkspaceId};
 use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::{NewSeed, Options, Running, Sandbox};
+use kbsync::service::budget::clock::SteppedClock;
 use kbsync::service::budget::{Budget, Limits};
 use kbsync::service::client::{Client, ClientOptions};
 use kbsync::service::token::Token;
@@ -122,7 +123,7 @@ impl World {
         Client::new(ClientOptions::new(
             &self.running.url,
             token,
-            Budget::in_memory(limits),
+            Budget::in_memory_with(limits, Arc::new(SteppedClock::default())),
         ))
         .expect("a client")
     }

@@ -120,7 +120,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let (category, entries) = self.service.category(id, Purpose::Push).await?;
         let articles = entries.iter().filter_map(|entry| match entry {
             Listed::Article(article) => Some(&**article),
-            Listed::Category(_) | Listed::Familiar(_) | Listed::Unreadable { .. } => None,
+            Listed::Category(_)
+            | Listed::Familiar(_)
+            | Listed::Unreadable { .. }
+            | Listed::TakenBack { .. } => None,
         });
         read_before_replaced(articles, run);
         Ok(category)

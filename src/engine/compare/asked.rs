@@ -99,6 +99,10 @@ impl<D: Disk> Comparer<'_, D> {
                 Listed::Category(category) => {
                     met.insert(category.id, category.version);
                 }
+                Listed::TakenBack { ids, .. } => {
+                    seen.retain(|id| !ids.contains(id));
+                    differing.retain(|article: &RemoteArticle| !ids.contains(&article.id));
+                }
                 Listed::Familiar(_) | Listed::Unreadable { .. } => {}
             })
             .await;

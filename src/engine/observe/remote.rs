@@ -220,7 +220,22 @@ impl Listing {
                 self.nameless.push(why);
                 Ok(())
             }
+            Listed::TakenBack { ids, nameless } => {
+                self.take_back(&ids, nameless);
+                Ok(())
+            }
         }
+    }
+
+    /// Forgets the entries of an answer that broke off. Their bodies stay in the history: they were seen.
+    fn take_back(&mut self, ids: &HashSet<ArticleId>, nameless: usize) {
+        self.articles.retain(|id, _| !ids.contains(id));
+        self.bodiless.retain(|article| !ids.contains(&article.id));
+        self.figures.retain(|id, _| !ids.contains(id));
+        self.familiar.retain(|id| !ids.contains(id));
+        self.met.retain(|(id, _)| !ids.contains(id));
+        let left = self.nameless.len().saturating_sub(nameless);
+        self.nameless.truncate(left);
     }
 
     /// Adds what was not read since the base says it: articles whose entries are familiar, or all that were listed

@@ -151,14 +151,35 @@ fn s7_4_a_success_says_so() {
         r#"{"message":"fine"}"#,
         r#"{"success":null}"#,
         "[]",
-        "",
         "OK",
-        r#"{"success":true"#,
         r#"{"success":true} trailing"#,
     ] {
         assert_eq!(ok(body), Err(ErrorKind::Unreadable), "{body}");
     }
     assert_eq!(ok(" \n<html>"), Err(ErrorKind::Unauthorized));
+}
+
+#[test]
+fn f020_a_success_that_is_empty_or_breaks_off_is_a_broken_connection() {
+    for body in [
+        "",
+        " \n",
+        "{",
+        r#"{"success":true"#,
+        r#"{"success":true,"article":{"id":"#,
+    ] {
+        for (verb, lost) in [
+            (Verb::Get, false),
+            (Verb::Post, true),
+            (Verb::Put, true),
+            (Verb::Delete, true),
+        ] {
+            let verdict = check_success(&reply(verb, 200, body)).expect_err(body);
+            assert_eq!(verdict.kind, ErrorKind::Unavailable, "{verb:?} {body}");
+            assert_eq!(verdict.outcome, Outcome::Lost, "{verb:?} {body}");
+            assert_eq!(verdict.answer_lost, lost, "{verb:?} {body}");
+        }
+    }
 }
 
 #[test]

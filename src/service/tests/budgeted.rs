@@ -88,6 +88,33 @@ async fn s8_a_refusal_with_nothing_left_is_waited_out() {
 }
 
 #[tokio::test]
+async fn f110_the_wait_that_a_refusal_names_is_believed_though_nothing_is_left_of_the_minute() {
+    for status in [429, 403] {
+        let empty = Reply::json(status, r#"{"success":false,"message":"slow down"}"#)
+            .with("retry-after", "3")
+            .with("x-ratelimit-limit", "60")
+            .with("x-ratelimit-remaining", "0");
+        let service = Responder::script(vec![empty, good()]).await;
+        let setup = service.client();
+        let read = setup.client.article(article_id(1), Purpose::Push).await;
+        read.expect("read");
+        assert_eq!(service.count(), 2);
+        let waited = setup.clock.elapsed();
+        assert!(waited >= Duration::from_secs(3), "{status}: {waited:?}");
+        assert!(waited < Duration::from_secs(5), "{status}: {waited:?}");
+    }
+    // A wait that cannot be read is none: the minute counts as full.
+    let garbled = Reply::json(429, "")
+        .with("retry-after", "soon")
+        .with("x-ratelimit-remaining", "0");
+    let service = Responder::script(vec![garbled, good()]).await;
+    let setup = service.client();
+    let read = setup.client.article(article_id(1), Purpose::Push).await;
+    read.expect("read");
+    assert!(setup.clock.elapsed() >= Duration::from_mins(1));
+}
+
+#[tokio::test]
 async fn after_five_refusals_it_is_over() {
     let service = Responder::script(vec![Reply::json(429, "")]).await;
     let setup = service.client();
@@ -140,6 +167,8 @@ async fn a_read_is_tried_again() {
         Reply::json(503, "").with("retry-after", "3"),
         good().cut_at(30),
         good().cut_at(0),
+        Reply::json(200, ""),
+        Reply::json(200, r#"{"success":true,"article":{"id":"#),
     ];
     for reply in bad {
         let service = Responder::script(vec![reply.clone(), reply.clone(), good()]).await;
@@ -152,6 +181,21 @@ async fn a_read_is_tried_again() {
         assert_eq!(service.count(), 3);
         assert_eq!(reasons(&setup), [WaitReason::Again; 2]);
         assert_eq!(setup.client.usage().get, 3, "each try is paid for");
+    }
+    // The length that is announced is the body's own: only the JSON tells that it is not whole.
+    for body in ["", r#"{"success":true"#] {
+        let service = Responder::script(vec![Reply::json(200, body)]).await;
+        let setup = service.client();
+        let read = setup.client.article(article_id(1), Purpose::Push).await;
+        assert_eq!(read.expect_err(body).kind, ErrorKind::Unavailable, "{body}");
+        assert_eq!(service.count(), 5, "{body}");
+        // A write goes out once: it may have been carried out.
+        let patch = ArticlePatch::default();
+        let written = setup.client.update_article(article_id(1), &patch).await;
+        let error = written.expect_err(body);
+        assert_eq!(error.kind, ErrorKind::Unavailable, "{body}");
+        assert!(error.answer_lost, "{body}");
+        assert_eq!(service.count(), 6, "{body}");
     }
     let nobody = Setup::new("http://127.0.0.1:9", |_| {});
     let error = nobody

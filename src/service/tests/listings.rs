@@ -2,7 +2,7 @@
 
 use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
-    budget::{Budget, Limits},
+    budget::{Budget, Limits, clock::Clock},
     client::ClientOptions,
     familiar::{Familiar, Mark, Marker},
 };
@@ -37,6 +37,7 @@ fn articles(listed: &[Listed]) -> Vec<String> {
             Listed::Familiar(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
+            Listed::TakenBack { ids, .. } => panic!("taken back: {ids:?}"),
         })
         .collect()
 }
@@ -155,41 +156,119 @@ async fn f020_a_listing_that_breaks_off_anywhere_is_never_whole() {
         let length = document.len();
         // The length that is announced is the cut one: only the document itself tells that it is not whole.
         let service = Responder::start(move |count, _| {
-            Reply::json(200, document[..count.min(length)].to_owned())
+            let bytes = (count / TRIES).min(length);
+            Reply::json(200, document[..bytes].to_owned())
         })
         .await;
         let setup = service.client_with(|options| {
+            let clock: Arc<dyn Clock> = options.budget.clock().clone();
             let limits = Limits {
                 per_minute: 10_000,
                 per_day: 10_000,
                 reserve_for_pushes_percent: 0,
             };
-            options.budget = Budget::in_memory(limits);
+            options.budget = Budget::in_memory_with(limits, clock);
         });
-        let mut taken = 0;
-        for _ in 0..length {
-            let (end, _) = list(&setup, &request()).await;
-            taken += usize::from(end.is_ok());
+        for bytes in 0..length {
+            let (end, listed) = list(&setup, &request()).await;
+            let error = end.expect_err("not whole");
+            assert_eq!(error.kind, ErrorKind::Unavailable, "{shape} at {bytes}");
+            let counts = left(&listed).len();
+            assert_eq!(counts, listed.len().min(1), "{shape} at {bytes}");
         }
-        assert_eq!((taken, service.count()), (0, length), "{shape}");
+        assert_eq!(service.count(), length * TRIES, "{shape}");
         let (end, _) = list(&setup, &request()).await;
         end.expect("the whole document");
     }
 }
 
+/// How often a listing is asked for.
+const TRIES: usize = 5;
+
+/// What counts of what was handed over.
+fn left(listed: &[Listed]) -> Vec<Listed> {
+    let mut left: Vec<Listed> = Vec::new();
+    for entry in listed {
+        let Listed::TakenBack { ids, nameless } = entry else {
+            left.push(entry.clone());
+            continue;
+        };
+        left.retain(|entry| match entry {
+            Listed::Article(article) => !ids.contains(&article.id),
+            Listed::Familiar(id) | Listed::Unreadable { id: Some(id), .. } => !ids.contains(id),
+            Listed::Unreadable { id: None, .. } | Listed::Category(_) => true,
+            Listed::TakenBack { .. } => false,
+        });
+        for _ in 0..*nameless {
+            let last = left
+                .iter()
+                .rposition(|entry| matches!(entry, Listed::Unreadable { id: None, .. }));
+            left.remove(last.expect("one without an id"));
+        }
+    }
+    left
+}
+
 #[tokio::test]
-async fn f020_a_connection_that_breaks_in_a_listing_voids_it_without_handing_over_twice() {
+async fn f020_a_listing_that_breaks_off_is_taken_back_and_read_again() {
     let document = page("articles", &article_json(1, ""), "");
     for cut in [document.len() - 1, document.len() - 2, 60, 0] {
         let reply = Reply::json(200, document.clone());
         let service = Responder::script(vec![reply.clone().cut_at(cut), reply]).await;
         let setup = service.client();
         let (end, listed) = list(&setup, &request()).await;
+        end.expect("read again");
         let handed_over = cut > 60;
-        assert_eq!(listed.len(), 1, "at {cut}");
-        assert_eq!(end.is_err(), handed_over, "at {cut}");
-        assert_eq!(service.count(), if handed_over { 1 } else { 2 }, "at {cut}");
+        assert_eq!(listed.len(), if handed_over { 3 } else { 1 }, "at {cut}");
+        assert_eq!(articles(&left(&listed)), ["Title 1"], "at {cut}");
+        assert_eq!(service.count(), 2, "at {cut}");
     }
+}
+
+#[tokio::test]
+async fn f020_only_the_page_that_broke_off_is_taken_back() {
+    let pages = |n: u32, entries: &str| page("articles", entries, &paging("next_page_url", n));
+    let odd = r#"7,{"no":"id"}"#;
+    // Of the page that breaks off, one article is gone when it is asked for again.
+    let broken = pages(
+        2,
+        &format!("{odd},{},{}", article_json(2, ""), article_json(3, "")),
+    );
+    let cut = broken.len() - 10;
+    let replies = vec![
+        Reply::json(200, pages(1, &format!("{},7", article_json(1, "")))),
+        Reply::json(200, broken.clone()).cut_at(cut),
+        Reply::json(200, broken[..cut].to_owned()),
+        Reply::json(200, pages(2, &article_json(2, ""))),
+        Reply::json(200, pages(3, &article_json(4, ""))),
+    ];
+    let service = Responder::script(replies).await;
+    let (end, listed) = list(&service.client(), &request()).await;
+    end.expect("read to its end");
+    assert!(
+        listed
+            .iter()
+            .any(|entry| matches!(entry, Listed::TakenBack { nameless: 2, .. }))
+    );
+    let (odd, whole): (Vec<Listed>, Vec<Listed>) = left(&listed)
+        .into_iter()
+        .partition(|entry| matches!(entry, Listed::Unreadable { .. }));
+    assert_eq!(articles(&whole), ["Title 1", "Title 2", "Title 4"]);
+    assert_eq!(odd.len(), 1, "that of the first page");
+    assert_eq!(service.count(), 5);
+}
+
+#[tokio::test]
+async fn f020_a_category_that_breaks_off_is_read_again() {
+    let reply = category_reply(1);
+    let cut = reply.body.len() - 2;
+    let service = Responder::script(vec![reply.clone().cut_at(cut), reply]).await;
+    let client = service.client().client;
+    let read = client.category(category_id(1), Purpose::Poll).await;
+    let (category, listed) = read.expect("read again");
+    assert_eq!(category.id, category_id(1));
+    assert_eq!(articles(&listed), ["Title 1"]);
+    assert_eq!(service.count(), 2);
 }
 
 #[tokio::test]
@@ -209,6 +288,7 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
             Listed::Article(article) => panic!("readable: {}", article.id),
             Listed::Familiar(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
+            Listed::TakenBack { ids, .. } => panic!("taken back: {ids:?}"),
         })
         .collect();
     assert_eq!(ids, [Some(id), None, None, None]);
@@ -285,7 +365,6 @@ async fn what_voids_a_listing() {
             "no JSON after it",
             format!("{} x", page("articles", &one, "")),
         ),
-        ("nothing", String::new()),
         (
             "unknown shape",
             format!(r#"{{"success":true,"rows":[{one}]}}"#),
@@ -713,7 +792,10 @@ fn marks(listed: &[Listed]) -> Vec<(Mark, ArticleId)> {
         .iter()
         .filter_map(|entry| match entry {
             Listed::Article(article) => Some((article.mark?, article.id)),
-            Listed::Familiar(_) | Listed::Category(_) | Listed::Unreadable { .. } => None,
+            Listed::Familiar(_)
+            | Listed::Category(_)
+            | Listed::Unreadable { .. }
+            | Listed::TakenBack { .. } => None,
         })
         .collect()
 }
@@ -727,6 +809,7 @@ fn read(listed: &[Listed]) -> Vec<(ArticleId, bool)> {
             Listed::Familiar(id) => (*id, false),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
+            Listed::TakenBack { ids, .. } => panic!("taken back: {ids:?}"),
         })
         .collect()
 }
