@@ -130,6 +130,30 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
 }
 
 #[test]
+fn a_file_that_was_only_moved_is_named_where_it_is() {
+    let service = Service::empty();
+    let start = service.category("start");
+    service.article(start, "one", "<p>One.</p>");
+    let kb = service.mirror();
+    kb.run(&["sync"]).exits(0);
+    let path = |name: &str| kb.mirror().join("start").join(name);
+    std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
+    // Before both sides know of it, and after: there is one version of the words.
+    for _ in 0..2 {
+        kb.run(&["restore", "--yes", "start/one.html"]).exits(2).complains(
+            "the file of start/one.html is start/uno.html now",
+            "`kbsync log start/uno.html`",
+        );
+        kb.run(&["sync"]).exits(0);
+    }
+    // Where it is, there is nothing else to bring back.
+    kb.run(&["restore", "--yes", "start/uno.html"]).exits(2).complains(
+        "there is no version but the present one",
+        "`kbsync log PATH`",
+    );
+}
+
+#[test]
 fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
     let service = Service::empty();
     let start = service.category("start");

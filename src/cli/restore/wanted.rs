@@ -181,19 +181,32 @@ fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failu
     }
     let found = prospects(config, &named.part, std::slice::from_ref(wish))?;
     let moved = found.iter().find_map(|prospect| match prospect {
-        Ok(Prospect::Write(prepared)) if prepared.old.is_some() => Some(&prepared.place),
-        Ok(Prospect::Write(_) | Prospect::IsBack { .. }) | Err(_) => None,
+        Ok(Prospect::Write(prepared)) if prepared.old.is_some() => {
+            Some((prepared.place.clone(), true))
+        }
+        Ok(Prospect::Write(_) | Prospect::IsBack { .. }) => None,
+        // One that was only moved has no older version to give.
+        Err(refusal) => {
+            let is_there = named.part.root.path.join(&refusal.path).is_file();
+            let (folder, file) = refusal.path.split_once('/').filter(|_| is_there)?;
+            Some((Place::new(folder, file), false))
+        }
     });
-    let Some(place) = moved.filter(|place| !named.names(place)) else {
+    let Some((place, has_older)) = moved.filter(|(place, _)| !named.names(place)) else {
         return Ok(());
     };
-    let path = named.path(place);
+    let path = named.path(&place);
+    let shown = quoted(&path);
+    let help = if has_older {
+        format!(
+            "`kbsync restore {shown}` gives it the version before the present one; `kbsync log` lists all"
+        )
+    } else {
+        format!("`kbsync log {shown}` lists its versions")
+    };
     Err(Failure::usage(
         format!("the file of {} is {path} now", named.name),
-        format!(
-            "`kbsync restore {}` gives it the version before the present one; `kbsync log` lists all",
-            quoted(&path)
-        ),
+        help,
     ))
 }
 
