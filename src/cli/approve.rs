@@ -204,13 +204,16 @@ fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
     let actions = waiting.iter().flat_map(|one| &one.actions);
     let these = waiting_for(actions.clone().count(), "action");
     let deeds = deeds(actions);
-    if context.out.json || !ask::possible() {
+    if context.out.json || context.out.quiet || !ask::possible() {
+        let why = if context.out.quiet {
+            "nothing is asked with -q"
+        } else {
+            "there is no terminal to ask on"
+        };
         return Err(Failure {
             code: ExitCode::Attention,
-            ..Failure::failed(anyhow::Error::msg(format!(
-                "{these} for a yes, and there is no terminal to ask on"
-            )))
-            .help("look at the list, then run `kbsync approve --yes`")
+            ..Failure::failed(anyhow::Error::msg(format!("{these} for a yes, and {why}")))
+                .help("look at the list, then run `kbsync approve --yes`")
         });
     }
     let yes = ask::agrees(&format!("{deeds}?"))?;

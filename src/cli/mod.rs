@@ -86,7 +86,7 @@ pub struct Global {
     /// Say more: -v what is done, -vv why, -vvv everything
     #[arg(short, long, action = clap::ArgAction::Count, global = true)]
     pub verbose: u8,
-    /// Say nothing but results and errors
+    /// Print nothing but errors; results only as JSON, with --json
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// When to colour

@@ -34,7 +34,7 @@ pub const DIM: Style = Style::new().dimmed();
 pub struct Output {
     /// One JSON value instead of words.
     pub json: bool,
-    /// No notes on stderr, only errors.
+    /// Nothing but errors, and the JSON value of one who asks for that.
     pub quiet: bool,
     /// When to colour.
     pub color: anstream::ColorChoice,
@@ -69,8 +69,11 @@ pub(super) fn json_of_usage(words: &str) {
 }
 
 impl Output {
-    /// Writes a line of results to stdout.
+    /// Writes a line of results to stdout, unless `-q` was given.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
         let mut stream = AutoStream::new(io::stdout(), self.choice(&io::stdout()));
         writeln!(stream, "{}", text.as_ref())
     }
@@ -85,8 +88,11 @@ impl Output {
         stdout.flush()
     }
 
-    /// Writes bytes to stdout as they are.
+    /// Writes bytes to stdout as they are, unless `-q` was given.
     pub fn bytes(self, bytes: &[u8]) -> io::Result<()> {
+        if self.quiet {
+            return Ok(());
+        }
         let mut stdout = io::stdout().lock();
         stdout.write_all(bytes)?;
         stdout.flush()
@@ -97,6 +103,11 @@ impl Output {
         if !self.quiet {
             self.stderr(text.as_ref());
         }
+    }
+
+    /// Writes a line about something that went wrong to stderr.
+    pub fn wrong(self, text: impl AsRef<str>) {
+        self.stderr(text.as_ref());
     }
 
     /// Writes what failed, its causes and the remedy to stderr; and for a script that asked for JSON and has none yet

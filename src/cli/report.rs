@@ -22,11 +22,14 @@ pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
     let report = &worked.report;
     if context.out.json {
         context.out.json(report)?;
+    } else if context.out.quiet {
+        // What failed or was left out is an error; what waits for a person is told by the exit code.
+        for line in wrong(report) {
+            context.out.wrong(line);
+        }
     } else {
         let text = shown(report);
-        // With --quiet a cycle without news has no result to tell.
-        let told = !(context.out.quiet && report.is_quiet());
-        if told && !text.is_empty() {
+        if !text.is_empty() {
             context.out.line(text)?;
         }
     }
@@ -80,19 +83,32 @@ pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
 
 fn shown(report: &Report) -> String {
     let mut lines = action_lines(&report.actions);
-    let told = report.stopped.as_ref().map(|(_, message)| message.as_str());
-    let problems: Vec<&Problem> = report
-        .problems
-        .iter()
-        .filter(|problem| Some(problem.message.as_str()) != told && !is_failure(problem, report))
-        .collect();
+    let problems = problems(report);
     lines.extend(problems.iter().map(|problem| problem_line(problem)));
-    let broken = told.is_some() || report.outcome == Ending::Failed;
+    let broken = report.stopped.is_some() || report.outcome == Ending::Failed;
     if broken && lines.is_empty() {
         return String::new();
     }
     lines.push(summary(report, problems.len(), broken));
     lines.join("\n")
+}
+
+/// The lines of a report about what failed or was left out.
+fn wrong(report: &Report) -> Vec<String> {
+    let failed = report.actions.iter();
+    let failed = failed.filter(|line| line.status == Status::Failed).cloned();
+    let mut lines = action_lines(&failed.collect::<Vec<_>>());
+    lines.extend(problems(report).into_iter().map(problem_line));
+    lines
+}
+
+/// What was left out, but for what is told as the failure of the whole.
+fn problems(report: &Report) -> Vec<&Problem> {
+    let told = report.stopped.as_ref().map(|(_, message)| message.as_str());
+    let problems = report.problems.iter();
+    problems
+        .filter(|problem| Some(problem.message.as_str()) != told && !is_failure(problem, report))
+        .collect()
 }
 
 /// A failure of the machine is told on stderr, with its remedy.

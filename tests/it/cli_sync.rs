@@ -52,6 +52,34 @@ fn a_first_sync_writes_every_article_and_a_second_one_is_quiet() {
 }
 
 #[test]
+fn quiet_prints_nothing_but_errors() {
+    let (_service, kb, _, _) = synced();
+    kb.edit("start/one.html", "One.", "One, edited.");
+    let silent: [&[&str]; 6] = [
+        &["-q", "status"],
+        &["-q", "diff"],
+        &["sync", "--dry-run", "-q"],
+        &["sync", "-q"],
+        &["log", "start/one.html", "-q"],
+        &["show", "start/one.html", "-q"],
+    ];
+    for arguments in silent {
+        let ran = kb.run(arguments).exits(0);
+        assert_eq!((&*ran.stdout, &*ran.stderr), ("", ""), "{arguments:?}");
+    }
+    let ran = kb.run(&["status", "-q", "--json"]).exits(0);
+    assert_eq!(ran.json()["version"], 1);
+    // What is left out is an error.
+    kb.write("start/broken.html", "<p>No front matter.</p>\n");
+    let ran = kb.run(&["sync", "-q"]).exits(4);
+    assert_eq!(ran.stdout, "");
+    assert!(ran.stderr.starts_with("! start/broken.html: "), "{ran:#?}");
+    assert_eq!(ran.stderr.lines().count(), 1, "{ran:#?}");
+    let ran = kb.run(&["sync", "-q", "no/such.html"]).exits(2);
+    assert!(ran.stderr.starts_with("error: "), "{ran:#?}");
+}
+
+#[test]
 fn its_json_is_one_object_that_keeps_to_the_schema() {
     let (service, kb, one, two) = synced();
     kb.edit("start/one.html", "One.", "One, edited.");
