@@ -93,6 +93,8 @@ pub struct Engine<S, D> {
     kept_copies: Vec<(ArticleId, Place, u64)>,
     /// The stamps of conflict copies of which nothing is to be kept any more.
     seen_copies: BTreeMap<Place, Stamp>,
+    /// Folders within categories of which it was said that they are not synced.
+    told_inner: BTreeSet<Place>,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -120,6 +122,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             cleared_up: false,
             kept_copies: Vec::new(),
             seen_copies: BTreeMap::new(),
+            told_inner: BTreeSet::new(),
         }
     }
 

@@ -44,8 +44,19 @@ pub enum Verdict {
     NoArticle(String),
     /// Not ours, and worth a word to the writer.
     Stray(String),
+    /// A folder within a category: not ours, and worth a word ([`INNER`]) where it holds articles' files.
+    Inner,
     /// Not ours.
     Aside,
+}
+
+/// What is said of a folder within a category that holds articles' files.
+pub const INNER: &str =
+    "it holds .html files, and folders within a category are not synced; move the files up";
+
+/// Returns whether a file of this name would be an article's in a category's folder.
+pub fn could_be_article(name: &str) -> bool {
+    name.ends_with(EXTENSION) && ignored_name(name).is_none()
 }
 
 /// The rules of one mirror.
@@ -129,9 +140,7 @@ impl Layout {
         let ignored = self.why_file_ignored(folder, name, kind);
         if !name.ends_with(EXTENSION) {
             return match kind {
-                Kind::Folder if ignored.is_none() => Verdict::Stray(
-                    "folders within a category are not synced; move the files up".to_owned(),
-                ),
+                Kind::Folder if ignored.is_none() => Verdict::Inner,
                 Kind::File if ignored.is_none() && looks_like_html(name) => {
                     Verdict::Stray("the name must end in `.html`; rename it".to_owned())
                 }
@@ -222,10 +231,10 @@ mod tests {
             layout.in_root("_drafts", Kind::Folder),
             RootVerdict::Ignored(_)
         ));
-        assert!(matches!(
+        assert_eq!(
             layout.in_folder("start", "more", Kind::Folder),
-            Verdict::Stray(_)
-        ));
+            Verdict::Inner
+        );
         assert!(matches!(
             layout.in_folder("start", "a.HTML", Kind::File),
             Verdict::Stray(_)

@@ -1,6 +1,7 @@
 //! `kbsync sync`, `pull` and `push` with the real command: what they print, their exit codes, their JSON.
 
 use crate::{
+    daemon::Daemon,
     kb::{Kb, Service, TOKEN},
     schema,
 };
@@ -77,6 +78,42 @@ fn quiet_prints_nothing_but_errors() {
     assert_eq!(ran.stderr.lines().count(), 1, "{ran:#?}");
     let ran = kb.run(&["sync", "-q", "no/such.html"]).exits(2);
     assert!(ran.stderr.starts_with("error: "), "{ran:#?}");
+}
+
+#[test]
+fn folders_within_a_category_are_nobodys_business_unless_they_hold_articles() {
+    let (_service, kb, _, _) = synced();
+    kb.write("start/images/logo.png", "a picture");
+    kb.write("start/images/icons/down.svg", "another one");
+    for _ in 0..2 {
+        let ran = kb.run(&["sync"]).exits(0);
+        assert!(ran.stdout.starts_with("Both sides are equal"), "{ran:#?}");
+        assert_eq!(ran.stderr, "");
+    }
+    let ran = kb.run(&["check"]).exits(0);
+    assert!(!ran.stdout.contains("start/images"), "{ran:#?}");
+    kb.write(
+        "start/older/2019/three.html",
+        "---\ntitle: Three\n---\n<p>3</p>\n",
+    );
+    let ran = kb.run(&["sync"]).exits(0);
+    let told = |text: &str| {
+        text.matches("folders within a category are not synced")
+            .count()
+    };
+    assert_eq!(told(&ran.stderr), 1, "{ran:#?}");
+    assert!(ran.stderr.contains("start/older"), "{ran:#?}");
+    assert!(!ran.stderr.contains("images"), "{ran:#?}");
+    let ran = kb.run(&["check"]).exits(0);
+    assert_eq!(told(&ran.stdout), 1, "{ran:#?}");
+    // A daemon says it once, however often it looks at everything.
+    let daemon = Daemon::start(&kb, &[]);
+    for _ in 0..3 {
+        kb.run(&["sync"]).exits(0);
+    }
+    assert_eq!(told(&daemon.log()), 1, "{}", daemon.log());
+    daemon.stop();
+    assert!(kb.exists("start/older/2019/three.html"));
 }
 
 #[test]

@@ -6,7 +6,9 @@ use crate::{
     mirror::{
         disk::{At, Disk as _, DiskErrorKind, Kind, RealDisk},
         document::{Document, MAX_FILE},
-        layout::{IGNORE_FILE, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict},
+        layout::{
+            IGNORE_FILE, INNER, Layout, MAX_IGNORE_FILE, RootVerdict, Verdict, could_be_article,
+        },
         scan::ScanError,
     },
     model::{ArticleId, Place},
@@ -71,6 +73,12 @@ fn folder(disk: &RealDisk, layout: &Layout, name: &str, files: &mut Files) -> Re
             Verdict::NoArticle(_) if layout.ignores(&place) => {}
             Verdict::NoArticle(why) | Verdict::Stray(why) => {
                 files.strays.push((place.to_string(), why));
+            }
+            Verdict::Inner => {
+                // One that cannot be read is nobody's business, either.
+                if disk.holds(&place, &could_be_article).unwrap_or(false) {
+                    files.strays.push((place.to_string(), INNER.to_owned()));
+                }
             }
             Verdict::Aside => {}
         }

@@ -38,6 +38,8 @@ pub(in crate::engine) struct Scanned {
     pub(in crate::engine) hides: bool,
     /// What is out of scope.
     pub(in crate::engine) layout: Layout,
+    /// Folders within categories that hold articles' files.
+    pub(in crate::engine) inner: Vec<Place>,
 }
 
 /// Scans the mirror.
@@ -179,6 +181,7 @@ impl Scanned {
                 });
             }
         }
+        self.inner.clone_from(&scan.inner);
         if !scan.complete {
             self.doubt = Some("a folder could not be read".to_owned());
         }

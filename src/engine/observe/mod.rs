@@ -32,6 +32,7 @@ use super::spool::Spool;
 use super::{Engine, waiting};
 use crate::drill::defect::{self, Defect};
 use crate::mirror::disk::Disk;
+use crate::mirror::layout::INNER;
 use crate::model::{ArticleId, CategoryId, Place, path};
 use crate::reconcile::pairing::{self, Paired};
 use crate::reconcile::plan::Problem;
@@ -81,6 +82,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .get_or_insert_with(|| "a folder could not be read at first".to_owned());
         }
         self.forget_out_of_scope(&mut base, &mut scanned, &unsettled, request)?;
+        self.warn_of_inner(&scanned.inner);
         let mut tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
         if defect::is(Defect::TombstonesForgotten) {
             tombstones.clear();
@@ -148,6 +150,15 @@ impl<S: Service, D: Disk> Engine<S, D> {
     fn validator(&self) -> anyhow::Result<Option<Validator>> {
         let stored = self.store.meta(VALIDATOR)?;
         Ok(stored.and_then(|text| serde_json::from_str(&text).ok()))
+    }
+
+    /// Says once that articles' files in folders within categories are not synced.
+    fn warn_of_inner(&mut self, inner: &[Place]) {
+        for place in inner {
+            if self.told_inner.insert(place.clone()) {
+                tracing::warn!(path = %place, "{INNER}");
+            }
+        }
     }
 
     /// Asks for the listing, with everything loaded that it is compared with.

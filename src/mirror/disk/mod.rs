@@ -16,6 +16,7 @@
 //!
 //! What is not done here: deciding what to write, and telling articles from other files.
 
+mod below;
 mod error;
 mod late;
 mod place;
@@ -148,6 +149,12 @@ pub trait Disk: Send + Sync + 'static {
 
     /// The stamp of the root itself: it tells when a name last came there or went.
     fn root_stamp(&self) -> Result<Stamp, DiskError>;
+
+    /// Returns whether a folder within a category's folder holds a regular file, at any depth, of which this is the
+    /// name. A disk may have no such folders.
+    fn holds(&self, _folder: &Place, _wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
+        Ok(false)
+    }
 
     /// Says what lies at a name; `None`: nothing.
     fn look(&self, at: At<'_>, name: &str) -> Result<Option<Entry>, DiskError>;

@@ -271,6 +271,10 @@ impl Disk for RealDisk {
         })
     }
 
+    fn holds(&self, folder: &Place, wanted: &dyn Fn(&str) -> bool) -> Result<bool, DiskError> {
+        self.holds_below(folder, wanted)
+    }
+
     fn publish(&self, staged: Staged, name: &str, expect: Expect) -> Result<Stamp, DiskError> {
         self.put_in_place(&staged, name, expect)
     }

@@ -6,7 +6,7 @@ use crate::{
     mirror::{
         disk::{At, Disk, DiskError, Entry, Kind},
         document::{CategoryDocument, Document, MAX_FILE, NotReady},
-        layout::{Layout, Verdict},
+        layout::{Layout, Verdict, could_be_article},
     },
     model::{Place, Stamp, path::CATEGORY_FILE},
 };
@@ -34,6 +34,7 @@ pub(super) struct Found {
     pub(super) problems: Vec<(String, String)>,
     pub(super) conflict_copies: Vec<Place>,
     pub(super) strays: Vec<Place>,
+    pub(super) inner: Vec<Place>,
     pub(super) unread: Vec<Place>,
 }
 
@@ -60,6 +61,7 @@ impl<D: Disk> Walk<'_, D> {
             problems: Vec::new(),
             conflict_copies: Vec::new(),
             strays: Vec::new(),
+            inner: Vec::new(),
             unread: Vec::new(),
         };
         let listing = match self.disk.list(At::Folder(folder)) {
@@ -134,6 +136,14 @@ impl<D: Disk> Walk<'_, D> {
                     found.strays.extend(strays::stray(&folder, &entry.name));
                 }
                 found.problems.push((place().to_string(), why));
+                None
+            }
+            Verdict::Inner => {
+                let place = place();
+                // One that cannot be read is nobody's business, either.
+                if self.disk.holds(&place, &could_be_article).unwrap_or(false) {
+                    found.inner.push(place);
+                }
                 None
             }
             Verdict::Aside => None,

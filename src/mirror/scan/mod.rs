@@ -163,6 +163,8 @@ pub struct Scan {
     /// Files that are no articles here, and may hold one all the same: one that was moved there is not
     /// gone. See [`read_strays`]. A place in the root has no folder.
     pub strays: Vec<Place>,
+    /// Folders within categories that hold articles' files: nothing of them is synced.
+    pub inner: Vec<Place>,
     /// Files at places of articles that could not be read: whose they are is not known.
     pub unread: Vec<Place>,
     /// The rules that were followed.
@@ -248,6 +250,7 @@ impl Scan {
         self.problems.extend(found.problems);
         self.conflict_copies.extend(found.conflict_copies);
         self.strays.extend(found.strays);
+        self.inner.extend(found.inner);
         self.unread.extend(found.unread);
         match found.listed {
             Ok((category, names)) => {

@@ -188,8 +188,16 @@ fn survey_folder(
             if known.ok_or(Vague::More)?.stamp != Some(stamp) {
                 touched.words.push(name.to_owned());
             }
-        } else if layout.in_folder(name, &file, kind) != Verdict::Aside {
-            return Err(Vague::More);
+        } else {
+            match layout.in_folder(name, &file, kind) {
+                // What a folder within a category holds is looked at by whole scans only: nothing depends on that.
+                Verdict::Aside | Verdict::Inner => {}
+                Verdict::Article
+                | Verdict::CategoryFile
+                | Verdict::ConflictCopy
+                | Verdict::NoArticle(_)
+                | Verdict::Stray(_) => return Err(Vague::More),
+            }
         }
     }
     let whole = known.is_none_or(|known| (files, words) == (known.files.len(), 1));

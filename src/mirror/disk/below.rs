@@ -1,0 +1,71 @@
+//! Looks for names in folders within a category's folder.
+//!
+//! No link is followed. Hidden folders are left out, and the search is bounded: it only serves a warning.
+
+use super::{
+    At, DiskError, Kind,
+    real::{RealDisk, look_in, single},
+};
+use crate::model::Place;
+use rustix::{
+    fs::{self, Dir, Mode, OFlags},
+    io::Errno,
+};
+use std::os::fd::OwnedFd;
+
+/// The deepest folder that is looked into.
+const DEEPEST: usize = 8;
+
+/// How many names are looked at.
+const MOST: usize = 20_000;
+
+/// A search for names.
+struct Search<'a> {
+    wanted: &'a dyn Fn(&str) -> bool,
+    left: usize,
+}
+
+impl RealDisk {
+    pub(super) fn holds_below(
+        &self,
+        place: &Place,
+        wanted: &dyn Fn(&str) -> bool,
+    ) -> Result<bool, DiskError> {
+        let within = self.folder(At::Folder(&place.folder), "list")?;
+        let name = single(&place.file, "list")?;
+        let mut search = Search { wanted, left: MOST };
+        search
+            .finds(&within, name, DEEPEST)
+            .map_err(|errno| DiskError::from_errno(errno, "list", place.to_string()))
+    }
+}
+
+impl Search<'_> {
+    fn finds(&mut self, within: &OwnedFd, name: &str, depth: usize) -> Result<bool, Errno> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = fs::openat(within, name, flags, Mode::empty())?;
+        for found in Dir::read_from(&folder)? {
+            let found = found?;
+            // An article's name is UTF-8.
+            let Ok(name) = found.file_name().to_str() else {
+                continue;
+            };
+            if name.starts_with('.') {
+                continue;
+            }
+            let Some(left) = self.left.checked_sub(1) else {
+                return Ok(false);
+            };
+            self.left = left;
+            let is_found = match look_in(&folder, name)?.map(|entry| entry.kind) {
+                Some(Kind::File) => (self.wanted)(name),
+                Some(Kind::Folder) if depth > 1 => self.finds(&folder, name, depth - 1)?,
+                Some(Kind::Folder | Kind::Link | Kind::Other) | None => false,
+            };
+            if is_found {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
