@@ -1,11 +1,15 @@
-# syntax=docker/dockerfile:1
 # kbsync as a daemon: one static program in an otherwise empty image, for a user without rights.
 #
 #   docker build -t kbsync .
 #   docker run -v ./help:/mirror -v kbsync-state:/state \
 #     -e KBSYNC_SERVICE=https://kb.example.com -e KBSYNC_WORKSPACE=… -e KBSYNC_TOKEN=… kbsync
 
-FROM rust:1.95-alpine AS build
+# The compiler's image. A tag can come to mean another image; a digest cannot. `docker buildx imagetools inspect
+# rust:1.95-alpine` prints the digest of today, and a release is built with
+#   --build-arg RUST_IMAGE=rust:1.95-alpine@sha256:…
+ARG RUST_IMAGE=rust:1.95-alpine
+
+FROM ${RUST_IMAGE} AS build
 # SQLite and zstd are built from source. The base image's tag decides which compiler that is.
 # hadolint ignore=DL3018
 RUN apk add --no-cache musl-dev gcc make
@@ -13,17 +17,18 @@ WORKDIR /build
 
 # The dependencies alone, so that a change of ours builds only what is ours.
 COPY Cargo.toml Cargo.lock ./
+COPY .cargo .cargo
 RUN mkdir -p src tests/it benches \
  && touch src/lib.rs tests/it/main.rs benches/cycle.rs benches/idle.rs benches/latency.rs \
  && echo 'fn main() {}' > src/main.rs \
- && cargo build --locked --release --features jemalloc \
+ && cargo build --locked --profile dist --features jemalloc \
  && rm -rf src
 
 COPY src src
 COPY README.md ./
 # Cargo goes by times, and ours may be older than those of the empty files.
 RUN touch src/main.rs src/lib.rs \
- && cargo build --locked --release --features jemalloc \
+ && cargo build --locked --profile dist --features jemalloc \
  && mkdir -p /out/mirror \
  && mkdir -m 1777 /out/state
 
@@ -36,7 +41,7 @@ LABEL org.opencontainers.image.title="kbsync" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
 
-COPY --from=build /build/target/release/kbsync /kbsync
+COPY --from=build /build/target/dist/kbsync /kbsync
 # Volumes take over the owner and the rights of the folder that they cover; the state is for whoever the container runs as.
 # Copied from above, the folders keep their rights; each by itself would be given new ones.
 COPY --from=build --chown=10001:10001 /out/ /

@@ -3,37 +3,16 @@
 use clap::Parser as _;
 use kbsync::cli::{self, Cli, failure::Failure};
 
-/// Gives memory back once the daemon rests, which the system's allocator does not: a daemon is idle for nearly all
-/// of its life, and one cycle in a few minutes must not decide how large it is.
+/// Gives freed memory back at once, which the system's allocator does not: a daemon is idle for nearly all of its
+/// life, and one cycle in a few minutes must not decide how large it is. `.cargo/config.toml` says how.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> std::process::ExitCode {
-    #[cfg(feature = "jemalloc")]
-    keep_for_a_moment();
     let cli = Cli::try_parse().unwrap_or_else(|error| cli::refuse(&error));
     let out = cli.output();
     cli::report(run(cli), out).into()
-}
-
-/// Pages that are free are kept for half a second, and no longer: long enough to be used again by whatever freed
-/// them, and short enough that a large first sync is no larger for it. What is kept when the work ends, the daemon
-/// gives back.
-#[cfg(feature = "jemalloc")]
-fn keep_for_a_moment() {
-    use tikv_jemalloc_ctl::{Access as _, AsName as _};
-    let keys: [(&[u8], isize); 4] = [
-        (b"arenas.dirty_decay_ms\0", 500),
-        (b"arenas.muzzy_decay_ms\0", 0),
-        (b"arena.0.dirty_decay_ms\0", 500),
-        (b"arena.0.muzzy_decay_ms\0", 0),
-    ];
-    for (key, millis) in keys {
-        let told = key.name().write(millis);
-        // With the usual delay everything works as well.
-        debug_assert!(told.is_ok(), "{told:?}");
-    }
 }
 
 fn run(cli: Cli) -> cli::Outcome {

@@ -21,7 +21,6 @@ pub mod engines;
 mod front;
 pub mod git;
 pub mod job;
-mod pages;
 pub mod quiet;
 pub mod reach;
 pub mod schedule;

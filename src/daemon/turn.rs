@@ -11,7 +11,6 @@ use super::{
     front::Front,
     git::Trees,
     job::{Cycle, Done, Job},
-    pages,
     quiet::Touch,
     reach::Turn,
     schedule::Schedule,
@@ -110,7 +109,6 @@ impl<C: Cycle> Loop<C> {
         for path in self.cycle.missing() {
             self.front.desk.touched(&path, Touch::Removed, now);
         }
-        let mut rest = None;
         let ended = loop {
             if self.front.stops > 0 {
                 break Ended::Stopped;
@@ -139,17 +137,12 @@ impl<C: Cycle> Loop<C> {
                 if self.is_lost() {
                     break Ended::Lost;
                 }
-                rest = Some(Instant::now() + pages::REST);
                 continue;
-            }
-            if rest.is_some_and(|at| at <= now.steady) {
-                rest = None;
-                pages::give_back();
             }
             self.front.show();
             let work = self.front.desk.next_deadline(now);
             let alive = self.front.supervisor.next_sign();
-            let deadlines = [work, alive, rest].into_iter().flatten();
+            let deadlines = [work, alive].into_iter().flatten();
             let deadline = deadlines.filter(|at| *at > now.steady).min();
             let event = tokio::select! {
                 event = events.recv() => event,
@@ -244,16 +237,12 @@ impl<C: Cycle> Loop<C> {
         for (prefix, head) in &agreed {
             self.cycle.remember_head(prefix, head);
         }
-        let much = done.report.actions.len() > pages::MUCH;
         match wished {
             Some(wished) => wished.answer(match done.refused {
                 Some(refusal) => Word::Failed(refusal),
                 None => Word::Report(Box::new(done.report)),
             }),
             None => drop(done),
-        }
-        if much {
-            pages::give_back();
         }
     }
 

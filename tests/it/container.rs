@@ -1,8 +1,8 @@
 //! The released command in a container's place: a root that cannot be written to, no rights, its own process
 //! numbers, two volumes, and 64 MiB of memory with ten thousand articles.
 //!
-//! Needs `bwrap` (bubblewrap), root for the memory limit, and a release build; what is missing is said, and the
-//! test left out. Run it by `cargo build --release && cargo test --test it container -- --ignored --nocapture`.
+//! Needs `bwrap` (bubblewrap), root for the memory limit, and the build that is shipped; what is missing is said, and
+//! the test left out. Run it by `cargo build --profile dist && cargo test --test it container -- --ignored --nocapture`.
 
 use crate::{
     canary,
@@ -34,10 +34,10 @@ fn until(what: &str, is_so: impl FnMut() -> bool) {
     kb::until(BOUND, what, is_so);
 }
 
-/// The release build beside the one under test.
+/// The build that is shipped, beside the one under test.
 fn released() -> Option<PathBuf> {
     let debug = Path::new(env!("CARGO_BIN_EXE_kbsync"));
-    let binary = debug.parent()?.parent()?.join("release/kbsync");
+    let binary = debug.parent()?.parent()?.join("dist/kbsync");
     binary.exists().then_some(binary)
 }
 
@@ -119,7 +119,9 @@ impl Yard {
             return missing("there is no bwrap here (Debian: bubblewrap)");
         }
         let Some(binary) = released() else {
-            return missing("there is no release build; `cargo build --release` makes one");
+            return missing(
+                "there is no build to be shipped; `cargo build --profile dist` makes one",
+            );
         };
         let Some(limited) = Limited::new() else {
             return missing("the memory of a group of processes cannot be limited here");

@@ -135,6 +135,8 @@ fn compose_runs_it_without_rights_and_within_its_memory() {
     assert_eq!(words(service, "cap_drop"), ["ALL"]);
     assert_eq!(words(service, "security_opt"), ["no-new-privileges:true"]);
     assert_eq!(text(service, "mem_limit"), "64m");
+    // A thread for each core and some more, and a git or a token's command beside them.
+    assert_eq!(at(service, "pids_limit").as_u64(), Some(256));
     assert!(seconds(text(service, "stop_grace_period")) > GRACE.as_secs());
     for port in words(service, "ports") {
         assert!(port.starts_with("127.0.0.1:"), "{port}");
@@ -279,6 +281,12 @@ fn the_ci_workflow_has_the_form_of_one() {
                 step.get("uses").is_some(),
                 "{name}: {step:?}"
             );
+            if let Some(action) = step.get("uses").and_then(Value::as_str) {
+                let commit = action.split_once('@').map_or("", |(_, commit)| commit);
+                let is_commit =
+                    commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
+                assert!(is_commit, "{action} is no commit");
+            }
             for line in run.into_iter().flat_map(str::lines) {
                 let Some(arguments) = line.trim().strip_prefix("kbsync ") else {
                     continue;
@@ -336,6 +344,15 @@ fn the_systemd_unit_says_what_the_daemon_does() {
     };
     are_variables(variables());
     names_the_host(variables());
+    assert_eq!(one("LimitCORE"), "0");
+    for right in [
+        "NoNewPrivileges",
+        "PrivateUsers",
+        "PrivateTmp",
+        "PrivateDevices",
+    ] {
+        assert_eq!(one(right), "yes", "{right}");
+    }
 }
 
 #[test]
@@ -453,12 +470,29 @@ fn the_image_is_one_program_for_a_user_without_rights() {
         .iter()
         .find(|(word, rest)| word == "RUN" && rest.contains("cargo build"))
         .expect("a layer of dependencies");
-    for (_, rest) in build.iter().filter(|(_, rest)| rest.contains("cargo ")) {
+    for (_, rest) in build
+        .iter()
+        .filter(|(word, rest)| word == "RUN" && rest.contains("cargo "))
+    {
         for word in ["drill", "--all-features", "--tests", "--all-targets"] {
             assert!(!rest.contains(word), "{rest}");
         }
         assert!(rest.contains("--features jemalloc"), "{rest}");
+        assert!(rest.contains("--profile dist"), "{rest}");
     }
+    assert!(of("COPY")[0].contains("/target/dist/kbsync"));
+    // The digest of the compiler's image is given from outside, and no frontend is fetched that nobody pinned.
+    assert_eq!(build[0].0, "ARG");
+    assert_eq!(build[1].1, "${RUST_IMAGE} AS build");
+    assert!(!read("Dockerfile").contains("# syntax="));
+    // Without its settings the allocator keeps what it has.
+    assert!(read(".cargo/config.toml").contains("JEMALLOC_SYS_WITH_MALLOC_CONF"));
+    assert!(
+        build
+            .iter()
+            .any(|(word, rest)| word == "COPY" && rest == ".cargo .cargo")
+    );
+    assert!(read(".dockerignore").lines().any(|line| line == "!.cargo"));
     // Cargo wants every target that the manifest names to be there.
     let manifest = read("Cargo.toml");
     let mut kind = "";
