@@ -140,17 +140,21 @@ fn a_file_that_was_only_moved_is_named_where_it_is() {
     std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
     // Before both sides know of it, and after: there is one version of the words.
     for _ in 0..2 {
-        kb.run(&["restore", "--yes", "start/one.html"]).exits(2).complains(
-            "the file of start/one.html is start/uno.html now",
-            "`kbsync log start/uno.html`",
-        );
+        kb.run(&["restore", "--yes", "start/one.html"])
+            .exits(2)
+            .complains(
+                "the file of start/one.html is start/uno.html now",
+                "`kbsync log start/uno.html`",
+            );
         kb.run(&["sync"]).exits(0);
     }
     // Where it is, there is nothing else to bring back.
-    kb.run(&["restore", "--yes", "start/uno.html"]).exits(2).complains(
-        "there is no version but the present one",
-        "`kbsync log PATH`",
-    );
+    kb.run(&["restore", "--yes", "start/uno.html"])
+        .exits(2)
+        .complains(
+            "there is no version but the present one",
+            "`kbsync log PATH`",
+        );
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(super) fn agreed(
         return Ok(true);
     }
     let deeds = live.deeds();
-    if context.out.json || !ask::possible() {
+    if context.out.json || context.out.quiet || !ask::possible() {
         return Err(Failure::usage(
             format!("this would {deeds}, and nobody has agreed to that"),
             format!(
