@@ -45,10 +45,13 @@ impl ServiceRead for Client {
         purpose: Purpose,
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         let mut listed = Vec::new();
-        let mut sink = |entry| match entry {
-            // There is one answer: everything that was handed over is of it.
-            Listed::TakenBack { .. } => listed.clear(),
-            entry => listed.push(entry),
+        let mut sink = |entry| {
+            if let Listed::TakenBack { .. } = entry {
+                // There is one answer: everything that was handed over is of it.
+                listed.clear();
+            } else {
+                listed.push(entry);
+            }
         };
         let mut harvest = Harvest::new(&mut sink);
         let category = self.stream_category(id, purpose, &mut harvest).await?;
