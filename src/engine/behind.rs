@@ -2,43 +2,56 @@
 //!
 //! A file is *behind* when it holds what the checked-out commit has, and the newer words of the base were never
 //! committed since both sides last agreed: `git stash`, `git checkout FILE` and `git restore` set these words aside,
-//! and nobody took them back. Where they were committed, a later commit replaced them on purpose, and the file is an
-//! edit like any other. Where git cannot say, every file that went back counts as behind. Nothing is held here.
+//! perhaps for a `git pull` that brings others, and nobody took them back. Where they were committed, a later commit
+//! replaced them on purpose, and the file is an edit like any other; so are new words that a commit made here wrote. Where
+//! git cannot say, a file that went back to an older version counts as behind. Nothing is held here.
 
 use super::observe::Sight;
 use super::spool::text_lf;
-use super::{Committed, Engine, settings::Request};
+use super::{Committed, Engine, settings::Request, waiting::Held};
 use crate::mirror::disk::Disk;
 use crate::mirror::document::Document;
 use crate::model::base::ArticleRow;
 use crate::model::path::slug_of_stem;
 use crate::model::{ArticleId, Place, Side, TextDigest, Version};
 use crate::reconcile::behind::Behind;
-use crate::reconcile::plan::{Plan, Step};
+use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::service::Service;
 use std::collections::BTreeMap;
 
-/// A file that does not hold what the base says.
+/// A file that does not hold the newest words that are known of it here.
 struct Changed<'a> {
     place: &'a Place,
     version: &'a Version,
     row: &'a ArticleRow,
+    /// The newest words, as both sides had them or as they stood in a conflict.
+    newest: (&'a Version, Option<TextDigest>),
+    /// Whether the file holds an older version, as far as is known here.
+    is_older: bool,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
     /// Returns the articles that are behind. A conflict that a person settles is left alone. Git is asked only where a
-    /// file went back to an older version.
+    /// file went back to an older version, was held for that before, or git moved HEAD.
     pub(super) fn behind(
         &self,
         plan: &Plan,
         sight: &Sight,
+        held: &[Held],
         request: &Request,
     ) -> anyhow::Result<BTreeMap<ArticleId, Behind>> {
+        let changed = changed(plan, sight);
+        let moved = !changed.is_empty() && self.git.moved();
         let mut files = Vec::new();
-        for file in changed(plan, sight) {
+        for mut file in changed {
+            let id = file.row.id;
+            let was_held = || {
+                let mut held = held.iter();
+                held.any(|held| held.rule == Some(HoldRule::Behind) && held.id == Some(id))
+            };
             let digest = file.version.digest();
-            let knew = self.store.knew(file.row.id, digest, Side::Local)?;
-            if knew.is_some() && !request.resolve.contains_key(&file.row.id) {
+            file.is_older = self.store.knew(id, digest, Side::Local)?.is_some() || was_held();
+            if (file.is_older || moved) && !request.resolve.contains_key(&id) {
                 files.push(file);
             }
         }
@@ -52,7 +65,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Ok(committed) => file
                 .is_behind(sight, committed)
                 .then_some(Behind::Committed),
-            Err(why) => Some(Behind::Unknown(why.clone())),
+            // Whatever a pull brings would wait where there is no git program.
+            Err(why) => file.is_older.then(|| Behind::Unknown(why.clone())),
         };
         let behind = files.iter();
         Ok(behind
@@ -68,20 +82,25 @@ impl Changed<'_> {
             let lf = sight.text_lf.get(&self.version.text).copied();
             says(bytes, self.place, (self.version, lf))
         });
-        is_heads && !self.was_committed(&committed.lately)
+        // An older version may have been committed here long before the newer words came.
+        let is_written = !self.is_older && committed.written_here.contains(&self.place.to_string());
+        let was_committed = match &committed.lately {
+            Some(lately) => self.was_committed(lately),
+            None => !self.is_older,
+        };
+        is_heads && !is_written && !was_committed
     }
 
-    /// Returns whether the words that the base has were committed lately, under the file's name then or now.
+    /// Returns whether the newest words were committed lately, under the file's name then or now.
     fn was_committed(&self, lately: &BTreeMap<String, Vec<Vec<u8>>>) -> bool {
-        let known = (&self.row.local, self.row.local_text_lf);
         [self.place, &self.row.place].into_iter().any(|place| {
             let mut contents = lately.get(&place.to_string()).into_iter().flatten();
-            contents.any(|bytes| says(bytes, place, known))
+            contents.any(|bytes| says(bytes, place, self.newest))
         })
     }
 }
 
-/// The files that are about to be brought together with an article, and are not as the base says.
+/// The files that are about to be brought together with an article, and are not as they were known last.
 fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
     let steps = plan.actions.iter().map(|action| &action.step);
     let found = steps.filter_map(|step| match step {
@@ -98,10 +117,17 @@ fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
     });
     let found = found.filter_map(|(id, place, version)| {
         let row = sight.base.articles.get(&id)?;
-        (*version != row.local).then_some(Changed {
+        // Whoever takes a conflict's copy away means the words that were in the file then.
+        let newest = match sight.base.conflicts.get(&id) {
+            Some(conflict) => (&conflict.local, None),
+            None => (&row.local, row.local_text_lf),
+        };
+        (version != newest.0).then_some(Changed {
             place,
             version,
             row,
+            newest,
+            is_older: false,
         })
     });
     found.collect()

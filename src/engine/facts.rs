@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let approved = self.approved(plan, now)?;
         Ok(Facts {
-            behind: self.behind(plan, sight, request)?,
+            behind: self.behind(plan, sight, &held, request)?,
             articles: sight.base.articles.len(),
             max_deletes: self.settings.max_deletes,
             allow_deletes: request.allow_deletes || self.forgets_what_is_held(&held),

@@ -11,6 +11,9 @@ pub trait GitView: Send + Sync {
     /// reason for people: their articles stay on the service. Asked after the scan.
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
 
+    /// Returns whether HEAD moved other than by commits made here, since both sides last agreed.
+    fn moved(&self) -> bool;
+
     /// Returns what was committed of these files.
     ///
     /// # Errors
@@ -24,8 +27,11 @@ pub trait GitView: Send + Sync {
 pub struct Committed {
     /// The contents in the commit that is checked out.
     pub now: BTreeMap<String, Vec<u8>>,
-    /// The contents in the commit that was checked out when both sides last agreed, and in those made since.
-    pub lately: BTreeMap<String, Vec<Vec<u8>>>,
+    /// The contents in the commit that was checked out when both sides last agreed, and in those that came since;
+    /// `None`: git cannot say, as in a shallow clone.
+    pub lately: Option<BTreeMap<String, Vec<Vec<u8>>>>,
+    /// Files whose present content a commit made here wrote since then.
+    pub written_here: BTreeSet<String>,
 }
 
 /// A folder without git.
@@ -35,6 +41,10 @@ pub struct NoGit;
 impl GitView for NoGit {
     fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         BTreeMap::new()
+    }
+
+    fn moved(&self) -> bool {
+        false
     }
 
     fn committed(&self, _paths: &BTreeSet<String>) -> Result<Committed, String> {

@@ -37,8 +37,8 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         );
         let reason = match behind {
             Behind::Committed => format!(
-                "the file went back to the committed version (git stash, git checkout?), and waits for `git pull` or \
-                 an edit; {ways}"
+                "the file went back to the committed version (git stash, git checkout?), and the newer text is in no \
+                 commit here; {ways}"
             ),
             Behind::Unknown(why) => {
                 format!(

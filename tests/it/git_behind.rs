@@ -387,3 +387,53 @@ fn f087_beside_a_daemon_a_stash_is_told_once_and_settles_with_the_pull() {
     until("it is live", || team.live() == "<p>Old.</p>");
     daemon.stop();
 }
+
+#[test]
+fn f087_what_a_pull_puts_in_the_place_of_words_that_nobody_committed_waits() {
+    let team = Team::new();
+    // B's words are in git alone; on the service somebody has others by then, which C has fetched.
+    team.b.0.edit(ONE, "Old.", "Git.");
+    team.b.commit();
+    team.b.git(&["push", "-q"]);
+    let dashboard = |words: &str| {
+        let body = format!("<p>{words}</p>");
+        let sandbox = &team.service.sandbox;
+        sandbox.edit(team.one, |article| article.text = body);
+    };
+    dashboard("New.");
+    team.c.sync(0);
+    team.c.git(&["stash", "-q"]);
+    team.c.git(&["pull", "-q"]);
+    assert!(team.c.has("Git."));
+    team.c.is_behind(&team);
+    team.c.0.run(&["restore", ONE]).exits(0);
+    assert!(team.c.has("New."));
+    // A writer who commits, pulls and syncs is no such case, whatever was sent before the commit.
+    team.c.git(&["commit", "-q", "-a", "-m", "taken over"]);
+    team.c.sync(0);
+    team.c.0.edit(ONE, "New.", "Sent.");
+    team.c.sync(0);
+    team.c.0.edit(ONE, "Sent.", "Committed.");
+    team.c.commit();
+    team.b.0.edit("start/two.html", "Old.", "More.");
+    team.b.commit();
+    team.b.git(&["push", "-q"]);
+    team.c.git(&["pull", "-q", "--no-rebase", "--no-edit"]);
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>Committed.</p>");
+}
+
+#[test]
+fn f087_a_conflict_that_a_person_settled_is_not_settled_by_what_git_took_back() {
+    let team = Team::new();
+    team.publish("Old.", "New.");
+    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.sync(3);
+    assert!(team.c.0.exists("start/one.conflict.html"));
+    team.c.0.remove("start/one.conflict.html");
+    team.c.git(&["checkout", "-q", ONE]);
+    team.c.is_behind(&team);
+    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.sync(0);
+    assert_eq!(team.live(), "<p>Mine.</p>");
+}

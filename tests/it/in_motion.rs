@@ -321,6 +321,10 @@ impl GitView for Moved {
             .collect()
     }
 
+    fn moved(&self) -> bool {
+        true
+    }
+
     fn committed(&self, _paths: &BTreeSet<String>) -> Result<Committed, String> {
         Ok(Committed::default())
     }

@@ -61,6 +61,7 @@ mod foreign_state;
 mod fuzz_corpus;
 mod git_behind;
 mod git_objects;
+mod git_team;
 mod guards;
 mod history;
 mod hostile;

@@ -80,6 +80,9 @@ impl fmt::Display for Busy {
     }
 }
 
+/// So many commits that were made here are looked at.
+const COMMITS: usize = 32;
+
 /// A head file or a line of the reflog is short; more is not read.
 const LIMIT: u64 = 1024 * 1024;
 
@@ -246,6 +249,28 @@ impl Git {
             let (commit, found) = line.split_once(' ')?;
             (found == name).then(|| commit.to_owned())
         })
+    }
+
+    /// Returns the commits that were made here since HEAD was at a place, each with the one before; the last ones, if
+    /// there are many.
+    pub fn own_commits_since(&self, before: &Head) -> Vec<(String, String)> {
+        let lines = self.moves_since(before.log).unwrap_or_default();
+        let own = lines
+            .lines()
+            .filter(|line| message(line).is_some_and(is_own));
+        let commits = own.rev().filter_map(|line| {
+            let mut words = line.split(' ');
+            let (before, after) = (words.next()?, words.next()?);
+            // A first commit has nothing before it.
+            let before = before.trim_start_matches('0');
+            let before = if before.is_empty() {
+                ""
+            } else {
+                line.split(' ').next()?
+            };
+            Some((before.to_owned(), after.to_owned()))
+        });
+        commits.take(COMMITS).collect()
     }
 
     /// The lines that the log of HEAD grew by; `None`: there are none, or it was rewritten.

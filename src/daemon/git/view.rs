@@ -117,11 +117,31 @@ impl GitView for View {
         }
     }
 
+    fn moved(&self) -> bool {
+        let moved = || {
+            let git = Git::find(&self.folder)?;
+            let agreed = self.before(&git)?.agreed.as_ref()?;
+            Some(git.moved(agreed, &git.sight().head?))
+        };
+        moved().unwrap_or(false)
+    }
+
     fn committed(&self, paths: &BTreeSet<String>) -> Result<Committed, String> {
         let Some(git) = Git::find(&self.folder) else {
             return Ok(Committed::default());
         };
         let sight = git.sight();
+        // Files change before HEAD does.
+        if let Some(busy) = sight.busy {
+            return Err(busy.to_string());
+        }
+        let before = self.before(&git);
+        if before.is_some_and(|known| known.sight.head != sight.head) {
+            return Err("git moved HEAD just now".to_owned());
+        }
+        if let Some(why) = before.and_then(|known| known.published.refuses(&git, &sight)) {
+            return Err(why.to_string());
+        }
         let objects = Objects::around(&self.folder);
         let head = if sight.reftable {
             // Its tables are not read here, and do not name a commit.
@@ -135,11 +155,41 @@ impl GitView for View {
         })
         .map_err(|why| why.to_string())?;
         // What is not known of earlier commits only makes more files wait.
-        let agreed = self.before(&git).and_then(|known| known.agreed.clone());
-        let lately = agreed.and_then(|agreed| lately(&objects, &agreed.commit, &head, paths).ok());
-        let lately = lately.unwrap_or_default();
-        Ok(Committed { now, lately })
+        let Some(agreed) = before.and_then(|known| known.agreed.clone()) else {
+            return Ok(Committed {
+                now,
+                ..Committed::default()
+            });
+        };
+        let lately = lately(&objects, &agreed.commit, &head, paths);
+        let written_here = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
+        Ok(Committed {
+            now,
+            lately: lately.ok(),
+            written_here: written_here.unwrap_or_default(),
+        })
     }
+}
+
+/// Returns the files that are in HEAD as one of these commits, each with the one before, wrote them.
+fn written_by(
+    objects: &Objects,
+    commits: &[(String, String)],
+    head: &str,
+    paths: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, Unread> {
+    let now = objects.files(head, paths)?;
+    let mut written = BTreeSet::new();
+    for (before, after) in commits {
+        let earlier = objects.files(before, paths)?;
+        let later = objects.files(after, paths)?;
+        let wrote = |path: &&String| {
+            let there = later.get(*path);
+            there.is_some() && there == now.get(*path) && there != earlier.get(*path)
+        };
+        written.extend(paths.iter().filter(wrote).cloned());
+    }
+    Ok(written)
 }
 
 /// Returns the contents of files in one commit, and in those that came after that up to HEAD.

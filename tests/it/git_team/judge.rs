@@ -1,0 +1,192 @@
+//! What people wrote and meant, and whether the requests that changed the service follow from that.
+//!
+//! Every text has a token of its own. A token knows which ones it replaced, so that an older text that comes back is told
+//! from a newer one. It may come back only where a person took it back on purpose. Knows neither git nor files.
+
+use kbsync::sandbox::{RequestRecord, Sandbox};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A text that somebody wrote.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Token(u32);
+
+impl Token {
+    /// The body of an article with this text.
+    pub(super) fn body(self) -> String {
+        format!("<p>T{:06}</p>", self.0)
+    }
+
+    /// The tokens in a text, each once.
+    pub(super) fn all_in(text: &str) -> BTreeSet<Self> {
+        let found = text.match_indices("<p>T");
+        found
+            .filter_map(|(at, _)| text.get(at + 4..at + 10)?.parse().ok().map(Self))
+            .collect()
+    }
+
+    fn in_request(text: &str) -> Option<Self> {
+        let body: serde_json::Value = serde_json::from_str(text).ok()?;
+        let text = body["text"].as_str()?;
+        Self::all_in(text).into_iter().next()
+    }
+}
+
+/// The memory of what people did.
+#[derive(Default)]
+pub(super) struct Judge {
+    /// What each token replaced.
+    replaced: BTreeMap<Token, BTreeSet<Token>>,
+    /// What came back on purpose.
+    back: BTreeSet<(String, Token)>,
+    /// Articles that somebody removed.
+    removed: BTreeSet<String>,
+    /// What is live, by slug.
+    live: BTreeMap<String, Token>,
+    /// The articles' slugs, by id.
+    slugs: BTreeMap<String, String>,
+    /// What was live at some time.
+    was_live: BTreeSet<Token>,
+    /// What a person threw away.
+    dropped: BTreeSet<Token>,
+    /// What was deleted in the dashboard, where nobody else may have seen it.
+    gone: BTreeSet<Token>,
+}
+
+impl Judge {
+    /// Makes a token that replaces others.
+    pub(super) fn write(&mut self, replaced: BTreeSet<Token>) -> Token {
+        let token = Token(u32::try_from(self.replaced.len()).expect("few"));
+        self.replaced.insert(token, replaced);
+        token
+    }
+
+    /// A person took an older text back.
+    pub(super) fn take_back(&mut self, slug: &str, token: Token) {
+        self.back.insert((slug.to_owned(), token));
+    }
+
+    /// A person threw texts away that were in a file of theirs.
+    pub(super) fn drop_words(&mut self, tokens: impl IntoIterator<Item = Token>) {
+        self.dropped.extend(tokens);
+    }
+
+    /// An article was deleted in the dashboard.
+    pub(super) fn delete(&mut self, slug: &str, text: &str) {
+        self.remove(slug);
+        self.gone.extend(Token::all_in(text));
+    }
+
+    /// A person removed an article.
+    pub(super) fn remove(&mut self, slug: &str) {
+        self.removed.insert(slug.to_owned());
+    }
+
+    /// Something was done in the dashboard: what is live now is meant.
+    pub(super) fn look(&mut self, sandbox: &Sandbox) {
+        self.live.clear();
+        for article in sandbox.articles() {
+            self.slugs
+                .insert(article.id.to_string(), article.slug.clone());
+            let token = Token::all_in(&article.text).into_iter().next();
+            let token = token.expect("a token");
+            self.was_live.insert(token);
+            self.live.insert(article.slug, token);
+        }
+    }
+
+    /// Looks at the requests since the last time.
+    pub(super) fn judge(&mut self, sandbox: &Sandbox) {
+        for article in sandbox.articles() {
+            self.slugs.insert(article.id.to_string(), article.slug);
+        }
+        for request in sandbox.requests() {
+            self.request(&request);
+        }
+        sandbox.clear_requests();
+        self.look(sandbox);
+    }
+
+    fn request(&mut self, request: &RequestRecord) {
+        let last = request.path.rsplit('/').next().unwrap_or_default();
+        let done = (200..300).contains(&request.status);
+        match request.method.as_str() {
+            "DELETE" if done => {
+                // One that was made since the last look, and is gone by now, was its writer's alone.
+                let Some(slug) = self.slugs.get(last).cloned() else {
+                    return;
+                };
+                assert!(
+                    self.removed.contains(&slug),
+                    "{slug} was deleted, and nobody removed it"
+                );
+                self.live.remove(&slug);
+            }
+            "PUT" if done => {
+                let Some(token) = Token::in_request(&request.body) else {
+                    return;
+                };
+                if let Some(slug) = self.slugs.get(last).cloned() {
+                    self.send(&slug, token);
+                }
+            }
+            "POST" if done => {
+                let body: serde_json::Value = serde_json::from_str(&request.body).expect("JSON");
+                let (Some(slug), Some(token)) =
+                    (body["slug"].as_str(), Token::in_request(&request.body))
+                else {
+                    return;
+                };
+                assert!(
+                    !self.live.contains_key(slug),
+                    "{slug} was made a second time"
+                );
+                assert!(
+                    !self.removed.contains(slug) || self.back.contains(&(slug.to_owned(), token)),
+                    "{slug} was made anew after somebody had removed it"
+                );
+                self.send(slug, token);
+            }
+            _ => {}
+        }
+    }
+
+    /// A text goes live in the place of another one.
+    fn send(&mut self, slug: &str, token: Token) {
+        self.was_live.insert(token);
+        if let Some(live) = self.live.insert(slug.to_owned(), token) {
+            let meant = self.back.contains(&(slug.to_owned(), token));
+            assert!(
+                live == token || meant || !self.before(live).contains(&token),
+                "{slug} went back from {live:?} to {token:?}, and nobody meant that"
+            );
+        }
+    }
+
+    /// All that was replaced on the way to a token.
+    fn before(&self, token: Token) -> BTreeSet<Token> {
+        let (mut found, mut next) = (BTreeSet::new(), vec![token]);
+        while let Some(token) = next.pop() {
+            for replaced in &self.replaced[&token] {
+                if found.insert(*replaced) {
+                    next.push(*replaced);
+                }
+            }
+        }
+        found
+    }
+
+    /// What is live.
+    pub(super) fn live(&self) -> &BTreeMap<String, Token> {
+        &self.live
+    }
+
+    /// What nobody replaced, but for what was thrown away before anybody else could see it: it has to be somewhere.
+    pub(super) fn last_words(&self) -> BTreeSet<Token> {
+        let replaced: BTreeSet<Token> = self.replaced.values().flatten().copied().collect();
+        let all: BTreeSet<Token> = self.replaced.keys().copied().collect();
+        let own = self.dropped.difference(&self.was_live).copied().collect();
+        let last: BTreeSet<Token> = all.difference(&replaced).copied().collect();
+        let last: BTreeSet<Token> = last.difference(&own).copied().collect();
+        last.difference(&self.gone).copied().collect()
+    }
+}
