@@ -206,14 +206,16 @@ fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
     let deeds = deeds(actions);
     if context.out.json || context.out.quiet || !ask::possible() {
         let why = if context.out.quiet {
-            "nothing is asked with -q"
+            "-q asks no questions"
         } else {
             "there is no terminal to ask on"
         };
         return Err(Failure {
             code: ExitCode::Attention,
-            ..Failure::failed(anyhow::Error::msg(format!("{these} for a yes, and {why}")))
-                .help("look at the list, then run `kbsync approve --yes`")
+            ..Failure::failed(anyhow::Error::msg(format!(
+                "{these} for approval, and {why}"
+            )))
+            .help("look at the list, then run `kbsync approve --yes`")
         });
     }
     let yes = ask::agrees(&format!("{deeds}?"))?;

@@ -45,7 +45,7 @@ pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
 /// Asks for the published branch of the git repository that a new mirror is in.
 pub(super) fn branch(checked_out: &str) -> Result<String, Failure> {
     let written: String = Input::new()
-        .with_prompt("This folder is in a git repository. Which branch is the published one?")
+        .with_prompt("This folder is in a git repository. Which branch is to be published?")
         .default(checked_out.to_owned())
         .validate_with(|text: &String| {
             let is_name = !text.is_empty() && !text.contains(char::is_whitespace);

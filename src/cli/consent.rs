@@ -49,7 +49,7 @@ pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> 
 pub(super) fn warn_of_limits(config: &Config) {
     if config.is_limited {
         tracing::warn!(
-            "`max_deletes` in kbsync.yaml is above the default and does not count; `kbsync trust` lets it count"
+            "`max_deletes` in kbsync.yaml is above the default and is ignored until you run `kbsync trust`"
         );
     }
 }
@@ -86,7 +86,7 @@ pub(super) fn shown(folder: &str, service: &str, source: &TokenSource) -> [Strin
         }
         TokenSource::Env(name) => format!("the value of the variable {name}"),
         TokenSource::File(path) => format!("the text of the file {}", path.display()),
-        TokenSource::Command(command) => format!("what the command `{command}` prints"),
+        TokenSource::Command(command) => format!("the output of the command `{command}`"),
     };
     [
         format!("  folder   {}", escape(folder)),
@@ -101,16 +101,19 @@ fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
         TokenSource::Env(name) if name == TOKEN_VARIABLE => "send your token".to_owned(),
         TokenSource::Env(name) => format!("read the variable {name} and send its value"),
         TokenSource::File(path) => format!("read the file {} and send its text", path.display()),
-        TokenSource::Command(command) => format!("run `{command}` and send what it prints"),
+        TokenSource::Command(command) => format!("run `{command}` and send its output"),
     };
     let message = format!(
-        "the settings of {} want to {wants} to {}, and you have not agreed to that",
+        "the settings of {} would {wants} to {}, and you have not agreed to that",
         asked.folder.display(),
         asked.service
     );
     Failure::usage(
         escape(&message).into_owned(),
-        format!("if you trust that folder: `{}`", command(context, mirror)),
+        format!(
+            "if you trust that folder, run `{}`",
+            command(context, mirror)
+        ),
     )
 }
 

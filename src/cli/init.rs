@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// When the service is asked for changes: 5m, or a cron line
     #[arg(long, value_name = "WHEN")]
     poll: Option<String>,
-    /// Do not ask whether the files that are here are meant
+    /// Agree to send the files that are in the folder already, without a question
     #[arg(short, long)]
     yes: bool,
 }
@@ -74,9 +74,9 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     } else {
         context.out.line(path.display().to_string())?;
         let next = if config::token_from_environment(&context.request()).is_some() {
-            "next: `kbsync doctor` looks whether all is well, `kbsync sync` begins"
+            "next: `kbsync doctor` checks the set-up, `kbsync sync` starts the first sync"
         } else {
-            "next: give the token in KBSYNC_TOKEN, then `kbsync sync`; or write `token:` into the file, then `kbsync trust` and `kbsync sync`"
+            "next: set KBSYNC_TOKEN and run `kbsync sync`; or write `token:` into the file and run `kbsync trust`, then `kbsync sync`"
         };
         context.out.note(next);
     }
@@ -118,7 +118,7 @@ fn is_meant(found: &WouldTake, args: &Args, context: &Context) -> Result<bool, F
         context.out.note(line);
     }
     if ask::possible() && !context.out.json {
-        return ask::agrees("Bring them to the knowledge base?");
+        return ask::agrees("Send them to the knowledge base?");
     }
     Err(Failure::usage(
         format!(
@@ -126,7 +126,7 @@ fn is_meant(found: &WouldTake, args: &Args, context: &Context) -> Result<bool, F
             found.in_words()
         ),
         format!(
-            "name what is not meant in .kbsyncignore; then agree with:\n  {}",
+            "list the files to leave out in .kbsyncignore, then agree with:\n  {}",
             again(args, context)
         ),
     ))

@@ -53,8 +53,8 @@ pub(super) fn refusal(why: &NotPublished) -> Failure {
 /// Says that a branch is published from now on, where nobody named one.
 pub(super) fn note_first(context: &Context, branch: &str) {
     context.out.note(format!(
-        "branch {branch} is the published one from now on: on other branches nothing is synced; `git: {{branch: …}}` in \
-         kbsync.yaml names another one"
+        "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish another \
+         branch, write `git: {{branch: …}}` into kbsync.yaml"
     ));
 }
 
@@ -70,8 +70,8 @@ pub(super) fn chosen(
     };
     let Some(branch) = git.sight().branch else {
         context.out.note(
-            "this folder is in a git repository where no branch is checked out: write `git: {branch: NAME}` with the name \
-             of the published branch into kbsync.yaml",
+            "kbsync sees no checked-out branch in this git repository (a detached HEAD?): write `git: {branch: NAME}`, with \
+             the name of the published branch, into kbsync.yaml",
         );
         return Ok(None);
     };
@@ -79,7 +79,7 @@ pub(super) fn chosen(
         return ask::branch(&branch).map(Some);
     }
     context.out.note(format!(
-        "this folder is in a git repository, and branch {branch} is the published one: on other branches nothing is synced"
+        "this folder is in a git repository, and branch {branch} is the published branch: nothing is synced on other branches"
     ));
     Ok(Some(branch))
 }

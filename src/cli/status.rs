@@ -110,7 +110,12 @@ fn branch_lines(heads: &Heads, config: &Config) -> Vec<String> {
     }
     let published = heads.repository().and_then(|known| known.published.name());
     published
-        .map(|name| format!("{DIM}branch {} is the published one{DIM:#}", escape(name)))
+        .map(|name| {
+            format!(
+                "{DIM}branch {} is the published branch{DIM:#}",
+                escape(name)
+            )
+        })
         .into_iter()
         .collect()
 }

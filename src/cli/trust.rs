@@ -22,10 +22,10 @@ pub(super) struct Args {
     /// The mirror's folder [default: as for every command]
     #[arg(value_name = "DIR", conflicts_with = "list")]
     folder: Option<PathBuf>,
-    /// List what was agreed to
+    /// List all agreements
     #[arg(long)]
     list: bool,
-    /// Take the agreement back
+    /// Revoke the agreement
     #[arg(long, conflicts_with = "list")]
     revoke: bool,
 }
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let Some(asked) = &config.asked else {
         return Err(Failure::usage(
             format!("{} has no settings to agree to", config.mirror.display()),
-            "name the folder of a kbsync.yaml; what the environment names needs no consent",
+            "name a folder with a kbsync.yaml; a service and a token from the environment need no consent",
         ));
     };
     let agreement = asked.agree(&config.user_state_dir)?;
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     }
     context
         .out
-        .note("agreed; `kbsync trust --revoke` takes it back");
+        .note("this folder is trusted now; `kbsync trust --revoke` revokes the agreement");
     Ok(ExitCode::Done)
 }
 

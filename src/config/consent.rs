@@ -194,7 +194,7 @@ fn unusable(path: &Path, what: &str, source: io::Error) -> ConfigError {
         line: None,
         message: format!("the record of consent {what}"),
         remedy: Some(
-            "make that folder readable and writable, or name another one in KBSYNC_USER_STATE_DIR"
+            "make that folder readable and writable, or name another folder in KBSYNC_USER_STATE_DIR"
                 .to_owned(),
         ),
         source: Some(source),

@@ -183,7 +183,7 @@ fn refuse_other_owner(dir: &Path) -> Result<(), ConfigError> {
         line: None,
         message: format!("the settings belong to another user (uid {owner}), and are not used"),
         remedy: Some(format!(
-            "if you trust that user: name the folder, `kbsync -C {} …`",
+            "if you trust that user, name the folder: `kbsync -C {} …`",
             quoted(&dir.to_string_lossy())
         )),
         source: None,

@@ -220,7 +220,7 @@ impl<C: Cycle> Loop<C> {
         self.front.record(&job, &done, started);
         for known in &job.git {
             if let Some(branch) = &known.first {
-                tracing::info!(branch, "this branch is the published one from now on");
+                tracing::info!(branch, "this branch is the published branch from now on");
                 self.cycle.remember_branch(&known.prefix, branch);
             }
         }

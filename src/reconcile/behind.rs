@@ -33,12 +33,12 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
             quoted(&action.path).into_owned()
         };
         let ways = format!(
-            "to bring the newer text back: `kbsync restore {path}`; to send the old text: `kbsync approve`"
+            "`kbsync restore {path}` brings the newer text back, `kbsync approve` sends the old text"
         );
         let reason = match behind {
             Behind::Committed => format!(
-                "the file went back to the committed version (git stash, git checkout?), and the newer text is in no \
-                 commit here; {ways}"
+                "the file went back to the committed version (git stash, git checkout?), and the newer text was not \
+                 committed; {ways}"
             ),
             Behind::Unknown(why) => {
                 format!(

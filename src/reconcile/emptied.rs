@@ -46,7 +46,7 @@ pub(super) fn hold_from_elsewhere(plan: &mut Plan, facts: &Facts) {
                 Side::Local | Side::Both => "`kbsync approve` removes the files",
             };
             let reason = format!(
-                "the state in `.kbsync` was made for another folder, so nothing is deleted by its word; {ways}"
+                "the state in `.kbsync` was made for another folder, so its deletions are held; {ways}"
             );
             action.hold(rule, reason);
         }
@@ -114,12 +114,12 @@ fn of_category(folder: &str, count: usize, side: Side) -> String {
     let restore = quoted(folder);
     match side {
         Side::Remote => format!(
-            "these deletions leave nothing of {folder}/ ({count} articles); `kbsync approve` deletes them on the service, \
+            "these deletions would empty {folder}/ ({count} articles); `kbsync approve` deletes the articles on the service, \
              `kbsync restore {restore}` brings the files back"
         ),
         Side::Local | Side::Both => format!(
-            "the service has no article of {folder}/ any more ({count} are gone); `kbsync approve` removes the files; \
-             whatever you want to keep, `kbsync restore PATH` then brings back as a new article"
+            "the service has no article in {folder}/ any more ({count} are gone); `kbsync approve` removes the files, \
+             and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
         ),
     }
 }
@@ -131,8 +131,8 @@ const fn of_mirror(side: Side) -> &'static str {
              `kbsync approve` deletes the articles"
         }
         Side::Local | Side::Both => {
-            "the service has no article any more; `kbsync approve` removes the files; whatever you want to keep, \
-             `kbsync restore PATH` then brings back as a new article"
+            "the service has no article any more; `kbsync approve` removes the files, and `kbsync restore PATH` then \
+             brings back, as a new article, a file that you want to keep"
         }
     }
 }

@@ -183,8 +183,8 @@ fn hold_duels(plan: &mut Plan, facts: &Facts) {
         if action.id.is_some_and(|id| facts.duels.contains(&id)) && action.sends() {
             action.hold(
                 HoldRule::ForeignWriter,
-                "somebody else writes this article back and forth with us; is another tool or machine \
-                 syncing it? It goes on when the file or the article changes to something new",
+                "this article goes back and forth between this mirror and another writer; does another tool or machine \
+                 sync the article? kbsync sends the file again when the file or the article gets new content",
             );
         }
     }
@@ -251,7 +251,7 @@ fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
             && action.id.is_some_and(|id| facts.restoring.contains(&id));
         if unrestored && !facts.approved.contains(&action.fingerprint()) {
             let reason = format!(
-                "a restore that was to bring its file back was broken off or could not: run that again, or \
+                "the restore of its file was interrupted or failed: run the restore again, or \
                  `kbsync restore {}`; `kbsync approve` deletes the article",
                 quoted(&action.path)
             );
@@ -287,21 +287,21 @@ fn hold_moved_out(plan: &mut Plan, facts: &Facts) {
             (Some(path), _) => (
                 HoldRule::Elsewhere,
                 format!(
-                    "its file is {path} now, in another workspace's folder, and no article can move there: move it \
-                     back; or take its `id:` line out there, which makes a new article, and `kbsync approve` deletes this one"
+                    "its file is {path} now, in another workspace's folder, and no article can move there: move the file \
+                     back; or remove its `id:` line to make a new article there, and `kbsync approve` deletes the old article"
                 ),
             ),
             // It may be saved just now, or have lost its `id:` line: that is no word of a person about this article.
             (None, _) if stands => (
                 HoldRule::Elsewhere,
-                "its file went into another workspace's folder: put it back, or `kbsync approve` deletes the article"
+                "its file was moved into another workspace's folder: move the file back; `kbsync approve` deletes the article"
                     .to_owned(),
             ),
             (None, Some(path)) => (
                 HoldRule::Unfound,
                 format!(
-                    "whether its file is in another workspace's folder by now cannot be told while {path} cannot be \
-                     read; `kbsync approve` deletes the article"
+                    "its file may be in another workspace's folder, and {path} cannot be read; make that path readable; \
+                     `kbsync approve` deletes the article"
                 ),
             ),
             (None, None) => continue,
@@ -369,7 +369,7 @@ fn hold_deletions(plan: &mut Plan, facts: &Facts, side: Side) {
 
 /// Why what is left of many held actions is held though it is few by now.
 const STANDING: &str =
-    "it was held with others, and waits for a person; `kbsync approve` shows and releases it";
+    "it was held with others, and still waits for a person; `kbsync approve` shows and releases it";
 
 /// Why so many deletions towards a side, and as many that wait already, are held; `None`: they are not.
 fn against_deleting(
@@ -397,7 +397,7 @@ fn against_deleting(
     let back = match side {
         Side::Remote => ", `kbsync restore FOLDER` brings a folder's files back",
         Side::Local | Side::Both => {
-            "; whatever you want to keep, `kbsync restore PATH` then brings back as a new article"
+            ", and `kbsync restore PATH` then brings back, as a new article, a file that you want to keep"
         }
     };
     let reason = if at_once > limit && !defect::is(Defect::GuardWithoutLimit) {

@@ -29,15 +29,15 @@ pub(super) fn hold_new(plan: &mut Plan, facts: &Facts) {
             (Some(near), _) => (
                 HoldRule::NearCategory,
                 format!(
-                    "{folder}/ would be a new category, and the API cannot delete one; if {near}/ was meant, move the files \
+                    "{folder}/ would be a new category, and the API cannot delete categories; if you meant {near}/, move the files \
                      there; `kbsync approve` creates {folder}"
                 ),
             ),
             (None, NewCategories::Ask) => (
                 HoldRule::NewCategory,
                 format!(
-                    "{folder}/ would be a new category, and the API cannot delete one; `kbsync approve` creates it, \
-                     `kbsync sync --yes` creates all that are new"
+                    "{folder}/ would be a new category, and the API cannot delete categories; `kbsync approve` creates it, \
+                     `kbsync sync --yes` creates all new categories"
                 ),
             ),
             (None, NewCategories::Create) => continue,

@@ -78,7 +78,7 @@ impl Verdict {
         let message = if empty {
             "the answer is empty"
         } else {
-            "the answer broke off"
+            "the answer is incomplete"
         };
         Self {
             kind: ErrorKind::Unavailable,
@@ -121,10 +121,7 @@ pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
             outcome: Outcome::Down { retry_after: asked },
             answer_lost: !reply.verb.is_read(),
         },
-        206 => Verdict::unreadable(
-            "a part of an answer, where all of it was asked for",
-            reply.verb,
-        ),
+        206 => Verdict::unreadable("a partial answer, which nobody asked for", reply.verb),
         400..=499 | 501 => Verdict::last(ErrorKind::Refused, said.unwrap_or_default()),
         _ => Verdict::unreadable("a status that the service does not have", reply.verb),
     }

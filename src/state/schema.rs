@@ -228,7 +228,7 @@ pub(super) fn refuse_programs(conn: &Connection) -> Outcome<()> {
         .optional()?;
     match found {
         Some(found) => Err(StateError::corrupt(format!(
-            "it holds the {}, and kbsync makes none",
+            "it contains the {}, and kbsync creates no triggers or views",
             found.escape_debug()
         ))),
         None => Ok(()),

@@ -123,7 +123,7 @@ impl Guests {
             let name = self.name;
             tracing::warn!(
                 %error,
-                "{name} cannot accept connections, and tries again every second; where too many files are open, \
+                "{name} cannot accept connections, and tries again every second; if too many files are open, \
                  raise `ulimit -n`"
             );
         }

@@ -109,7 +109,7 @@ fn a_script_that_did_not_say_yes_gets_the_list() {
     assert_eq!(actions[0]["path"], "start/n1.html");
     assert!(actions.iter().all(|action| action["status"] == "held"));
     let message = json["problems"][0]["message"].as_str().expect("words");
-    assert!(message.contains("5 actions wait for a yes"), "{message}");
+    assert!(message.contains("5 actions wait for approval"), "{message}");
     assert_eq!(left(&service), 8);
 }
 

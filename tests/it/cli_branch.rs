@@ -27,7 +27,7 @@ fn mirror() -> (Service, Kb) {
     let kb = service.mirror();
     git(&kb, &["init", "-q", "-b", "main"]);
     let ran = kb.run(&["sync"]).exits(0);
-    let told = "branch main is the published one from now on";
+    let told = "branch main is the published branch from now on";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     commit(&kb);
     // Said once.
@@ -90,7 +90,9 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     git(&kb, &["checkout", "-q", "main"]);
     let status = kb.run(&["status"]).exits(0);
     assert!(
-        status.stdout.contains("branch main is the published one"),
+        status
+            .stdout
+            .contains("branch main is the published branch"),
         "{status:#?}"
     );
     kb.run(&["sync"]).exits(0);
@@ -239,7 +241,7 @@ fn a_linked_work_tree_and_a_submodule_have_branches_of_their_own() {
     // A folder of its own takes an agreement of its own.
     kb.run(&["trust", there]).exits(0);
     let ran = kb.run(&["-C", there, "sync"]).exits(0);
-    let told = "branch linked is the published one";
+    let told = "branch linked is the published branch";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     git(&kb, &["-C", there, "checkout", "-q", "-b", "more"]);
     kb.run(&["-C", there, "sync"])
@@ -264,7 +266,7 @@ fn a_repository_that_was_replaced_holds_removals_and_one_that_moved_is_the_same(
     commit(&kb);
     for _ in 0..2 {
         let ran = kb.run(&["sync"]).exits(3);
-        assert!(ran.stdout.contains("since git moved HEAD"), "{ran:#?}");
+        assert!(ran.stdout.contains("when git moved HEAD"), "{ran:#?}");
     }
     assert_eq!(left(&service), 3);
     kb.run(&["approve", "--yes"]).exits(0);
@@ -309,13 +311,13 @@ fn init_writes_the_branch_that_is_checked_out() {
     ];
     let ran = kb.run(&arguments).exits(0);
     assert!(
-        ran.stderr.contains("branch trunk is the published one"),
+        ran.stderr.contains("branch trunk is the published branch"),
         "{ran:#?}"
     );
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
     kb.remove("kbsync.yaml");
     // On a terminal a person is asked.
-    let question = "Which branch is the published one?";
+    let question = "Which branch is to be published?";
     kb.at_terminal(&arguments, &[(question, "main\r")]).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: main}\n"));
     // Where there is no git nobody is.

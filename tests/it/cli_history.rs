@@ -487,8 +487,8 @@ fn a_place_that_is_taken_is_not_written_over() {
         ("start/one.conflict.html", "cannot be at"),
         ("start/a b.html", "cannot be at"),
         ("start/one.txt", "cannot be at"),
-        ("one.html", "no place"),
-        ("a/b/one.html", "no place"),
+        ("one.html", "cannot be at"),
+        ("a/b/one.html", "cannot be at"),
     ] {
         kb.run(&["restore", "--yes", &one.to_string(), "--to", to])
             .exits(2)
@@ -504,7 +504,7 @@ fn a_place_that_is_taken_is_not_written_over() {
     ];
     kb.run(&attic)
         .exits(2)
-        .complains("in no category's folder", "making its folder");
+        .complains("in no category's folder", "make its folder");
     std::fs::create_dir(kb.mirror().join("attic")).expect("a folder");
     kb.run(&attic).exits(0);
     assert!(kb.exists("attic/_category.yaml"));

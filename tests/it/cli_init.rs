@@ -191,7 +191,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
 fn on_a_terminal_a_folder_with_files_is_asked_about() {
     let kb = site();
     let before = kb.files();
-    let question = "Bring them to the knowledge base?";
+    let question = "Send them to the knowledge base?";
     let ran = kb.at_terminal(&GIVEN, &[(question, "n")]).exits(3);
     assert!(ran.stderr.contains("nothing was written"), "{ran:#?}");
     assert_eq!(kb.files(), before);

@@ -38,7 +38,8 @@ fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
         .run(&["restore", "start/name.html", "--dry-run"])
         .exits(0);
     assert!(
-        ran.stderr.contains("the one that was deleted last") && !ran.stdout.contains("Earlier."),
+        ran.stderr.contains("the article that was deleted last")
+            && !ran.stdout.contains("Earlier."),
         "{ran:#?}"
     );
     assert!(

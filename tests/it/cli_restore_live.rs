@@ -137,7 +137,7 @@ fn several_paths_are_judged_one_by_one_in_one_report() {
             "in the way of each",
         );
     let ran = kb.run(&["restore", "start/one.html@1", "start/one.html@2"]);
-    let twice = "! start/one.html: it is named twice, with different versions";
+    let twice = "! start/one.html: the file is named twice, with different versions";
     assert!(ran.exits(4).stdout.contains(twice));
     kb.run(&[
         "restore",

@@ -88,7 +88,7 @@ fn f133_a_fresh_clone_runs_no_command_and_sends_nothing() {
         let ran = kb.run(arguments).exits(2);
         let told = format!("{}{}", ran.stdout, ran.stderr);
         assert!(
-            told.contains("run `touch RAN; printenv KB` and send what it prints to http://127."),
+            told.contains("run `touch RAN; printenv KB` and send its output to http://127."),
             "{ran:#?}"
         );
         let folder = kb.mirror();
@@ -171,7 +171,7 @@ fn f133_consent_holds_until_the_settings_name_something_else() {
     };
     untrusted(&kb);
     let shown = kb.run(&["trust"]).exits(0).stdout;
-    for words in [&service.url, "what the command `printenv KB` prints"] {
+    for words in [&service.url, "the output of the command `printenv KB`"] {
         assert!(shown.contains(words), "{shown}");
     }
     kb.run(&["workspaces"]).exits(0);
@@ -297,8 +297,8 @@ fn on_a_terminal_it_shows_what_is_asked_for_and_remembers_a_yes() {
     for words in [
         "folder   /",
         &format!("service  {}, which gets the token", service.url),
-        "token    what the command `printenv KB` prints",
-        "if you trust that folder: `kbsync trust /",
+        "token    the output of the command `printenv KB`",
+        "if you trust that folder, run `kbsync trust /",
     ] {
         assert!(ran.stderr.contains(words), "no {words:?} in {ran:#?}");
     }
@@ -327,7 +327,7 @@ fn limits_above_the_default_count_once_the_folder_is_trusted() {
     let mut kb = clone_of(&service, "max_deletes: {count: 1000, percent: 100}");
     kb.set("KBSYNC_SERVICE", &service.url)
         .set("KBSYNC_TOKEN", TOKEN);
-    let warning = "`max_deletes` in kbsync.yaml is above the default and does not count";
+    let warning = "`max_deletes` in kbsync.yaml is above the default and is ignored";
     let ran = kb.run(&["sync"]).exits(0);
     assert!(ran.stderr.contains(warning), "{ran:#?}");
     let remove = || {

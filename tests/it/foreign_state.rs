@@ -141,7 +141,7 @@ fn f040_f041_an_emptied_mirror_and_an_emptied_folder_are_held_whatever_the_limit
     kb.remove("start/n1.html");
     let ran = kb.run(&["sync"]).exits(3);
     for words in [
-        "nothing of billing/ (6 articles)",
+        "would empty billing/ (6 articles)",
         "`kbsync restore billing`",
     ] {
         assert!(ran.stdout.contains(words), "no {words:?} in {ran:#?}");

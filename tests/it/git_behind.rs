@@ -335,7 +335,7 @@ fn f087_where_git_cannot_be_asked_what_went_back_waits() {
         assert!(ran.stdout.replace('\n', " ").contains(why), "{ran:#?}");
         assert_eq!(team.live(), "<p>New.</p>");
     };
-    told(&team, "too much to say");
+    told(&team, "output is too long");
     team.c.0.set("PATH", "/nowhere");
     told(&team, "is not installed");
     team.c.0.run(&["approve", "--yes"]).exits(0);

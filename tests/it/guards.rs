@@ -348,7 +348,7 @@ async fn f041_the_last_files_of_a_folder_are_held_when_the_first_went_a_moment_b
         assert_eq!((report.requests.delete, held(&report)), (0, 1));
         let reason = reason(&report, &file(2));
         assert!(
-            reason.contains("nothing of start/ (3 articles)"),
+            reason.contains("would empty start/ (3 articles)"),
             "{reason}"
         );
         drop(engine);

@@ -174,7 +174,7 @@ fn f040_a_restore_that_is_broken_off_before_its_first_file_deletes_nothing() {
     std::fs::remove_file(&private).expect("removed");
     std::fs::create_dir(&private).expect("made");
     let ran = kb.run(&["sync"]).exits(3);
-    assert!(ran.stdout.contains("was broken off"), "{ran:#?}");
+    assert!(ran.stdout.contains("was interrupted"), "{ran:#?}");
     assert_eq!(service.sandbox.articles().len(), 3);
     kb.run(&["restore", "."]).exits(0);
     assert_eq!(kb.articles(), before);

@@ -67,7 +67,7 @@ async fn f040_a_restore_that_is_broken_off_deletes_nothing_and_can_be_gone_on_wi
             .iter()
             .filter_map(|line| line.reason.as_ref());
         let told = held.filter(|reason| {
-            reason.contains("was broken off") && reason.contains("`kbsync restore start/n3")
+            reason.contains("was interrupted") && reason.contains("`kbsync restore start/n3")
         });
         assert_eq!(told.count(), 4, "{:?}", lines(&report));
     }

@@ -217,7 +217,7 @@ async fn what_cannot_come_back_stops_nothing_but_itself() {
     assert_eq!(report.outcome.exit_code(), 3, "{:?}", lines(&report));
     let told = reason(&report, &file(0));
     assert!(
-        told.contains("could not") && told.contains("`kbsync approve`"),
+        told.contains("interrupted or failed") && told.contains("`kbsync approve`"),
         "{told}"
     );
     assert_eq!(stage.sandbox().articles().len(), 5);

@@ -68,7 +68,7 @@ fn a_file_that_is_moved_into_another_workspaces_folder_takes_no_article_away() {
     let reason = held.iter().find(|reason| reason.starts_with("its file is"));
     let reason = reason.expect("it waits");
     assert!(
-        reason.contains("move it back") && reason.contains("`kbsync approve`"),
+        reason.contains("move the file back") && reason.contains("`kbsync approve`"),
         "{reason}"
     );
     assert_eq!(held.len(), 2, "{held:?}");
@@ -136,7 +136,7 @@ fn without_its_id_line_it_is_an_article_of_the_other_workspace() {
     kb.edit("de/start/one.html", &format!("id: {one}\n"), "");
     // That alone is no word about the one that it was.
     let ran = kb.run(&["sync"]).exits(3);
-    let told = "its file went into another workspace's folder";
+    let told = "its file was moved into another workspace's folder";
     assert!(ran.stdout.contains(told), "{ran:#?}");
     assert!(service.sandbox.article(one).is_some());
     assert_eq!(service.sandbox.articles().len(), 3);
@@ -194,7 +194,7 @@ async fn while_another_workspaces_folder_cannot_be_looked_at_no_file_counts_as_r
     assert_eq!(lines(&report), ["delete remote start/one.html held"]);
     assert_eq!(report.outcome, Ending::Attention);
     let reason = report.actions[0].reason.as_deref().expect("a reason");
-    assert!(reason.contains("while de/ cannot be read"), "{reason}");
+    assert!(reason.contains("de/ cannot be read"), "{reason}");
     // Where nothing is removed nobody looks.
     world.edit("start/two.html", "Two.", "Zwei.");
     let scoped = Request {

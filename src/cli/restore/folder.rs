@@ -112,7 +112,7 @@ fn none_missing(path: &Path, deleted: usize) -> Failure {
         0 => {
             return Failure::usage(
                 message,
-                "name a file to get an older version of it, or a deleted article; `kbsync log` lists both",
+                "name a file to restore its previous version, or name a deleted article; `kbsync log` lists both",
             );
         }
         1 => {
@@ -189,10 +189,11 @@ impl Gone {
             id: Some(self.id),
             why: Refused {
                 kind: RefusedKind::Impossible,
-                message: "another article of this path was deleted later, and comes back"
-                    .to_owned(),
+                message:
+                    "another article with this path was deleted later, and that article comes back"
+                        .to_owned(),
                 help: format!(
-                    "`kbsync restore {} --to FOLDER/NAME.html` brings back the earlier one",
+                    "`kbsync restore {} --to FOLDER/NAME.html` brings the earlier article back",
                     self.id
                 ),
             },

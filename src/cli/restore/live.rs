@@ -78,7 +78,7 @@ pub(super) fn agreed(
         return Err(Failure::usage(
             format!("this would {deeds}, and nobody has agreed to that"),
             format!(
-                "add --dry-run to see the changes; agree with:\n  {}",
+                "--dry-run shows the changes; agree with:\n  {}",
                 again(args, context)
             ),
         ));

@@ -43,24 +43,24 @@ use wanted::Wanted;
 #[derive(clap::Args, Debug)]
 pub(super) struct Args {
     /// A file or an article's id; `@N` behind it is a version's number in `kbsync log` (@1 is the
-    /// oldest) [default: the last version of a deleted article; else the one before the present one].
+    /// oldest) [default: the last version of a deleted article; else the previous version].
     /// A folder stands for the files that were removed from it, while their articles are still there
     ///
     /// The file gets the version's title, introtext, keywords and body; its name, its folder and keys of
-    /// your own stay. What it holds now is in the history before. A deleted article comes back as a new
-    /// one, with a comment in its file that names the old one.
+    /// your own stay. The present text goes into the history first. A deleted article comes back as a new
+    /// article, with a comment in its file that names the old article.
     #[arg(value_name = "PATH[@N]", required = true)]
     paths: Vec<PathBuf>,
-    /// Of a folder, bring back all articles that were deleted there, each as a new one
+    /// Bring back all articles that were deleted in a folder, each as a new article
     #[arg(long)]
     deleted: bool,
-    /// Where a deleted article's file is to be, if not where it was
+    /// A new path for a deleted article's file
     #[arg(long, value_name = "PATH")]
     to: Option<PathBuf>,
     /// Show what would change in the file, and do nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask before something goes live on the service
+    /// Agree to what goes live on the service, without a question
     #[arg(short, long)]
     yes: bool,
 }

@@ -71,8 +71,8 @@ impl Wanted {
                     id: None,
                     why: Refused {
                         kind: RefusedKind::Impossible,
-                        message: "it is named twice, with different versions".to_owned(),
-                        help: "name the version that is meant".to_owned(),
+                        message: "the file is named twice, with different versions".to_owned(),
+                        help: "name one version".to_owned(),
                     },
                 }),
             }
@@ -199,7 +199,7 @@ fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failu
     let shown = quoted(&path);
     let help = if has_older {
         format!(
-            "`kbsync restore {shown}` gives it the version before the present one; `kbsync log` lists all"
+            "`kbsync restore {shown}` restores its previous version; `kbsync log {shown}` lists all versions"
         )
     } else {
         format!("`kbsync log {shown}` lists its versions")
@@ -226,14 +226,15 @@ fn one(context: &Context, named: Named) -> Result<Named, Failure> {
     let command = |id: &ArticleId| format!("kbsync restore {id}{number}");
     if named.ended_last() {
         context.out.note(format!(
-            "of the articles that had this path it is the one that was deleted last: {}",
+            "several articles had this path; the article that was deleted last comes back: {}",
             described(&named.past)
         ));
         for (id, other) in &articles[1..] {
             let command = command(id);
-            context
-                .out
-                .note(format!("another one: `{command}` ({})", became(other)));
+            context.out.note(format!(
+                "for another article: `{command}` ({})",
+                became(other)
+            ));
         }
         return Ok(named);
     }
@@ -243,7 +244,7 @@ fn one(context: &Context, named: Named) -> Result<Named, Failure> {
         .collect();
     Err(Failure::usage(
         format!("several articles had the path {}", named.name),
-        format!("name the one that is meant:\n  {}", commands.join("\n  ")),
+        format!("name the article by its id:\n  {}", commands.join("\n  ")),
     ))
 }
 
@@ -261,15 +262,12 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
         Some((folder, file)) if !file.contains('/') && !is_folder(config, part, folder)? => {
             Err(Failure::usage(
                 format!("{} is in no category's folder", to.display()),
-                "check the folder's name; a new category is made by making its folder first",
+                "check the folder's name; for a new category, make its folder first",
             ))
         }
         Some((folder, file)) if !file.contains('/') => Ok(Place::new(folder, file)),
         Some(_) | None => Err(Failure::usage(
-            format!(
-                "{} is no place for an article of this workspace",
-                to.display()
-            ),
+            format!("an article of this workspace cannot be at {}", to.display()),
             "name a file like FOLDER/NAME.html",
         )),
     }

@@ -17,11 +17,11 @@ pub use repository::{Busy, Git, Head, Sight};
 pub use view::View;
 
 /// Why removals wait that came with a moved HEAD.
-pub const HOLD: &str = "these files are gone since git moved HEAD (a switch, a pull, a reset?), and their articles are still live: \
+pub const HOLD: &str = "these files disappeared when git moved HEAD (a switch, a pull, a reset?), and their articles are still live: \
                         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
 /// Why removals wait where nothing is remembered of the repository.
-pub const UNKNOWN: &str = "these files are gone, and so far no sync saw where git's HEAD was: git may have removed them. \
+pub const UNKNOWN: &str = "these files are gone, and no sync saw where git's HEAD was before, so git may have removed them: \
                            `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
 /// Why removals wait in a work tree that git fills only in part (failures row 91).

@@ -46,7 +46,7 @@ impl fmt::Display for Unread {
             Self::NoProgram => f.write_str("the git program is not installed"),
             Self::Failed(why) => write!(f, "git failed: {why}"),
             Self::Late => f.write_str("git did not answer in time"),
-            Self::TooMuch => f.write_str("git had too much to say"),
+            Self::TooMuch => f.write_str("git's output is too long"),
         }
     }
 }

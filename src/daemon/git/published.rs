@@ -49,7 +49,7 @@ impl NotPublished {
                 "keep the mirror in a git repository, or take `git:` out of kbsync.yaml".to_owned()
             }
             Self::Unreadable => {
-                "write `git: {branch: any}` into kbsync.yaml: then every branch is published".to_owned()
+                "write `git: {branch: any}` into kbsync.yaml to publish every branch".to_owned()
             }
         }
     }
@@ -67,18 +67,18 @@ impl fmt::Display for NotPublished {
             ),
             Self::Detached { published } => write!(
                 f,
-                "a commit that is not the newest of branch {published} is checked out, and only branch {published} \
+                "HEAD is detached at a commit that is not the newest of branch {published}, and only branch {published} \
                  is published"
             ),
             Self::NoBranch => f.write_str(
-                "a commit without a branch is checked out, and no branch is named as the published one",
+                "HEAD is detached, and no branch is named as the published branch",
             ),
             Self::NoRepository { published } => write!(
                 f,
                 "this folder is in no git repository, and only branch {published} is published"
             ),
             Self::Unreadable => f.write_str(
-                "this git repository keeps its branches in reftables, where kbsync cannot read which one is checked out",
+                "this git repository stores its branches as reftables, and kbsync cannot read which branch is checked out",
             ),
         }
     }

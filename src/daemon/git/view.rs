@@ -58,7 +58,7 @@ impl View {
         }
         // A checkout moves HEAD last: until then its lock tells.
         if let Some(busy) = sight.busy {
-            return Removals::Held(format!("{busy}, and removals wait until that is done"));
+            return Removals::Held(format!("{busy}, and deletions wait until git has finished"));
         }
         if let Some(why) = before.published.refuses(&git, &sight) {
             return Removals::Held(format!("{why}: no article is deleted"));
@@ -93,7 +93,7 @@ impl View {
                 Some(removed.collect())
             }
             (Err(error), _) | (_, Err(error)) => {
-                tracing::debug!(%error, "whether the branch removed files is not known");
+                tracing::debug!(%error, "git cannot say whether the branch removed files");
                 None
             }
         }
@@ -230,7 +230,7 @@ fn read(
 /// Why removals wait that came with a moved HEAD, and that the published branch knows nothing of.
 fn not_removed_on(published: &str) -> String {
     format!(
-        "these files are gone, git moved HEAD meanwhile, and no commit of branch {published} removed them: \
-         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes their articles"
+        "these files disappeared when git moved HEAD, and no commit of branch {published} removed them: \
+         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles"
     )
 }

@@ -94,7 +94,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             return Ok(());
         }
         for id in &damaged {
-            tracing::warn!(category = %id, "the state's row of a category was damaged, and is made anew");
+            tracing::warn!(category = %id, "the state had a damaged row for this category; the row is built again");
             base.categories.remove(id);
         }
         if request.dry_run {

@@ -83,8 +83,7 @@ impl Prospect {
 }
 
 const HOLDS: &str = "the file holds ";
-const IS_BACK: &str =
-    "the file is there again, and was left as it is; name it to get an older version of it";
+const IS_BACK: &str = "the file is there again, and was left as it is; name the file itself to restore its previous version";
 
 /// Tells whether a line of [`Restored`] says that the file was as wished for already.
 pub fn changed_nothing(line: &Line) -> bool {

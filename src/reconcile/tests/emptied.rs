@@ -66,7 +66,7 @@ fn f041_a_category_that_is_emptied_is_held_whatever_the_limit() {
         .1
         .clone();
     assert!(
-        reason.contains("nothing of start/ (2 articles)")
+        reason.contains("would empty start/ (2 articles)")
             && reason.contains("`kbsync approve`")
             && reason.contains("`kbsync restore start`"),
         "{reason}"

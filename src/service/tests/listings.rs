@@ -515,7 +515,7 @@ async fn a_part_of_an_answer_is_no_listing() {
     let (end, listed) = list(&service.client(), &request()).await;
     let error = end.expect_err("a part");
     assert_eq!(error.kind, ErrorKind::Unreadable, "{error}");
-    assert!(error.message.contains("a part of an answer"), "{error}");
+    assert!(error.message.contains("a partial answer"), "{error}");
     assert!(listed.is_empty());
 }
 

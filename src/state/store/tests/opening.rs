@@ -381,7 +381,10 @@ fn f133_a_state_with_a_trigger_or_a_view_is_refused() {
         for error in [writing, reading] {
             assert_eq!(error.kind, ErrorKind::Corrupt);
             let said = error.to_string();
-            assert!(said.contains(" t, and kbsync makes none"), "{said}");
+            assert!(
+                said.contains(" t, and kbsync creates no triggers or views"),
+                "{said}"
+            );
             assert!(
                 said.contains("move it away and run `kbsync sync`"),
                 "{said}"
