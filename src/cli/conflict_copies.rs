@@ -1,6 +1,6 @@
-//! Keeping `NAME.conflict.html` out of commits: `init` adds git's line for that, `doctor` checks it.
+//! Keeps `NAME.conflict.html` out of commits: `init` adds a rule for git, `doctor` checks the rule.
 //!
-//! A sync and the daemon never write the line: a repository that is made later is `doctor`'s to notice.
+//! A sync and the daemon never write the rule: for a repository that is made later, `doctor` warns.
 
 use super::context::Context;
 use crate::{
@@ -10,13 +10,13 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// The repository's own file of rules, where a mirror is in a repository that would commit the copies of conflicts.
+/// Returns the exclude file of the repository, if git would commit the mirror's conflict copies.
 pub(super) fn committed_by(mirror: &Path) -> Option<PathBuf> {
     let (tree, exclude) = repository(mirror)?;
     (!leaves_copies_alone(mirror, &tree, &exclude)).then_some(exclude)
 }
 
-/// The work tree that a mirror is in, and its file of rules.
+/// Returns the work tree of a mirror, and the repository's exclude file.
 fn repository(mirror: &Path) -> Option<(PathBuf, PathBuf)> {
     let exclude = Git::find(mirror)?.exclude_file();
     let mut above = mirror.ancestors();
@@ -24,14 +24,14 @@ fn repository(mirror: &Path) -> Option<(PathBuf, PathBuf)> {
     Some((tree.to_owned(), exclude))
 }
 
-/// The command that adds the line to a file.
+/// Returns the command that adds the rule to a file.
 pub(super) fn command(file: &Path) -> String {
     let file = file.display().to_string();
     format!("echo '{}' >> {}", line(), quoted(&file))
 }
 
-/// Sees to it that git ignores the copies of conflicts in a new mirror. The mirror is made by now: what fails here is said
-/// with the command that does it.
+/// Makes git ignore the conflict copies of a new mirror. The mirror exists already, so a failure is only reported, with
+/// the command that adds the rule.
 pub(super) fn hide(mirror: &Path, context: &Context) {
     let mirror = mirror.canonicalize().unwrap_or_else(|_| mirror.to_owned());
     let file = match repository(&mirror) {

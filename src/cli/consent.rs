@@ -1,7 +1,7 @@
-//! Asks for consent before a token is read or sent where only a settings file says so.
+//! Asks for consent before kbsync reads or sends a token on the word of a settings file alone.
 //!
-//! On a terminal the user sees what would be run or read and which host gets the token, and answers. Without one the
-//! command ends with exit code 2 and the command to type. Nothing was read, run or sent until then.
+//! On a terminal the user sees the token's source and the host that gets the token, and answers. Without a terminal the
+//! command ends with exit code 2 and names the command to type. Until then nothing is read, run or sent.
 
 use super::{ask, context::Context, failure::Failure, print::escape};
 use crate::{
@@ -20,7 +20,7 @@ pub(super) fn check(context: &Context, config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// The same, but asks on a terminal, and remembers a yes.
+/// Refuses settings that the user did not agree to, or asks on a terminal and records a yes.
 pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> {
     let Some(asked) = missing(context, config)? else {
         return Ok(());
@@ -45,7 +45,7 @@ pub(super) fn settle(context: &Context, config: &Config) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Warns that limits of the settings do not count.
+/// Warns that a limit in the settings is ignored.
 pub(super) fn warn_of_limits(config: &Config) {
     if config.is_limited {
         tracing::warn!(
@@ -54,7 +54,7 @@ pub(super) fn warn_of_limits(config: &Config) {
     }
 }
 
-/// What the settings ask for and the user did not agree to.
+/// Returns the request of the settings if the user did not agree to it.
 fn missing<'c>(context: &Context, config: &'c Config) -> Result<Option<&'c Asked>, Failure> {
     let asked = config.asked.as_ref().filter(|asked| asked.needed);
     // Without a token there is nothing to agree to yet.
@@ -78,7 +78,7 @@ pub(super) fn is_sandbox(context: &Context, source: &TokenSource, origin: &Origi
     origin.is_loopback() && matches!(source, TokenSource::Env(name) if is_public(name))
 }
 
-/// The lines that say what a folder asks for.
+/// Returns the lines that show a folder's request.
 pub(super) fn shown(folder: &str, service: &str, source: &TokenSource) -> [String; 3] {
     let token = match source {
         TokenSource::Env(name) if name == TOKEN_VARIABLE => {
@@ -96,7 +96,7 @@ pub(super) fn shown(folder: &str, service: &str, source: &TokenSource) -> [Strin
 }
 
 fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
-    // The texts are somebody else's: they may not forge a line.
+    // Somebody else wrote these texts: escaping keeps them from forging a line.
     let wants = match &asked.source {
         TokenSource::Env(name) if name == TOKEN_VARIABLE => "send your token".to_owned(),
         TokenSource::Env(name) => format!("read the variable {name} and send its value"),
@@ -117,7 +117,7 @@ fn refused(context: &Context, mirror: &Path, asked: &Asked) -> Failure {
     )
 }
 
-/// The command that agrees, as one types it.
+/// Returns the command that agrees, ready to type.
 fn command(context: &Context, mirror: &Path) -> String {
     match &context.global.config {
         Some(file) => format!(

@@ -1,6 +1,6 @@
-//! Refuses commands that write while another branch than the published one is checked out, or while git is at work.
+//! Refuses commands that write while the published branch is not checked out, or while git is busy.
 //!
-//! Commands that only look, and dry runs, are not refused. The daemon does the same by itself (`daemon::desk`).
+//! Commands that only read, and dry runs, are not refused. The daemon pauses by the same rule (`daemon::desk`).
 
 use super::{ask, context::Context, exit::ExitCode, failure::Failure, heads::Heads};
 use crate::{
@@ -12,10 +12,10 @@ use std::{path::Path, time::Duration};
 /// How long a command waits for a git command that changes files.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often it looks meanwhile.
+/// The pause between two looks while a command waits.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Refuses what would write now.
+/// Refuses a command that would write now.
 pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
     let heads = at_rest(config).await;
     if let Some(busy) = heads.busy() {
@@ -30,7 +30,7 @@ pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
     }
 }
 
-/// Waits for a moment while git changes files.
+/// Waits until git no longer changes files, at most [`PATIENCE`].
 async fn at_rest(config: &Config) -> Heads {
     let until = tokio::time::Instant::now() + PATIENCE;
     loop {
@@ -42,7 +42,7 @@ async fn at_rest(config: &Config) -> Heads {
     }
 }
 
-/// Says that another branch is checked out, and what to type.
+/// Makes the refusal, with the remedy.
 pub(super) fn refusal(why: &NotPublished) -> Failure {
     Failure {
         code: ExitCode::Attention,
@@ -50,7 +50,7 @@ pub(super) fn refusal(why: &NotPublished) -> Failure {
     }
 }
 
-/// Says that a branch is published from now on, where nobody named one.
+/// Tells the user that the first sync made a branch the published branch.
 pub(super) fn note_first(context: &Context, branch: &str) {
     context.out.note(format!(
         "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish another \
@@ -58,8 +58,8 @@ pub(super) fn note_first(context: &Context, branch: &str) {
     ));
 }
 
-/// The published branch for the settings of a new mirror: asked on a terminal, else the one that is checked out.
-/// `None`: the folder is in no repository, or the first sync finds it out.
+/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the branch that is
+/// checked out. `None`: the folder is in no repository, or kbsync sees no branch in it.
 pub(super) fn chosen(
     folder: &Path,
     asks: bool,

@@ -1,6 +1,6 @@
-//! `kbsync trust`: agrees to what the settings of a folder ask for, lists agreements, takes them back.
+//! `kbsync trust`: agrees to the settings of a folder, lists agreements, revokes them.
 //!
-//! Nothing is sent, run or read besides the settings and the records.
+//! The command sends and runs nothing, and reads only the settings and the records.
 
 use super::{
     Outcome, consent,
@@ -97,7 +97,7 @@ fn list(context: &Context) -> Outcome {
 fn take_back(args: &Args, context: &Context) -> Outcome {
     let request = context.request();
     let folder = match &args.folder {
-        // It may be gone.
+        // The folder may be gone.
         Some(folder) => context.current.join(folder),
         None => match request.file {
             Some(file) => {

@@ -1,7 +1,7 @@
-//! The categories and articles that a folder would bring to the service, were it a mirror.
+//! Lists the categories and articles that the first sync would create from a folder.
 //!
-//! The files are looked at by the rules of a sync (`.kbsyncignore` included). Nothing is written, and nothing is sent.
-//! Whether a person agrees is `init`'s question.
+//! The scan follows the rules of a sync (`.kbsyncignore` included). Nothing is written, and nothing is sent.
+//! `init` asks for the consent.
 
 use super::{failure::Failure, print::escape, report::several};
 use crate::{
@@ -11,7 +11,7 @@ use crate::{
 use serde::Serialize;
 use std::{collections::BTreeSet, path::Path};
 
-/// At most so many names are listed of each kind.
+/// The most names of each kind that are listed.
 const NAMED: usize = 10;
 
 /// What a sync would find in a folder.
@@ -31,7 +31,7 @@ pub(super) struct Counts {
 }
 
 impl WouldTake {
-    /// Looks into a folder. One that is not there yet has nothing.
+    /// Scans a folder. A folder that does not exist yet has no files.
     pub(super) fn from(folder: &Path) -> Result<Self, Failure> {
         let mut found = Self::default();
         if !folder.exists() {
@@ -64,12 +64,12 @@ impl WouldTake {
         }
     }
 
-    /// Whether a sync would bring anything of this folder to the service.
+    /// Returns whether a sync would create anything from this folder.
     pub(super) fn has_any(&self) -> bool {
         !self.categories.is_empty()
     }
 
-    /// How many there are of each kind.
+    /// Returns the numbers of each kind.
     pub(super) fn counts(&self) -> Counts {
         Counts {
             categories: self.categories.len(),
@@ -106,7 +106,7 @@ impl WouldTake {
     }
 }
 
-/// The first names, and how many there are beyond.
+/// Returns the first names, and the number of the rest.
 fn listed(names: &[String]) -> String {
     let shown: Vec<_> = names.iter().take(NAMED).map(|name| escape(name)).collect();
     let shown = shown.join(", ");

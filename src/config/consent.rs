@@ -1,4 +1,4 @@
-//! Consent: whether the user agreed to what a settings file names.
+//! Consent: the user's agreements to the host and the token's source of a settings file.
 //!
 //! A settings file may come from somebody else. The file names the host that gets the token, and may name a command
 //! to run, a variable or a file to read. The user agrees to three things together: the folder of the settings, the
@@ -18,10 +18,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The variable that holds the token when nobody names another source.
+/// The variable of the token when no other source is named.
 pub const TOKEN_VARIABLE: &str = "KBSYNC_TOKEN";
 
-/// What the settings of a folder ask for.
+/// The host and the token's source that the settings of a folder ask for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Asked {
     /// The folder of the settings file, without links.
@@ -30,11 +30,11 @@ pub struct Asked {
     pub service: String,
     /// Where the token comes from. [`TOKEN_VARIABLE`] stands for any source that the environment names.
     pub source: TokenSource,
-    /// Whether the file named the service or the source. What the user named needs no consent.
+    /// Whether the file named the service or the source. A service or source from the environment needs no consent.
     pub needed: bool,
 }
 
-/// What the user agreed to.
+/// A recorded agreement of the user.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Agreement {
@@ -47,7 +47,7 @@ pub struct Agreement {
 }
 
 impl Asked {
-    /// What is asked for, for a settings file in `folder`. `named` says whether the file named the token's source.
+    /// Makes the request of a settings file in `folder`. `named` has the parts that the file named.
     pub(super) fn new(
         folder: PathBuf,
         service: &str,
@@ -75,7 +75,7 @@ impl Asked {
         Ok(agreed.service == self.service && (is_own || agreed.source == self.source.text()))
     }
 
-    /// Remembers that the user agreed, in place of what was agreed to before.
+    /// Records the agreement, in place of an earlier agreement for the folder.
     pub fn agree(&self, dir: &Path) -> Result<Agreement, ConfigError> {
         let agreement = Agreement {
             folder: self.folder.to_string_lossy().into_owned(),
@@ -88,7 +88,7 @@ impl Asked {
     }
 }
 
-/// What a settings file named, and the environment did not.
+/// The parts that a settings file named, and not the environment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Named {
     pub(super) service: bool,
@@ -104,7 +104,7 @@ pub fn agree_to_own(dir: &Path, folder: &Path, service: &str) -> Result<Agreemen
     Asked::new(without_links(folder), service, None, named).agree(dir)
 }
 
-/// Takes an agreement back, and returns what it was. The folder need not exist any more.
+/// Revokes and returns an agreement. The folder need not exist any more.
 pub fn revoke(dir: &Path, folder: &Path) -> Result<Option<Agreement>, ConfigError> {
     let folder = without_links(folder);
     let path = record(dir, &folder);
@@ -136,7 +136,7 @@ pub fn agreements(dir: &Path) -> Result<Vec<Agreement>, ConfigError> {
     let mut agreed = Vec::new();
     for entry in entries {
         let path = entry.map_err(failed)?.path();
-        // Anything else is a record that was never finished.
+        // A file with another extension is an unfinished record.
         if path.extension().is_some_and(|ending| ending == ENDING) {
             agreed.extend(read(&path)?);
         }
@@ -145,7 +145,7 @@ pub fn agreements(dir: &Path) -> Result<Vec<Agreement>, ConfigError> {
     Ok(agreed)
 }
 
-/// Below the user's state directory.
+/// The folder of the records, below the user's state directory.
 const FOLDER: &str = "trust";
 const ENDING: &str = "json";
 
@@ -171,7 +171,7 @@ fn read(path: &Path) -> Result<Option<Agreement>, ConfigError> {
     serde_json::from_slice(&text).map(Some).map_err(damaged)
 }
 
-/// Writes a record for its owner alone, as a whole or not at all.
+/// Writes a record atomically, readable for its owner alone.
 fn write(path: &Path, agreement: &Agreement) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     DirBuilder::new()
@@ -201,7 +201,7 @@ fn unusable(path: &Path, what: &str, source: io::Error) -> ConfigError {
     }
 }
 
-/// The folder itself, where links lead to it; the same path, where there is none.
+/// Resolves the links of a path; returns the path unchanged if nothing exists there.
 pub(super) fn without_links(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_not_there| path.to_owned())
 }

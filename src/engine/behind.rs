@@ -1,10 +1,10 @@
-//! Finds the files that git took back to the committed version (design, section 6).
+//! Finds the files that git reset to the committed version (design, section 6).
 //!
-//! A file is *behind* when it holds what the checked-out commit has, and the newer words of the base were never
-//! committed since both sides last agreed: `git stash`, `git checkout FILE` and `git restore` set these words aside,
-//! perhaps for a `git pull` that brings others, and nobody took them back. Where they were committed, a later commit
-//! replaced them on purpose, and the file is an edit like any other; so are new words that a commit made here wrote. Where
-//! git cannot say, a file that went back to an older version counts as behind. Nothing is held here.
+//! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not committed
+//! since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content aside, perhaps for a
+//! `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the file is an edit. A file
+//! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version counts
+//! as behind. The guard in `reconcile::behind` holds these files.
 
 use super::observe::Sight;
 use super::spool::text_lf;
@@ -19,14 +19,14 @@ use crate::reconcile::plan::{HoldRule, Plan, Step};
 use crate::service::Service;
 use std::collections::BTreeMap;
 
-/// A file that does not hold the newest words that are known of it here.
+/// A file whose content differs from the newest known version of its article.
 struct Changed<'a> {
     place: &'a Place,
     version: &'a Version,
     row: &'a ArticleRow,
-    /// The newest words, as both sides had them or as they stood in a conflict.
+    /// The newest known version: of the base, or of the file when a conflict was recorded.
     newest: (&'a Version, Option<TextDigest>),
-    /// Whether the file holds an older version, as far as is known here.
+    /// Whether the file has an older version that the history knows.
     is_older: bool,
 }
 
@@ -82,7 +82,7 @@ impl Changed<'_> {
             let lf = sight.text_lf.get(&self.version.text).copied();
             says(bytes, self.place, (self.version, lf))
         });
-        // An older version may have been committed here long before the newer words came.
+        // A commit that wrote an older version may be from before the newer version.
         let is_written = !self.is_older && committed.written_here.contains(&self.place.to_string());
         let was_committed = match &committed.lately {
             Some(lately) => self.was_committed(lately),
@@ -91,7 +91,7 @@ impl Changed<'_> {
         is_heads && !is_written && !was_committed
     }
 
-    /// Returns whether the newest words were committed lately, under the file's name then or now.
+    /// Returns whether a recent commit has the newest known version, under the file's old or new name.
     fn was_committed(&self, lately: &BTreeMap<String, Vec<Vec<u8>>>) -> bool {
         [self.place, &self.row.place].into_iter().any(|place| {
             let mut contents = lately.get(&place.to_string()).into_iter().flatten();
@@ -100,7 +100,7 @@ impl Changed<'_> {
     }
 }
 
-/// The files that are about to be brought together with an article, and are not as they were known last.
+/// Returns the files of planned settlements and conflicts that differ from the newest known version.
 fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
     let steps = plan.actions.iter().map(|action| &action.step);
     let found = steps.filter_map(|step| match step {
@@ -117,7 +117,7 @@ fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
     });
     let found = found.filter_map(|(id, place, version)| {
         let row = sight.base.articles.get(&id)?;
-        // Whoever takes a conflict's copy away means the words that were in the file then.
+        // A user who removes a conflict copy accepts the content that the file had in the conflict.
         let newest = match sight.base.conflicts.get(&id) {
             Some(conflict) => (&conflict.local, None),
             None => (&row.local, row.local_text_lf),
@@ -133,7 +133,7 @@ fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
     found.collect()
 }
 
-/// Returns whether a committed file has the words of a version. Line ends do not count: git may convert them.
+/// Returns whether a committed file has the content of a version. Line ends do not count: git may convert them.
 fn says(
     bytes: &[u8],
     place: &Place,

@@ -1,20 +1,20 @@
-//! What git knows of a workspace's files, as the engine asks for it: the port; who answers is the caller's choice.
+//! The engine's port to git: questions about a workspace's files. The caller supplies the implementation.
 //!
-//! Paths are those of the workspace's folder, `folder/file`. A question is asked only where the answer matters, so
-//! that an ordinary cycle costs nothing. An answer may only hold an action, never allow one.
+//! Paths are relative to the workspace's folder, `folder/file`. The engine asks only when the answer matters, so that an
+//! ordinary cycle costs nothing. An answer may hold an action, and never allows one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What git knows of the files of one workspace.
+/// Answers questions about the files of one workspace.
 pub trait GitView: Send + Sync {
-    /// Of these files, which are gone from the mirror, returns the ones that git may have removed, each with the
-    /// reason for people: their articles stay on the service. Asked after the scan.
+    /// Returns the files among `gone` (the files missing from the mirror) that git may have removed, each with the reason
+    /// for people. The articles of these files stay on the service. The engine asks after the scan.
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
 
-    /// Returns whether HEAD moved other than by commits made here, since both sides last agreed.
+    /// Returns whether HEAD moved since both sides last agreed, other than by commits made here.
     fn moved(&self) -> bool;
 
-    /// Returns what was committed of these files.
+    /// Returns the committed contents of these files.
     ///
     /// # Errors
     ///
@@ -22,15 +22,15 @@ pub trait GitView: Send + Sync {
     fn committed(&self, paths: &BTreeSet<String>) -> Result<Committed, String>;
 }
 
-/// What was committed of some files, byte for byte, by path. A file that a commit does not have is not named.
+/// The committed contents of some files, byte for byte, by path. A file that is in no commit has no entry.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Committed {
     /// The contents in the commit that is checked out.
     pub now: BTreeMap<String, Vec<u8>>,
-    /// The contents in the commit that was checked out when both sides last agreed, and in those that came since;
-    /// `None`: git cannot say, as in a shallow clone.
+    /// The contents in the commit at which both sides last agreed, and in all later commits; `None`: git cannot say, as in
+    /// a shallow clone.
     pub lately: Option<BTreeMap<String, Vec<Vec<u8>>>>,
-    /// Files whose present content a commit made here wrote since then.
+    /// The files whose present content was written by a commit made here, since both sides last agreed.
     pub written_here: BTreeSet<String>,
 }
 

@@ -1,7 +1,7 @@
-//! What deletions would leave, whose state it is, and what was said of new categories: facts for the guards.
+//! Facts for the guards: the remaining articles, the fit of the state, and the treatment of new categories.
 //!
-//! The state is bound to its mirror at the end of a cycle that saw everything: until then each cycle holds what a state
-//! from elsewhere asks for, and what was held stays held ([`HoldRule::ForeignState`]).
+//! A complete cycle binds the state to its mirror at its end. Until then each cycle holds the deletions of a state from
+//! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
 use super::Engine;
 use super::observe::Sight;
@@ -18,8 +18,8 @@ use crate::state::home::Fit;
 use std::collections::BTreeMap;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// What the plan's deletions would leave. Nothing is looked up for a plan that deletes nothing. `since` says from
-    /// when on the deletions of a side belong to the same deed.
+    /// Returns the facts about the plan's deletions; the default, for a plan without deletions. `since` returns the start of
+    /// the period in which earlier deletions of a side belong to the same act.
     pub(super) fn stock(
         &self,
         plan: &Plan,
@@ -56,8 +56,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// What was said of new categories. The first sync asks, and so does every later one while a new category of the
-    /// first waits: a folder may have got another name meanwhile.
+    /// Returns the treatment of new categories. The first sync asks, and so does every later sync while a new category of
+    /// the first sync is held: the user may have renamed the folder meanwhile.
     pub(super) fn new_categories(
         plan: &Plan,
         sight: &Sight,
@@ -82,13 +82,13 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// How the state fits the mirror. An engine that was told no folder has nothing to compare.
+    /// Compares the state with the mirror. Without a folder, the engine has nothing to compare.
     fn fit(&self) -> anyhow::Result<Fit> {
         let fit = self.home.as_ref().map(|home| home.fit(&self.store));
         Ok(fit.transpose()?.unwrap_or(Fit::Bound))
     }
 
-    /// Makes the state the mirror's own, once a cycle has seen all that there is to be held.
+    /// Binds the state to the mirror after a complete cycle: by then the guards have held its deletions.
     pub(super) fn bind_home(&mut self, sight: &Sight, request: &Request) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()

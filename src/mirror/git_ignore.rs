@@ -1,7 +1,7 @@
-//! The lines by which git leaves the copies of conflicts alone: asking whether there is one, and adding one.
+//! Checks and adds the rule by which git ignores conflict copies.
 //!
-//! Only what git itself would read is asked: its exclude file and each `.gitignore` from the work tree down to the
-//! mirror. A line is only ever added at the end of a file; a file that is a link, or no regular file, is left alone.
+//! The check reads the files that git reads: the user's and the repository's exclude files, and each `.gitignore` from the
+//! work tree down to the mirror. The rule is only ever appended; a file that is a link, or no regular file, stays unchanged.
 
 use crate::model::path::CONFLICT_EXTENSION;
 use ignore::{
@@ -15,15 +15,15 @@ use std::{
     path::Path,
 };
 
-/// The file in a folder that tells git what to leave alone.
+/// The name of git's file of rules in a folder.
 pub const GIT_IGNORE: &str = ".gitignore";
 
-/// The line that makes git leave the copies of conflicts alone.
+/// Returns the rule that makes git ignore conflict copies.
 pub fn line() -> String {
     format!("*{CONFLICT_EXTENSION}")
 }
 
-/// Whether git leaves the copies of conflicts in a mirror alone. `exclude`: the repository's own file.
+/// Returns whether git ignores the conflict copies of a mirror. `exclude`: the repository's exclude file.
 pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: &Path) -> bool {
     let copy = mirror.join("x").join(format!("x{CONFLICT_EXTENSION}"));
     // The rules nearest to the file come first.
@@ -43,7 +43,7 @@ pub fn leaves_copies_alone(mirror: &Path, work_tree: &Path, exclude: &Path) -> b
     false
 }
 
-/// The rules of one file. Of one that cannot be read, those that could be.
+/// Reads the rules of one file. Of a partly unreadable file, returns the readable rules.
 fn rules(root: &Path, file: &Path) -> Gitignore {
     let is_file = fs::metadata(file).is_ok_and(|found| found.is_file());
     let mut builder = GitignoreBuilder::new(root);
@@ -54,18 +54,18 @@ fn rules(root: &Path, file: &Path) -> Gitignore {
     builder.build().unwrap_or_else(|_| Gitignore::empty())
 }
 
-/// What came of adding the line.
+/// The outcome of adding the rule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Added {
-    /// The line is there now.
+    /// The rule was added.
     Now,
-    /// The line was there before.
+    /// The file had the rule already.
     Before,
-    /// Something else than a regular file is there; nothing was done.
+    /// The path is no regular file; nothing was written.
     NotAFile,
 }
 
-/// Adds the line to a file of git's, which is made if there is none.
+/// Adds the rule to one of git's files. A missing file is created.
 ///
 /// # Errors
 ///

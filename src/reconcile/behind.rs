@@ -1,22 +1,22 @@
-//! Holds the files that git took back to the committed version (design, section 6).
+//! Holds the files that git reset to the committed version (design, section 6).
 //!
-//! Which files these are is found out by the engine, that asks git. A held file is neither sent nor overwritten, and no
-//! conflict is made of it. Nothing is remembered: the hold ends when the file or the commit changes.
+//! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict. Nothing is
+//! stored: the hold ends when the file or the commit changes.
 
 use super::guard::{Facts, MAX_ROLLBACKS};
 use super::plan::{HoldRule, Plan, Step};
 use crate::model::path::quoted;
 
-/// Why a file that went back to an older version is not taken for an edit.
+/// The reasons why a file with an older version is no edit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Behind {
-    /// It holds what git has committed, and the newer words were not committed.
+    /// The file has the committed content, and the newer content was not committed.
     Committed,
-    /// Whether that is so cannot be told, for this reason.
+    /// Git cannot say, for this reason.
     Unknown(String),
 }
 
-/// Holds every action for an article whose file is behind, but what a person released.
+/// Holds every action for an article whose file is behind, except approved actions.
 pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
     let many = facts.behind.len() > MAX_ROLLBACKS;
     for action in &mut plan.actions {
@@ -26,7 +26,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         if facts.approved.contains(&action.fingerprint()) {
             continue;
         }
-        // One reason for all is one line in the daemon's log.
+        // With the same reason for all files, the daemon logs one line.
         let path = if many {
             "PATH".to_owned()
         } else {
@@ -47,7 +47,7 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
             }
         };
         if let Step::Conflict(conflict) = &mut action.step {
-            // One that was shown before stays what it is.
+            // A conflict that was shown before stays a conflict.
             if !conflict.fresh {
                 continue;
             }

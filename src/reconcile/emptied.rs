@@ -1,8 +1,7 @@
-//! Deletions that take everything: of a category, of the mirror, or by the word of a state from elsewhere.
+//! Holds deletions that would empty a category or the mirror, and all deletions of a state from elsewhere.
 //!
-//! Such deletions are held whatever `max_deletes` says, until a person releases them. Renames and moves do not count:
-//! only an article that goes leaves its category. Nothing is judged here by time; the caller counts what belongs to
-//! the same deed.
+//! Such deletions are held whatever `max_deletes` says, until a person approves them. Renames and moves do not count as
+//! deletions. This file reads no clock; the caller counts the earlier deletions that belong to the same act.
 
 use super::guard::Facts;
 use super::plan::{Action, HoldRule, Plan};
@@ -10,24 +9,23 @@ use crate::model::path::quoted;
 use crate::model::{ArticleId, CategoryId, Digest, Side};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What deletions would leave of the base. The default says that nothing is known, and holds nothing.
+/// The articles of the base, against which deletions are counted. The default is empty, and holds nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Stock {
     /// The category of every article of the base.
     pub homes: BTreeMap<ArticleId, CategoryId>,
     /// Whether none of these articles has a file any more.
     pub no_files: bool,
-    /// Deletions of the last moments in a folder, by the side that they changed: a daemon sees what goes at once in
-    /// several cycles.
+    /// Recent deletions by side and folder: a daemon sees the removal of a folder in several cycles.
     pub lately: BTreeMap<(Side, String), usize>,
     /// Whether the state was made for another folder than this mirror.
     pub from_elsewhere: bool,
 }
 
-/// How many articles make a category or a mirror whose emptying is a question.
+/// Emptying a category or a mirror is held from this number of articles on.
 const SEVERAL: usize = 2;
 
-/// Holds the deletions that a state from elsewhere asks for: an article without a file may never have had one here.
+/// Holds all deletions of a state from elsewhere: an article without a file may never have had a file in this mirror.
 pub(super) fn hold_from_elsewhere(plan: &mut Plan, facts: &Facts) {
     if facts.allow_deletes {
         return;
@@ -53,7 +51,7 @@ pub(super) fn hold_from_elsewhere(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// Holds the deletions that leave nothing of a category, or nothing of the mirror.
+/// Holds the deletions that would empty a category or the mirror.
 pub(super) fn hold_emptied(plan: &mut Plan, facts: &Facts, side: Side) {
     if facts.allow_deletes {
         return;

@@ -1,22 +1,22 @@
-//! New categories: the API cannot delete a category, so none is made on a guess.
+//! Holds new categories: the API cannot delete a category, so kbsync does not create a category on a guess.
 //!
-//! A new category waits for a person when its name looks like a slip of the pen, and at the first sync of a state, where
-//! a folder may be anything. What the category needs to be made (its articles) waits with it.
+//! A new category waits for a person when its name looks like a typing error, and at the first sync of a state, because a
+//! folder may then be unrelated to the knowledge base. The articles of the category wait with it.
 
 use super::guard::Facts;
 use super::plan::{HoldRule, Plan, Step};
 
-/// What becomes of new categories.
+/// The treatment of new categories.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum NewCategories {
-    /// They are made as folders appear.
+    /// New folders become categories at once.
     #[default]
     Create,
-    /// A person is asked first. In a request: at the first sync.
+    /// A person approves first. In a request, this holds for the first sync only.
     Ask,
 }
 
-/// Holds new categories that nobody may have meant.
+/// Holds new categories that may be a mistake.
 pub(super) fn hold_new(plan: &mut Plan, facts: &Facts) {
     for action in &mut plan.actions {
         let Step::CreateCategory { folder, near, .. } = &action.step else {

@@ -1,9 +1,9 @@
-//! Which folder a state belongs to.
+//! The binding of a state to the folder of its mirror.
 //!
-//! The state has a random id, and the device and inode of its mirror. The user's state directory has the same id with
-//! the mirror's path. A state fits a folder if one of both does: a renamed folder keeps its inode, and a disk may get
-//! another device number at a reboot. A state that came with a clone, a copy or a backup fits neither. A state of an
-//! earlier kbsync has no id: it fits, and gets one.
+//! The state has a random id, and the device and inode of its mirror. A record in the user's state directory has the same
+//! id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps its inode,
+//! and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a backup, neither
+//! matches. A state of an earlier kbsync has no id: the state fits, and gets an id.
 
 use super::{Outcome, StateError, Store, disk};
 use crate::model::Timestamp;
@@ -15,13 +15,13 @@ use std::{
 };
 use uuid::Uuid;
 
-/// The key of the state under which its id is.
+/// The state's key for its id.
 const ID: &str = "mirror_id";
 
-/// The key under which the device and inode of its mirror are.
+/// The state's key for the device and inode of its mirror.
 const INODE: &str = "mirror_inode";
 
-/// A mirror's folder, as states are compared with it.
+/// The identity of a mirror's folder, to compare with states.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Home {
     path: PathBuf,
@@ -32,16 +32,16 @@ pub struct Home {
 /// How a state fits a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fit {
-    /// It is the folder's, and everything says so.
+    /// The state belongs to the folder: inode and record match.
     Bound,
-    /// It is the folder's, and that is to be written down.
+    /// The state belongs to the folder, and the inode or the record is missing or out of date.
     Unwritten,
-    /// It was made for another folder.
+    /// The state was made for another folder.
     Elsewhere,
 }
 
 impl Home {
-    /// Looks at a mirror's folder. `user_state_dir` is the user's own state directory.
+    /// Reads the identity of a mirror's folder. `user_state_dir` is the user's own state directory.
     pub fn of(folder: &Path, user_state_dir: &Path) -> Outcome<Self> {
         let fail = |source| StateError::io(source).at(Some(folder));
         let path = fs::canonicalize(folder).map_err(fail)?;
@@ -66,8 +66,7 @@ impl Home {
         })
     }
 
-    /// Makes a state the folder's own. One from elsewhere gets another id: the folder that it was made for may still
-    /// have the old one.
+    /// Binds a state to the folder. A state from elsewhere gets a new id: its original folder may still use the old id.
     pub fn bind(&self, store: &mut Store, now: Timestamp) -> Outcome<()> {
         let known = match self.fit(store)? {
             Fit::Bound => return Ok(()),
@@ -75,7 +74,7 @@ impl Home {
             Fit::Elsewhere => None,
         };
         let id = known.unwrap_or_else(Uuid::new_v4).to_string();
-        // First the record: a state whose id nobody knows would fit less than before.
+        // The record comes first: after a kill in between, a new id without a record would match nothing.
         self.record(&id)
             .map_err(|source| StateError::io(source).at(Some(&self.records.join(&id))))?;
         store.write(now, |tx| {
@@ -84,9 +83,9 @@ impl Home {
         })
     }
 
-    /// Returns whether the user's state directory has this id with this folder's path.
+    /// Returns whether the record of this id names this folder's path.
     fn is_recorded(&self, id: &str) -> Outcome<bool> {
-        // A state from elsewhere may say anything: only an id is a file's name.
+        // A foreign state may contain any text here: only a UUID may become a file name.
         let Ok(id) = id.parse::<Uuid>() else {
             return Ok(false);
         };

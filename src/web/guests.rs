@@ -1,11 +1,10 @@
-//! Room for connections: so many at a time, and the oldest one goes when another comes.
+//! Limits the connections of a listener: when all seats are taken, a new connection closes the oldest.
 //!
-//! Anybody who reaches a port can open connections to it and say nothing. Each connection takes a file descriptor, and a daemon
-//! without descriptors cannot sync. A health check that comes last must be answered all the same, so the newest
-//! connection is never the one that is turned away.
+//! Any client of a port can open connections and send nothing. Each connection takes a file descriptor, and a daemon without
+//! descriptors cannot sync. A health check must still get its answer, so the newest connection is never refused.
 //!
-//! The owner of a [`Seat`] watches [`Seat::lost`] in all that it does and ends when that is over: the next connection waits for
-//! its place. This file knows nothing of what is said over a connection.
+//! The owner of a [`Seat`] selects on [`Seat::lost`] in all its work, and ends when the future is ready: the next connection
+//! waits for the seat. This file knows nothing of the protocol.
 
 use rustix::process::{Resource, getrlimit};
 use std::{collections::VecDeque, io, sync::Arc, time::Duration};
@@ -15,19 +14,19 @@ use tokio::{
 };
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// How long a connection may take to say what it wants.
+/// The time in which a connection must send its request.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The most connections at a time.
 const MOST: u64 = 32;
 
-/// Under a low limit of open files, connections get this part of it: the rest is for syncing.
+/// Under a low limit of open files, connections get one part in this many: the rest is for syncing.
 const SHARE: u64 = 8;
 
-/// Connections that cannot be accepted are tried again after this time.
+/// The pause after a connection could not be accepted.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Failures closer together than this are one episode, and are logged once.
+/// Failures with a shorter distance than this are one episode, which is logged once.
 const EPISODE: Duration = Duration::from_mins(1);
 
 /// The connections of one listener.
@@ -40,7 +39,7 @@ pub struct Guests {
     failed: Option<Instant>,
 }
 
-/// The place of one connection; it is free again when this is dropped.
+/// The seat of one connection, which is free again on drop.
 #[derive(Debug)]
 pub struct Seat {
     over: CancellationToken,
@@ -48,7 +47,7 @@ pub struct Seat {
 }
 
 impl Seat {
-    /// Is done when a newer connection takes the place.
+    /// Returns a future that is ready when a newer connection takes the seat.
     pub fn lost(&self) -> WaitForCancellationFutureOwned {
         self.over.clone().cancelled_owned()
     }
@@ -61,7 +60,7 @@ impl Drop for Seat {
 }
 
 impl Guests {
-    /// Room for the connections of the listener with this name, which stands in the log.
+    /// Makes the seats of a listener. The log shows the listener's name.
     pub fn new(name: &'static str) -> Self {
         Self::with_room(name, room())
     }
@@ -76,7 +75,7 @@ impl Guests {
         }
     }
 
-    /// Seats a connection that was accepted. One that could not be accepted is logged, and `None` comes after a pause.
+    /// Gives an accepted connection a seat. After a failed accept, logs the failure, pauses, and returns `None`.
     pub async fn seat<T>(&mut self, accepted: io::Result<T>) -> Option<(T, Seat)> {
         match accepted {
             Ok(connection) => Some((connection, self.place().await)),
@@ -131,7 +130,7 @@ impl Guests {
     }
 }
 
-/// How many connections a listener may have, so that descriptors are left for syncing.
+/// Returns the number of seats that leaves enough descriptors for syncing.
 pub(crate) fn room() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from((limit / SHARE).clamp(2, MOST)).unwrap_or(2)

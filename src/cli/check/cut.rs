@@ -1,6 +1,6 @@
-//! Cuts the findings of a file that has very many: nobody reads them, and some are megabytes.
+//! Limits the findings of one file: nobody reads thousands, and the full list may have megabytes.
 //!
-//! Errors stay before warnings, and the number of those that are left out is a finding itself.
+//! Errors are kept before warnings. A last finding names the number of the others.
 
 use super::rules::Finding;
 use std::cmp::Reverse;
@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 /// The most findings of one file that are listed.
 const LISTED: usize = 100;
 
-/// Takes findings in the order of their paths, and gives those that are listed in the same order.
+/// Limits findings that are in the order of their paths, and keeps the order.
 pub(super) fn cut(findings: &[Finding]) -> Vec<Finding> {
     let mut listed = Vec::new();
     for of_file in findings.chunk_by(|one, other| one.path == other.path) {
@@ -25,7 +25,7 @@ pub(super) fn cut(findings: &[Finding]) -> Vec<Finding> {
     listed
 }
 
-/// One finding for those that are not listed; the worst of them is the first.
+/// Makes one finding for those that are not listed. `left` begins with the most severe.
 fn summary(left: &[Finding]) -> Option<Finding> {
     let first = left.first()?;
     Some(Finding {

@@ -1,9 +1,9 @@
-//! Whether git ignores the copies of conflicts. Reads, never writes.
+//! Checks that git ignores conflict copies. Nothing is written.
 
 use super::{Check, Verdict};
 use crate::{cli::conflict_copies, config::Config, daemon::git::Git};
 
-/// Looks at the rules of the repository that the mirror is in; `None`: it is in none.
+/// Checks the rules of the mirror's repository; `None`: the mirror is in no repository.
 pub(super) fn check(config: &Config) -> Option<Check> {
     let mirror = config.mirror.canonicalize().ok()?;
     Git::find(&mirror)?;

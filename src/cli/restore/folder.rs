@@ -1,5 +1,5 @@
-//! What a folder stands for in `kbsync restore FOLDER`: the files that are missing in it, or with `--deleted` the articles
-//! that were deleted there.
+//! Finds the versions behind `kbsync restore FOLDER`: the files that are missing in the folder, or with `--deleted` the
+//! articles that were deleted there.
 
 use crate::{
     cli::{
@@ -23,7 +23,7 @@ use crate::{
 };
 use std::{cmp::Reverse, collections::BTreeSet, path::Path};
 
-/// What is to be brought back into a workspace.
+/// The versions to restore in one workspace.
 #[derive(Debug)]
 pub(super) struct Missing {
     /// The argument, as it was written.
@@ -32,13 +32,14 @@ pub(super) struct Missing {
     pub(super) part: Part,
     /// The versions.
     pub(super) wishes: Vec<Wish>,
-    /// Whether it is all that is missing in it.
+    /// Whether the versions are all missing files of the workspace.
     pub(super) whole: bool,
-    /// What the argument stands for as well, and cannot come back.
+    /// The versions behind the argument that cannot come back.
     pub(super) refusals: Vec<Refusal>,
 }
 
-/// The workspace and the folder in it that an argument names; `""` is the workspace itself. `None`: no folder is named.
+/// Returns the workspace and the folder that an argument names; `""` is the workspace itself. `None`: the argument names
+/// no folder.
 fn named(
     context: &Context,
     config: &Config,
@@ -57,7 +58,7 @@ fn named(
     Ok(Some((part, folder)))
 }
 
-/// What a folder stands for: the last versions of the files that were removed from it. `None`: it is none.
+/// Returns the last versions of the files that were removed from a folder. `None`: the argument names no folder.
 pub(super) fn missing(
     context: &Context,
     config: &Config,
@@ -84,13 +85,13 @@ pub(super) fn missing(
             && is_in(&change.path)
     });
     let removed = removed.filter_map(|change| change.id.as_ref()?.parse().ok());
-    // Of a first meeting in conflict there is no base that it could be missed by.
+    // An article in conflict since the first sync has no row in the base, so the status does not list its removal.
     let conflicts = found.conflicts.iter();
     let in_conflict = conflicts
         .filter(|open| open.removed && is_in(&open.path))
         .filter_map(|open| open.id);
     let ids: BTreeSet<ArticleId> = removed.chain(in_conflict).collect();
-    // Until it is their turn some of them may be there again, as after a checkout.
+    // Some files may exist again before the restore writes them, as after a checkout.
     let wishes: Vec<Wish> = ids.into_iter().map(Wish::missing).collect();
     if wishes.is_empty() {
         return Err(none_missing(path, gone(&store, &folder)?.len()));
@@ -104,7 +105,8 @@ pub(super) fn missing(
     }))
 }
 
-/// A folder whose files are all there. What was deleted comes back as new articles: that is asked for by its own flag.
+/// Makes the failure for a folder without missing files. Deleted articles come back as new articles, which needs a flag of
+/// its own.
 fn none_missing(path: &Path, deleted: usize) -> Failure {
     let name = path.display();
     let message = format!("no file of an article is missing in {name}");
@@ -132,8 +134,8 @@ fn none_missing(path: &Path, deleted: usize) -> Failure {
     )
 }
 
-/// The articles that were deleted in a folder: each comes back as a new one, with its last version. Of several that had
-/// one path, it is the one that was deleted last.
+/// Returns the last versions of the articles that were deleted in a folder; each comes back as a new article. Of several
+/// articles with one path, the article that was deleted last comes back.
 pub(super) fn deleted(
     context: &Context,
     config: &Config,
@@ -173,16 +175,16 @@ pub(super) fn deleted(
     }))
 }
 
-/// A deleted article that did not come back by now.
+/// A deleted article that was not restored since.
 struct Gone {
     id: ArticleId,
-    /// Where its file was last.
+    /// The last place of its file.
     place: Place,
     ended: Timestamp,
 }
 
 impl Gone {
-    /// Why it does not come back where it was: an article that was deleted later takes that place.
+    /// Makes the refusal: an article that was deleted later takes the place.
     fn taken(&self, part: &Part) -> Refusal {
         Refusal {
             path: below_mirror(part, &self.place),
@@ -201,7 +203,7 @@ impl Gone {
     }
 }
 
-/// The deleted articles whose file was in a folder last; all, in the mirror itself.
+/// Returns the deleted articles whose last place was in a folder; `""` stands for all folders.
 fn gone(store: &Store, folder: &str) -> Result<Vec<Gone>, Failure> {
     let mut gone = Vec::new();
     for kept in store.deleted_articles()? {
@@ -214,7 +216,7 @@ fn gone(store: &Store, folder: &str) -> Result<Vec<Gone>, Failure> {
         }
         let past = past::of(store, kept.seen.subject)?;
         let ended = past.and_then(|past| past.ended);
-        // One that came back is there under another id.
+        // A restored article exists under another id.
         if let Some(ended) = ended
             && !anew::came_back(store, id)?
         {

@@ -1,4 +1,4 @@
-//! The question before a version goes live: what readers of the service would see, and whether that is meant.
+//! Asks before a version goes live, and shows the changes for readers of the service.
 
 use super::{Args, Looked};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     model::path::quoted,
 };
 
-/// What would be live, for people.
+/// The changes for readers, to show to the user.
 #[derive(Default)]
 struct Live {
     lines: Vec<String>,
@@ -50,7 +50,7 @@ impl Live {
         Ok(live)
     }
 
-    /// How much it is: `change 1 live article and publish 2 new ones`.
+    /// Returns the number of changes: `change 1 live article and publish 2 new articles`.
     fn deeds(&self) -> String {
         let changed = format!("change {}", several(self.changed, "live article"));
         let created = format!("publish {}", several(self.created, "new article"));
@@ -62,7 +62,7 @@ impl Live {
     }
 }
 
-/// Whether a person agrees to what would be live; yes, where nothing would be.
+/// Returns whether the user agrees to the changes; `true` if readers would see no change.
 pub(super) fn agreed(
     args: &Args,
     context: &Context,
@@ -90,7 +90,7 @@ pub(super) fn agreed(
     ask::agrees("Publish?")
 }
 
-/// The same command with a yes.
+/// Returns the same command with `--yes`.
 fn again(args: &Args, context: &Context) -> String {
     let mut words = vec!["kbsync".to_owned()];
     if let Some(dir) = &context.global.dir {

@@ -1,9 +1,9 @@
 //! `kbsync restore`: brings versions back into the mirror, and from there to the service; or all files that are missing
 //! in a folder, or all articles that were deleted there.
 //!
-//! What would be live on the service is shown before, and a person agrees to it. The files are written first, by whoever
-//! has the mirror: this command under the lock, or the daemon that it is handed to. Then a cycle over these files sends
-//! them, as it would an edit made by hand. Several workspaces are dealt with one after the other.
+//! The user sees the changes on the service first, and agrees to them. Then this command writes the files under the lock, or
+//! the daemon does so if it holds the lock. Then a cycle over these files sends them, like an edit by hand. Several
+//! workspaces follow one after the other.
 
 mod dry_run;
 mod folder;
@@ -109,12 +109,12 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     ))
 }
 
-/// What is wanted back in one workspace, and what that comes to.
+/// The wishes of one workspace, with their prospects.
 struct Looked {
     group: Missing,
-    /// What would be written.
+    /// The files that would be written.
     found: Vec<Prospect>,
-    /// What cannot be.
+    /// The wishes that are refused.
     refusals: Vec<Refusal>,
 }
 
@@ -142,7 +142,7 @@ impl Looked {
     }
 }
 
-/// Finds out what wishes come to, and does nothing.
+/// Returns the prospect of each wish. Nothing is written.
 fn prospects(
     config: &Config,
     part: &Part,
@@ -154,7 +154,7 @@ fn prospects(
     prepared.map_err(Failure::of)
 }
 
-/// Brings back what is wanted in each workspace. `refusals`: what is wanted in none.
+/// Carries out the wishes of each workspace. `refusals`: the refusals that belong to no workspace.
 async fn carry_out_all(
     context: &Context,
     config: &Config,

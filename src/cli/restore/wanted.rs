@@ -1,6 +1,6 @@
-//! What the arguments of `kbsync restore` stand for: versions to be brought back, by workspace.
+//! Finds the versions that the arguments of `kbsync restore` name, by workspace.
 //!
-//! Each argument is judged on its own: of several, one that names nothing stops only itself.
+//! Each argument is judged on its own: an argument that names nothing does not stop the others.
 
 use super::{
     Args,
@@ -22,17 +22,17 @@ use crate::{
 };
 use std::path::Path;
 
-/// What is to be brought back, and the arguments that name nothing of the kind.
+/// The versions to restore, and the arguments that name none.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     /// The versions, by workspace.
     pub(super) groups: Vec<Missing>,
-    /// What cannot be, with the argument in place of a path.
+    /// The refused arguments, each in place of a path.
     pub(super) refusals: Vec<Refusal>,
 }
 
 impl Wanted {
-    /// Finds out what all arguments stand for.
+    /// Finds the versions of all arguments.
     pub(super) fn of(args: &Args, context: &Context, config: &Config) -> Result<Self, Failure> {
         if args.to.is_some() && args.paths.len() > 1 {
             return Err(to_is_for_one());
@@ -63,7 +63,7 @@ impl Wanted {
                 .find(|known| known.subject == wish.subject)
             {
                 None => group.wishes.push(wish),
-                // A folder stands for the file as well; whoever names the file knows which version is meant.
+                // The argument of a file overrides the argument of its folder: only the file's argument chooses a version.
                 Some(known) if known.missing => *known = wish,
                 Some(known) if wish.missing || *known == wish => {}
                 Some(_) => self.refusals.push(Refusal {
@@ -79,7 +79,7 @@ impl Wanted {
         }
     }
 
-    /// Notes an argument that names nothing; what is wrong with this machine stops all of them.
+    /// Adds an argument that names nothing to the refusals. A failure of the machine stops all arguments.
     fn refuse(&mut self, path: &Path, failure: Failure) -> Result<(), Failure> {
         let kind = match failure.code {
             ExitCode::Usage => RefusedKind::Impossible,
@@ -110,7 +110,7 @@ fn to_is_for_one() -> Failure {
     )
 }
 
-/// What one argument stands for.
+/// Finds the versions of one argument.
 fn one_argument(
     path: &Path,
     args: &Args,
@@ -149,7 +149,7 @@ fn one_argument(
     }
 }
 
-/// What is wished for by a file's path or an article's id.
+/// Makes the wish for a file's path or an article's id.
 fn wish(
     path: &Path,
     args: &Args,
@@ -173,8 +173,8 @@ fn wish(
     Ok((named, wish))
 }
 
-/// A file that was moved is not missing where it was: who asks for it there does not mean the version before the
-/// present one. Who names a version knows what it is.
+/// Refuses the former path of a moved file without a version's number: the user expects a missing file there, and would
+/// get the file's previous version at its new path.
 fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failure> {
     if wish.number.is_some() || named.past.article().is_none() {
         return Ok(());
@@ -185,7 +185,7 @@ fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failu
             Some((prepared.place.clone(), true))
         }
         Ok(Prospect::Write(_) | Prospect::IsBack { .. }) => None,
-        // One that was only moved has no older version to give.
+        // A file that was only moved has no previous version.
         Err(refusal) => {
             let is_there = named.part.root.path.join(&refusal.path).is_file();
             let (folder, file) = refusal.path.split_once('/').filter(|_| is_there)?;
@@ -210,8 +210,8 @@ fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failu
     ))
 }
 
-/// Of several articles that had a path, it is the one that was deleted there last. Where time does not tell, a person
-/// names the one that is meant.
+/// Of several articles that had a path, chooses the article that was deleted last. If time does not decide, the user
+/// names the article.
 fn one(context: &Context, named: Named) -> Result<Named, Failure> {
     let articles = std::iter::once(&named.past).chain(&named.others);
     let articles: Vec<_> = articles
@@ -258,7 +258,7 @@ fn place(context: &Context, config: &Config, part: &Part, to: &Path) -> Result<P
             .and_then(|rest| rest.strip_prefix('/'))
     };
     match below.and_then(|below| below.split_once('/')) {
-        // A slip of the pen would make a category, which cannot be deleted through the service.
+        // A typing error would make a category, which the API cannot delete.
         Some((folder, file)) if !file.contains('/') && !is_folder(config, part, folder)? => {
             Err(Failure::usage(
                 format!("{} is in no category's folder", to.display()),

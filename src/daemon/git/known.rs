@@ -1,29 +1,29 @@
-//! The repositories around a mirror: what each is doing, and what the mirror's state remembers of it.
+//! The repositories around a mirror: what git does in each now, and what the state recorded at the last sync.
 //!
-//! A repository is remembered in the state of the first workspace whose folder is in it: which branch is published, and
-//! where HEAD was when both sides last agreed on what is removed. A repository can be made around a folder, or taken
-//! away, at any time: which there are is found out anew at each look.
+//! The record is in the state of the first workspace whose folder is in the repository. The record names the published
+//! branch, and the HEAD at which both sides last agreed on removals. Users add and remove repositories at any time, so each
+//! look searches for the repositories again.
 
 use super::{Git, Head, NotPublished, Published, Sight};
 use crate::{config::PublishedBranch, model::Timestamp, state::Store};
 use std::path::{Path, PathBuf};
 
-/// The key under which the state remembers where HEAD was.
+/// The state's key for HEAD.
 const HEAD: &str = "git_head";
 
-/// The key under which the state remembers the published branch.
+/// The state's key for the published branch.
 const BRANCH: &str = "git_branch";
 
-/// What the state remembers of a repository.
+/// The state's record of a repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Remembered {
-    /// Where HEAD was when both sides last agreed on what is removed.
+    /// HEAD when both sides last agreed on removals.
     pub head: Option<Head>,
     /// The branch that was checked out at the first sync.
     pub branch: Option<String>,
 }
 
-/// Reads what a state remembers.
+/// Reads the record from a state.
 pub fn remembered(store: &Store) -> Remembered {
     let meta = |key| store.meta(key).ok().flatten();
     Remembered {
@@ -32,7 +32,7 @@ pub fn remembered(store: &Store) -> Remembered {
     }
 }
 
-/// Remembers where HEAD is, now that both sides agree on what is removed.
+/// Records HEAD, after both sides agreed on removals.
 ///
 /// # Errors
 ///
@@ -56,30 +56,31 @@ pub fn remember_branch(store: &mut Store, branch: &str, now: Timestamp) -> anyho
     Ok(())
 }
 
-/// A repository, as of one look.
+/// A repository at one look, with its record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Known {
-    /// What stands before the paths of the first workspace in it.
+    /// The path prefix of the first workspace in the repository.
     pub prefix: String,
-    /// Its git folder.
+    /// The git folder.
     pub git: Git,
     /// What git is doing.
     pub sight: Sight,
-    /// Where HEAD was when both sides last agreed on what is removed; `None`: that was never seen.
+    /// HEAD when both sides last agreed on removals; `None`: no sync recorded a HEAD.
     pub agreed: Option<Head>,
     /// The published branch.
     pub published: Published,
-    /// The branch that the first sync is to remember as the published one.
+    /// The branch that the first sync records as the published branch, if the sync is to record a branch.
     pub first: Option<String>,
 }
 
 impl Known {
-    /// Why nothing is synced with what is checked out, if so.
+    /// Returns why the checkout is not synced; `None`: the checkout is synced.
     pub fn not_published(&self) -> Option<NotPublished> {
         self.published.refuses(&self.git, &self.sight)
     }
 
-    /// Why every removal waits, if so. With a published branch, a moved HEAD is judged file by file instead.
+    /// Returns why every removal is held; `None`: not all are held. With a published branch, the [`super::View`] judges a
+    /// moved HEAD file by file.
     pub fn hold(&self) -> Option<&'static str> {
         if self.sight.sparse {
             return Some(super::SPARSE);
@@ -92,17 +93,17 @@ impl Known {
     }
 }
 
-/// The folders of the workspaces, each with what stands before its paths.
+/// The folders of the workspaces, each with its path prefix.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Trees(Vec<(String, PathBuf)>);
 
 impl Trees {
-    /// The work trees that these folders may be in.
+    /// Makes the list from pairs of path prefix and folder.
     pub fn of(folders: impl IntoIterator<Item = (String, PathBuf)>) -> Self {
         Self(folders.into_iter().collect())
     }
 
-    /// Looks at the repositories that are there now, each once. `remembered`: by the prefix of a workspace.
+    /// Looks at each repository around the folders once. `remembered` reads the record of the workspace with a prefix.
     pub fn look(
         &self,
         setting: &PublishedBranch,
@@ -141,7 +142,7 @@ fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembere
     }
 }
 
-/// Why nothing is synced in any of the folders, if so.
+/// Returns why nothing is synced in any of the folders; `None`: all folders are synced.
 pub fn not_published(setting: &PublishedBranch, repositories: &[Known]) -> Option<NotPublished> {
     match setting {
         PublishedBranch::Named(published) if repositories.is_empty() => {

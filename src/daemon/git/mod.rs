@@ -1,7 +1,7 @@
-//! What git is doing around the mirror, and what the mirror's state remembers of it.
+//! The git repositories around a mirror, as the guards need them.
 //!
 //! [`repository`] reads git's own files, [`objects`] asks the git program for commits, [`published`] has the rule about
-//! branches, [`known`] joins them with the state, [`view`] answers the engine. In git's folder nothing is ever written.
+//! branches, [`known`] adds the record of the last sync, [`view`] answers the engine. kbsync never writes into `.git`.
 
 mod known;
 pub mod objects;
@@ -16,14 +16,14 @@ pub use published::{NotPublished, Published};
 pub use repository::{Busy, Git, Head, Sight};
 pub use view::View;
 
-/// Why removals wait that came with a moved HEAD.
+/// The reason of a hold: the files disappeared when HEAD moved.
 pub const HOLD: &str = "these files disappeared when git moved HEAD (a switch, a pull, a reset?), and their articles are still live: \
                         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
-/// Why removals wait where nothing is remembered of the repository.
+/// The reason of a hold: the state has no record of the repository.
 pub const UNKNOWN: &str = "these files are gone, and no sync saw where git's HEAD was before, so git may have removed them: \
                            `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
-/// Why removals wait in a work tree that git fills only in part (failures row 91).
+/// The reason of a hold: the work tree is a sparse checkout (failures row 91).
 pub const SPARSE: &str = "git leaves files out of this work tree (sparse checkout), and these may be among them: \
                           `git sparse-checkout disable` brings such files back, `kbsync approve` deletes the articles";

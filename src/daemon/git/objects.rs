@@ -1,8 +1,8 @@
-//! Reads commits through the git program: which files a commit has, and what they say.
+//! Reads commits through the git program: the files of a commit and their contents.
 //!
-//! Only reading commands of git are run, and none of them runs a hook, a filter, a file system monitor, a pager or a
+//! Only git commands that read are run. None of them runs a hook, a filter, a file system monitor, a pager or a
 //! transport, whatever the configuration of the repository says. Each call is bounded in time and in size. An
-//! [`Unread`] says nothing about the repository: its caller takes the careful way. Nothing is decided here.
+//! [`Unread`] says nothing about the repository: the caller then holds the action.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,28 +15,28 @@ use std::{
     time::Duration,
 };
 
-/// A call of git may take this long.
+/// The time limit for one call of git.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A call of git may answer with this many bytes.
+/// The most bytes of output of one call of git.
 const LIMIT: u64 = 64 * 1024 * 1024;
 
-/// So many paths or blobs are asked for in one call: the arguments of a program and the buffer of a pipe are bounded.
+/// The most paths or blobs in one call: the arguments of a program and the buffer of a pipe are bounded.
 const AT_ONCE: usize = 64;
 
-/// So many commits are looked at one by one.
+/// The most commits that are read one by one.
 const COMMITS: usize = 64;
 
-/// Why git could not say anything.
+/// The reasons why git gave no answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unread {
     /// There is no git program.
     NoProgram,
-    /// Git failed, with its first words.
+    /// Git failed, with the first line of its error output.
     Failed(String),
     /// Git did not answer in time.
     Late,
-    /// The answer is longer than what is read of it.
+    /// The answer is longer than the limit.
     TooMuch,
 }
 
@@ -64,15 +64,15 @@ pub struct Objects {
 }
 
 impl Objects {
-    /// The repository is looked for at each call.
+    /// Names the folder. Git searches for the repository at each call.
     pub fn around(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
         }
     }
 
-    /// Returns which of these paths are files in a commit, and what they hold there. A commit is named by its id, or as
-    /// `HEAD`; an empty name stands for a branch without a commit, which has no files.
+    /// Returns the blobs of those paths that are files in a commit. A commit is named by its id, or as `HEAD`; an empty
+    /// name stands for a branch without a commit, which has no files.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl Objects {
     ///
     /// # Errors
     ///
-    /// When git cannot say, or does not have one of them.
+    /// When git cannot say, or a blob is missing.
     pub fn contents(&self, blobs: &BTreeSet<Blob>) -> Result<BTreeMap<Blob, Vec<u8>>, Unread> {
         let mut contents = BTreeMap::new();
         for blobs in chunks(blobs) {
@@ -117,11 +117,11 @@ impl Objects {
         Ok(contents)
     }
 
-    /// Returns the commits that `to` has and `from` has not, of those that changed one of these paths.
+    /// Returns the commits of `from..to` that changed one of these paths.
     ///
     /// # Errors
     ///
-    /// When git cannot say, or there are too many.
+    /// When git cannot say, or there are too many commits.
     pub fn commits_between(
         &self,
         from: &str,
@@ -160,7 +160,7 @@ impl Objects {
         })?;
         let answer = answer(&mut child, input);
         if answer.is_err() {
-            // Whether the program is gone already or could not be stopped, there is nothing more to be done about it.
+            // A failure needs no remedy: the program has ended already, or cannot be stopped.
             let _gone = child.kill();
         }
         let said = child.stderr.take().map(first_words).unwrap_or_default();
@@ -179,7 +179,7 @@ impl Objects {
         let mut command = Command::new("git");
         for (name, _) in std::env::vars_os() {
             let name_text = name.to_string_lossy();
-            // Started by a hook, kbsync would be pointed at another repository. The user's own configuration counts.
+            // In a hook, these variables point at the hook's repository. The user's own configuration stays.
             if name_text.starts_with("GIT_") && !name_text.starts_with("GIT_CONFIG_") {
                 command.env_remove(&name);
             }
@@ -206,14 +206,14 @@ impl Objects {
     }
 }
 
-/// Gives a program its input and takes what it says, in time.
+/// Writes a program's input and reads its output, within the time limit.
 fn answer(child: &mut Child, input: &[u8]) -> Result<Vec<u8>, Unread> {
     let failed = |error: io::Error| Unread::Failed(error.to_string());
     let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Unread::Failed("it has no standard streams".to_owned()));
     };
     match stdin.write_all(input) {
-        // A program that fails at once does not read; its own words say why.
+        // A program that fails at once does not read its input; its error output has the reason.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error)),
         _ => drop(stdin),
     }
@@ -221,7 +221,7 @@ fn answer(child: &mut Child, input: &[u8]) -> Result<Vec<u8>, Unread> {
     thread::spawn(move || {
         let mut answer = Vec::new();
         let read = stdout.take(LIMIT + 1).read_to_end(&mut answer);
-        // Nobody listens any more where it took too long.
+        // After the time limit, nobody receives the answer.
         let _told = tell.send(read.map(|_length| answer));
     });
     let answer = told
@@ -236,13 +236,13 @@ fn answer(child: &mut Child, input: &[u8]) -> Result<Vec<u8>, Unread> {
 
 fn first_words(stderr: impl io::Read) -> String {
     let mut said = Vec::new();
-    // What cannot be read is not told.
+    // Unreadable error output is left out of the message.
     let _length = stderr.take(4096).read_to_end(&mut said);
     let said = String::from_utf8_lossy(&said);
     said.lines().next().unwrap_or_default().to_owned()
 }
 
-/// A name of a commit that can be nothing else, no option above all.
+/// Checks a commit's name, so that git cannot read the name as an option.
 fn checked(commit: &str) -> Result<&str, Unread> {
     let is_id =
         matches!(commit.len(), 40 | 64) && commit.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -253,7 +253,7 @@ fn checked(commit: &str) -> Result<&str, Unread> {
     }
 }
 
-/// `MODE TYPE ID\tPATH`, of files; links and submodules are none.
+/// Parses `MODE TYPE ID\tPATH`; `None` for links and submodules, which are no files.
 fn file(entry: &[u8]) -> Option<(String, Blob)> {
     let entry = std::str::from_utf8(entry).ok()?;
     let (what, path) = entry.split_once('\t')?;

@@ -7,7 +7,7 @@ use super::{Git, Sight};
 use crate::{config::PublishedBranch, model::path::quoted};
 use std::fmt;
 
-/// Why nothing is synced in a folder.
+/// The reasons why a folder is not synced.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NotPublished {
     /// Another branch is checked out.
@@ -17,24 +17,24 @@ pub enum NotPublished {
         /// The published branch.
         published: String,
     },
-    /// A commit is checked out which is not the newest of the published branch.
+    /// HEAD is detached at a commit that is not the newest of the published branch.
     Detached {
         /// The published branch.
         published: String,
     },
-    /// A commit is checked out, and no branch was named yet.
+    /// HEAD is detached, and no branch is named or recorded.
     NoBranch,
-    /// The settings name a branch, and there is no repository.
+    /// The settings name a branch, and the folder is in no repository.
     NoRepository {
         /// The published branch.
         published: String,
     },
-    /// The repository keeps its branches in a form that is not read here.
+    /// The repository stores its branches as reftables, which kbsync cannot read.
     Unreadable,
 }
 
 impl NotPublished {
-    /// What to type.
+    /// Returns the remedy for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Other { published, .. } | Self::Detached { published } => format!(
@@ -87,17 +87,17 @@ impl fmt::Display for NotPublished {
 /// The published branch of a repository.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub enum Published {
-    /// Every branch is.
+    /// Every branch is published.
     #[default]
     Any,
-    /// Only this one.
+    /// Only this branch is published.
     Only(String),
-    /// None was named, and none is checked out.
+    /// No branch is named or recorded, and HEAD is detached.
     Unnamed,
 }
 
 impl Published {
-    /// The published branch by the settings and by what the state remembers.
+    /// Takes the branch from the settings, else from the state's record.
     pub fn of(setting: &PublishedBranch, remembered: Option<String>) -> Self {
         match setting {
             PublishedBranch::Any => Self::Any,
@@ -106,7 +106,7 @@ impl Published {
         }
     }
 
-    /// Its name, where there is one.
+    /// Returns the name of the only published branch.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Only(name) => Some(name),
@@ -114,7 +114,7 @@ impl Published {
         }
     }
 
-    /// Why nothing is synced with what is checked out, if so.
+    /// Returns why the checkout is not synced; `None`: the checkout is synced.
     pub fn refuses(&self, git: &Git, sight: &Sight) -> Option<NotPublished> {
         let published = match self {
             Self::Any => return None,
@@ -128,7 +128,7 @@ impl Published {
                 checked_out: branch.clone(),
                 published,
             }),
-            // As CI systems check out.
+            // CI systems check out a commit without a branch.
             None => {
                 let tips = git.tips(&published);
                 let at = sight.head.as_ref().map(|head| &head.commit);

@@ -1,6 +1,7 @@
 //! Answers the engine's questions about git for one workspace.
 //!
-//! Built before a cycle and asked after the cycle's scan: what git does in between counts as git's doing. Reads only.
+//! A view is built before a cycle and answers after the cycle's scan, so a HEAD that moved in between is noticed. Nothing is
+//! written.
 
 use super::{
     Git, HOLD, Head, Known, SPARSE, UNKNOWN,
@@ -16,22 +17,22 @@ use std::{
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct View {
     folder: PathBuf,
-    /// The repositories as they were before the cycle looked at files.
+    /// The repositories before the cycle's scan.
     before: Vec<Known>,
 }
 
-/// What is to be said of files that are gone.
+/// The verdict on files that are gone.
 enum Removals {
-    /// A person removed them.
+    /// A person removed the files.
     Meant,
-    /// All of them wait, for this reason.
+    /// All removals are held, for this reason.
     Held(String),
-    /// HEAD moved on the published branch since this commit: they are meant if that branch removed them since.
+    /// HEAD moved on the published branch since this commit: a removal is meant if the branch removed the file since.
     SinceCommit { agreed: Head, published: String },
 }
 
 impl View {
-    /// The view of a workspace's folder.
+    /// Makes the view of a workspace's folder.
     pub fn new(folder: &Path, before: Vec<Known>) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -39,7 +40,7 @@ impl View {
         }
     }
 
-    /// What was known of a repository before the cycle.
+    /// Returns a repository as it was before the cycle.
     fn before(&self, git: &Git) -> Option<&Known> {
         self.before.iter().find(|known| known.git == *git)
     }
@@ -56,7 +57,7 @@ impl View {
         if sight.sparse {
             return held(SPARSE);
         }
-        // A checkout moves HEAD last: until then its lock tells.
+        // A checkout moves HEAD last: until then only its lock shows the checkout.
         if let Some(busy) = sight.busy {
             return Removals::Held(format!("{busy}, and deletions wait until git has finished"));
         }
@@ -83,7 +84,8 @@ impl View {
         }
     }
 
-    /// Of these files, returns those that the published branch had at a commit and has no more; `None`: git cannot say.
+    /// Returns the files among `gone` that a commit of the published branch had and HEAD does not have; `None`: git cannot
+    /// say.
     fn removed_since(&self, agreed: &Head, gone: &BTreeSet<String>) -> Option<BTreeSet<String>> {
         let objects = Objects::around(&self.folder);
         let files = |commit: &str| objects.files(commit, gone);
@@ -144,7 +146,7 @@ impl GitView for View {
         }
         let objects = Objects::around(&self.folder);
         let head = if sight.reftable {
-            // Its tables are not read here, and do not name a commit.
+            // For reftables, `sight.head` is a digest of the tables and no commit.
             "HEAD".to_owned()
         } else {
             sight.head.map(|head| head.commit).unwrap_or_default()
@@ -154,7 +156,7 @@ impl GitView for View {
             now.insert(path, content);
         })
         .map_err(|why| why.to_string())?;
-        // What is not known of earlier commits only makes more files wait.
+        // Without the earlier commits, more files are held, never fewer.
         let Some(agreed) = before.and_then(|known| known.agreed.clone()) else {
             return Ok(Committed {
                 now,
@@ -171,7 +173,7 @@ impl GitView for View {
     }
 }
 
-/// Returns the files that are in HEAD as one of these commits, each with the one before, wrote them.
+/// Returns the files whose content in HEAD was written by one of these commits. Each commit comes with its parent.
 fn written_by(
     objects: &Objects,
     commits: &[(String, String)],
@@ -192,7 +194,7 @@ fn written_by(
     Ok(written)
 }
 
-/// Returns the contents of files in one commit, and in those that came after that up to HEAD.
+/// Returns the contents of files in the commit `agreed` and in all later commits up to HEAD.
 fn lately(
     objects: &Objects,
     agreed: &str,
@@ -210,7 +212,7 @@ fn lately(
     Ok(lately)
 }
 
-/// Reads the files of a commit one by one.
+/// Gives each file of a commit, with its content, to `take`.
 fn read(
     objects: &Objects,
     commit: &str,
@@ -227,7 +229,7 @@ fn read(
     Ok(())
 }
 
-/// Why removals wait that came with a moved HEAD, and that the published branch knows nothing of.
+/// The reason of a hold: the files disappeared when HEAD moved, and the published branch did not remove them.
 fn not_removed_on(published: &str) -> String {
     format!(
         "these files disappeared when git moved HEAD, and no commit of branch {published} removed them: \

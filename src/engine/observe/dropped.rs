@@ -1,9 +1,9 @@
-//! Rows of the base that are dropped before anything is concluded from them.
+//! Drops rows of the base before the cycle draws conclusions from them.
 //!
-//! - An article whose file went while `.kbsyncignore` named it left the mirror out of scope: it is forgotten. When the rule
-//!   goes, its file comes back from the service, instead of its article being deleted.
-//! - A category's row with another id than the articles of its folder have, and that no row knows, is damaged. Without the
-//!   row the category is met anew, by `_category.yaml` or by its slug; with the row its articles would move.
+//! - An article whose file was removed while `.kbsyncignore` named the file is forgotten. Without the rule the file comes back
+//!   from the service, and the article is not deleted.
+//! - A category's row is damaged when no article in its folder has the row's id, and the articles have an id without a row.
+//!   Without the row, `_category.yaml` or the slug identifies the category again; with the row, its articles would move.
 
 use super::Engine;
 use super::local::Scanned;
@@ -17,8 +17,8 @@ use crate::service::Service;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Forgets the articles that left while they were out of scope. While something is not done or not read, a file may
-    /// be elsewhere, and nothing is forgotten.
+    /// Forgets the articles whose files were removed while they were ignored. Nothing is forgotten while an intent is open
+    /// or a part of the mirror is unreadable: the file may be elsewhere.
     pub(super) fn forget_out_of_scope(
         &mut self,
         base: &mut Base,
@@ -72,7 +72,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Returns whether nothing lies at a place. What cannot be looked at may be there.
+    /// Returns whether there is surely no file at a place.
     fn is_gone(&self, place: &Place) -> bool {
         let folder = self.disk.look(At::Root, &place.folder);
         let file = || self.disk.look(At::Folder(&place.folder), &place.file);
@@ -108,7 +108,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// The rows whose id none of the articles in their folders has, while these have one that no row has.
+/// Returns the rows whose id no article in their folder has, while the articles have an id without a row.
 fn damaged(base: &Base) -> Vec<CategoryId> {
     let mut homes: BTreeMap<&str, BTreeSet<CategoryId>> = BTreeMap::new();
     for row in base.articles.values() {

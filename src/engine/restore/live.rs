@@ -1,7 +1,7 @@
-//! Whether readers of the service would see that a version is back. Only looks.
+//! Predicts the effect of a restore on readers of the service. Nothing is written.
 //!
-//! A file that comes back as both sides knew it changes nothing there. Neither does one that says that it is hidden, nor
-//! an article in conflict, which waits for a person. In doubt a version goes live.
+//! Readers see no change when a file comes back as in the base, when the file says that its article is hidden, or when the
+//! article is in conflict and waits for a person. In doubt a version goes live.
 
 use super::Prospect;
 use super::words::fields;
@@ -11,16 +11,16 @@ use crate::mirror::document::{CategoryDocument, Document};
 use crate::model::{CategoryId, Field, Place, TextDigest};
 use crate::state::{Store, Subject};
 
-/// What readers of the service would see of a version that is back.
+/// The effect of a restored version on readers of the service.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GoesLive {
-    /// An article, or a category, that is there already changes.
+    /// An existing article or category changes.
     Changed,
     /// A new article appears.
     Created,
 }
 
-/// What readers of the service would see of it; `None`: nothing. `fresh`: what a new file becomes that does not say it.
+/// Returns the effect on readers; `None`: readers see no change. `fresh`: the flags of a new article whose file has none.
 ///
 /// # Errors
 ///

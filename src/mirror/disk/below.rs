@@ -1,6 +1,6 @@
-//! Looks for names in folders within a category's folder.
+//! Searches the folders within a category's folder for file names.
 //!
-//! No link is followed. Hidden folders are left out, and the search is bounded: it only serves a warning.
+//! No link is followed. Hidden folders are skipped, and the search is bounded: the result only serves a warning.
 
 use super::{
     At, DiskError, Kind,
@@ -13,10 +13,10 @@ use rustix::{
 };
 use std::os::fd::OwnedFd;
 
-/// The deepest folder that is looked into.
+/// The greatest depth of the search.
 const DEEPEST: usize = 8;
 
-/// How many names are looked at.
+/// The most names in one search.
 const MOST: usize = 20_000;
 
 /// A search for names.

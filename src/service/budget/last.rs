@@ -1,7 +1,7 @@
-//! Which ledger a mirror used last: with that, what is left of its budget can be told without the token.
+//! Records the ledger that a mirror used last, so that `status` can read the remaining budget without the token.
 //!
-//! A file for each mirror and service holds the ledger's name, which is a hash. The file is written when a command is
-//! about to send something, and only when the name changed.
+//! A file for each mirror and service holds the ledger's name, which is a hash. A command writes the file before it sends
+//! something, and only if the name changed.
 
 use super::{Budget, Limits, Store, SystemClock, ledger::Ledger};
 use crate::{model::Digest, service::origin::Origin};
@@ -16,7 +16,7 @@ use std::{
 const LONGEST: usize = 64;
 
 impl Budget {
-    /// Remembers that this mirror uses this budget. `dir` is the user's state directory.
+    /// Records that this mirror uses this budget. `dir` is the user's state directory.
     pub fn remember(&self, dir: &Path, mirror: &Path, origin: &Origin) -> io::Result<()> {
         let Store::File(ledger) = &self.store else {
             return Ok(());
@@ -31,7 +31,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Opens the budget that this mirror used last. `None`: it used none yet.
+    /// Opens the budget that this mirror used last. `None`: the mirror has no record yet.
     pub fn last_of(
         dir: &Path,
         mirror: &Path,
@@ -54,7 +54,7 @@ fn folder(dir: &Path) -> PathBuf {
 }
 
 fn place(dir: &Path, mirror: &Path, origin: &Origin) -> PathBuf {
-    // The same mirror by way of a link.
+    // A link to the mirror names the same mirror.
     let mirror = std::fs::canonicalize(mirror).unwrap_or_else(|_not_there| mirror.to_owned());
     let (mirror, origin) = (mirror.as_os_str().as_bytes(), origin.as_str().as_bytes());
     let mut name = Digest::of_parts(&[b"kbsync budget of", mirror, origin]).to_string();
@@ -62,7 +62,7 @@ fn place(dir: &Path, mirror: &Path, origin: &Origin) -> PathBuf {
     folder(dir).join(name).with_extension("last")
 }
 
-/// The name, if the file holds one.
+/// Returns the name; `None`: the file is missing or holds no name.
 fn read(path: &Path) -> io::Result<Option<String>> {
     let is_name = |name: &String| {
         (1..=LONGEST).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_hexdigit())
