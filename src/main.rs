@@ -4,7 +4,7 @@ use clap::Parser as _;
 use kbsync::cli::{self, Cli, failure::Failure};
 
 /// Gives freed memory back at once, which the system's allocator does not: a daemon is idle for nearly all of its
-/// life, and one cycle in a few minutes must not decide how large it is. `.cargo/config.toml` says how.
+/// life, and one cycle in a few minutes must not decide how large it is. The Dockerfile sets how.
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

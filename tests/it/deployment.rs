@@ -486,13 +486,11 @@ fn the_image_is_one_program_for_a_user_without_rights() {
     assert_eq!(build[1].1, "${RUST_IMAGE} AS build");
     assert!(!read("Dockerfile").contains("# syntax="));
     // Without its settings the allocator keeps what it has.
-    assert!(read(".cargo/config.toml").contains("JEMALLOC_SYS_WITH_MALLOC_CONF"));
     assert!(
         build
             .iter()
-            .any(|(word, rest)| word == "COPY" && rest == ".cargo .cargo")
+            .any(|(word, rest)| word == "ENV" && rest.contains("JEMALLOC_SYS_WITH_MALLOC_CONF="))
     );
-    assert!(read(".dockerignore").lines().any(|line| line == "!.cargo"));
     // Cargo wants every target that the manifest names to be there.
     let manifest = read("Cargo.toml");
     let mut kind = "";
