@@ -354,6 +354,9 @@ async fn f112_what_a_colleague_writes_while_the_minute_is_full_is_not_overwritte
             let category = world.category("b");
             world.article(category, slug, "<p>other</p>");
         }
+        // A folder that is emptied would be held.
+        let category = world.sandbox().article(ids[0]).expect("there").category_id;
+        world.article(category, "stays", "<p>other</p>");
         hostile::sync(&world).await;
         let limits = Limits {
             per_minute: 2,

@@ -11,6 +11,7 @@ use kbsync::mirror::disk::{
     Listing, Staged,
 };
 use kbsync::model::{ArticleId, CategoryId, Place, Stamp, Timestamp, WorkspaceId};
+use kbsync::reconcile::new_categories::NewCategories;
 use kbsync::reconcile::snapshot::Direction;
 use kbsync::sandbox::Options;
 use kbsync::service::budget::clock::SteppedClock;
@@ -404,7 +405,11 @@ pub(crate) fn calm() -> Meddler {
 /// Runs `sync` while somebody meddles.
 pub(crate) async fn sync_with(world: &Stage, meddle: &Meddler) -> Report {
     engine(world, meddle)
-        .cycle(&Request::new(Direction::Both))
+        .cycle(&Request {
+            // Most worlds begin here, and a first sync would ask about each folder.
+            new_categories: NewCategories::Create,
+            ..Request::new(Direction::Both)
+        })
         .await
         .expect("a cycle")
 }

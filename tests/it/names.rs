@@ -448,12 +448,12 @@ async fn f048_what_kbsyncignore_names_is_out_of_scope_both_ways() {
     assert_eq!((lines(&report), world.sent()), (vec![], vec![]));
     assert!(!world.exists("start/one.html"));
     assert_eq!(world.sandbox().articles().len(), 3);
-    // Without the rules everything is as any other: the edit there wins over the removal here.
+    // Without the rules everything is as any other. A file that went while they named it is no removal: it comes back.
     world.remove(".kbsyncignore");
     world.remove("start/new.draft.html");
     let report = world.sync().await;
     assert!(
-        lines(&report).contains(&"restore local start/one.html done".to_owned()),
+        lines(&report).contains(&"create local start/one.html done".to_owned()),
         "{:?}",
         lines(&report)
     );
