@@ -239,13 +239,64 @@ fn f087_a_revert_is_an_edit_for_who_makes_it_and_for_who_pulls_it() {
 }
 
 #[test]
-fn f087_a_hard_reset_to_an_earlier_commit_is_meant() {
+fn f087_a_hard_reset_to_an_earlier_commit_sends_nothing_and_deletes_nothing() {
     let team = Team::new();
     team.publish("Old.", "New.");
     team.b.sync(0);
-    team.b.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    // A new article of the dashboard is committed here, and nowhere else.
+    let start = team
+        .service
+        .sandbox
+        .article(team.one)
+        .expect("there")
+        .category_id;
+    team.service.article(start, "dash", "<p>Dash.</p>");
     team.b.sync(0);
-    assert_eq!(team.live(), "<p>Old.</p>");
+    team.b.git(&["add", "-A"]);
+    team.b.git(&["commit", "-q", "-m", "from the dashboard"]);
+    team.b.sync(0);
+    let before = team.service.sandbox.articles().len();
+    team.b.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    for _cycle in 0..2 {
+        let ran = team.b.sync(3);
+        assert!(ran.stdout.contains(HELD), "{ran:#?}");
+        assert!(ran.stdout.contains("when git moved HEAD"), "{ran:#?}");
+    }
+    assert_eq!(team.live(), "<p>New.</p>");
+    assert_eq!(team.service.sandbox.articles().len(), before);
+    team.b.git(&["reset", "-q", "--hard", "ORIG_HEAD"]);
+    team.b.sync(0);
+    assert_eq!(team.live(), "<p>New.</p>");
+    assert_eq!(team.service.sandbox.articles().len(), before);
+}
+
+#[test]
+fn f087_a_stash_of_new_files_deletes_no_article() {
+    let team = Team::new();
+    let start = team
+        .service
+        .sandbox
+        .article(team.one)
+        .expect("there")
+        .category_id;
+    team.service.article(start, "dash", "<p>Dash.</p>");
+    team.b.sync(0);
+    let before = team.service.sandbox.articles().len();
+    team.b.git(&["stash", "-q", "-u"]);
+    for _cycle in 0..2 {
+        let ran = team.b.sync(3);
+        assert!(ran.stdout.contains("git stash -u"), "{ran:#?}");
+    }
+    assert_eq!(team.service.sandbox.articles().len(), before);
+    team.b.git(&["stash", "pop", "-q"]);
+    team.b.sync(0);
+    // A committed file that a person removes is a removal like any other.
+    team.b.git(&["add", "-A"]);
+    team.b.git(&["commit", "-q", "-m", "from the dashboard"]);
+    team.b.sync(0);
+    team.b.0.remove("start/dash.html");
+    team.b.sync(0);
+    assert_eq!(team.service.sandbox.articles().len(), before - 1);
 }
 
 #[test]

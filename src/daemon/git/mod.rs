@@ -20,6 +20,10 @@ pub use view::View;
 pub const HOLD: &str = "these files disappeared when git moved HEAD (a switch, a pull, a reset?), and their articles are still live: \
                         `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
 
+/// The reason of a hold: the files were never committed, and git removes such files without a trace.
+pub const NOT_COMMITTED: &str = "these files are gone and were never committed, so `git stash -u` or `git clean` may have removed them: \
+                                 `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";
+
 /// The reason of a hold: the state has no record of the repository.
 pub const UNKNOWN: &str = "these files are gone, and no sync saw where git's HEAD was before, so git may have removed them: \
                            `kbsync restore FOLDER` brings the files back, `kbsync approve` deletes the articles";

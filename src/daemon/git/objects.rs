@@ -150,6 +150,29 @@ impl Objects {
         Ok(commits)
     }
 
+    /// Returns whether HEAD has every commit that another commit has: the branch only went forward since then.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say, or does not know the commit.
+    pub fn went_forward_from(&self, commit: &str) -> Result<bool, Unread> {
+        if commit.is_empty() {
+            return Ok(true);
+        }
+        let range = format!("HEAD..{}", checked(commit)?);
+        let lost = self.ask(&["rev-list", "--max-count=1", &range, "--"], b"")?;
+        Ok(lost.is_empty())
+    }
+
+    /// Returns whether HEAD has anything in the folder.
+    ///
+    /// # Errors
+    ///
+    /// When git cannot say, as before the first commit.
+    pub fn has_folder(&self) -> Result<bool, Unread> {
+        Ok(!self.ask(&["ls-tree", "-z", "HEAD"], b"")?.is_empty())
+    }
+
     fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
         let mut child = self.command(arguments).spawn().map_err(|error| {
             if error.kind() == io::ErrorKind::NotFound {

@@ -4,7 +4,7 @@
 //! written.
 
 use super::{
-    Git, HOLD, Head, Known, SPARSE, UNKNOWN,
+    Git, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
     objects::{Objects, Unread},
 };
 use crate::engine::{Committed, GitView};
@@ -23,8 +23,10 @@ pub struct View {
 
 /// The verdict on files that are gone.
 enum Removals {
-    /// A person removed the files.
+    /// There is no git, and a person removed the files.
     Meant,
+    /// HEAD moved by commits made here alone: a person removed the files that were committed.
+    MeantIfCommitted { agreed: Head },
     /// All removals are held, for this reason.
     Held(String),
     /// HEAD moved on the published branch since this commit: a removal is meant if the branch removed the file since.
@@ -73,7 +75,9 @@ impl View {
             return held(HOLD);
         }
         if !git.moved(agreed, now) {
-            return Removals::Meant;
+            return Removals::MeantIfCommitted {
+                agreed: agreed.clone(),
+            };
         }
         match before.published.name() {
             None => held(HOLD),
@@ -84,10 +88,35 @@ impl View {
         }
     }
 
-    /// Returns the files among `gone` that a commit of the published branch had and HEAD does not have; `None`: git cannot
-    /// say.
+    /// Of these files, returns those that were never committed: `git stash -u` and `git clean` remove such files, and
+    /// HEAD does not move. Where the commits have nothing of this folder, or git cannot say, none of them is git's.
+    fn not_committed(&self, agreed: &Head, gone: &BTreeSet<String>) -> BTreeSet<String> {
+        let objects = Objects::around(&self.folder);
+        let committed = || -> Result<Option<BTreeSet<String>>, Unread> {
+            if !objects.has_folder()? {
+                return Ok(None);
+            }
+            let mut committed = objects.files("HEAD", gone)?;
+            committed.extend(objects.files(&agreed.commit, gone)?);
+            Ok(Some(committed.into_keys().collect()))
+        };
+        match committed() {
+            Ok(Some(committed)) => gone.difference(&committed).cloned().collect(),
+            Ok(None) => BTreeSet::new(),
+            Err(error) => {
+                tracing::debug!(%error, "whether files that are gone were committed is not known");
+                BTreeSet::new()
+            }
+        }
+    }
+
+    /// Of these files, returns those that the published branch had at a commit and has no more; `None`: git cannot say,
+    /// or the branch went back behind that commit, and no commit removed a file.
     fn removed_since(&self, agreed: &Head, gone: &BTreeSet<String>) -> Option<BTreeSet<String>> {
         let objects = Objects::around(&self.folder);
+        if !objects.went_forward_from(&agreed.commit).unwrap_or(false) {
+            return None;
+        }
         let files = |commit: &str| objects.files(commit, gone);
         match (files(&agreed.commit), files("HEAD")) {
             (Ok(had), Ok(has)) => {
@@ -109,6 +138,10 @@ impl GitView for View {
         };
         match self.removals() {
             Removals::Meant => BTreeMap::new(),
+            Removals::MeantIfCommitted { agreed } => {
+                let uncommitted = self.not_committed(&agreed, gone);
+                all(&mut uncommitted.iter(), NOT_COMMITTED)
+            }
             Removals::Held(why) => all(&mut gone.iter(), &why),
             Removals::SinceCommit { agreed, published } => {
                 match self.removed_since(&agreed, gone) {
@@ -163,11 +196,15 @@ impl GitView for View {
                 ..Committed::default()
             });
         };
-        let lately = lately(&objects, &agreed.commit, &head, paths);
+        // A branch that went back lost the newer words, and no commit says so.
+        let lately = match objects.went_forward_from(&agreed.commit) {
+            Ok(true) => lately(&objects, &agreed.commit, &head, paths).ok(),
+            Ok(false) | Err(_) => None,
+        };
         let written_here = written_by(&objects, &git.own_commits_since(&agreed), &head, paths);
         Ok(Committed {
             now,
-            lately: lately.ok(),
+            lately,
             written_here: written_here.unwrap_or_default(),
         })
     }
