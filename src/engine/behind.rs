@@ -28,6 +28,8 @@ struct Changed<'a> {
     newest: (&'a Version, Option<TextDigest>),
     /// Whether the file has an older version that the history knows.
     is_older: bool,
+    /// Whether the last cycle held the file as behind.
+    was_held: bool,
 }
 
 impl<S: Service, D: Disk> Engine<S, D> {
@@ -50,8 +52,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 held.any(|held| held.rule == Some(HoldRule::Behind) && held.id == Some(id))
             };
             let digest = file.version.digest();
-            file.is_older = self.store.knew(id, digest, Side::Local)?.is_some() || was_held();
-            if (file.is_older || moved) && !request.resolve.contains_key(&id) {
+            file.is_older = self.store.knew(id, digest, Side::Local)?.is_some();
+            file.was_held = was_held();
+            if (file.is_older || file.was_held || moved) && !request.resolve.contains_key(&id) {
                 files.push(file);
             }
         }
@@ -66,7 +69,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 .is_behind(sight, committed)
                 .then_some(Behind::Committed),
             // Whatever a pull brings would wait where there is no git program.
-            Err(why) => file.is_older.then(|| Behind::Unknown(why.clone())),
+            Err(why) => file.waits_in_doubt().then(|| Behind::Unknown(why.clone())),
         };
         let behind = files.iter();
         Ok(behind
@@ -86,9 +89,14 @@ impl Changed<'_> {
         let is_written = !self.is_older && committed.written_here.contains(&self.place.to_string());
         let was_committed = match &committed.lately {
             Some(lately) => self.was_committed(lately),
-            None => !self.is_older,
+            None => !self.waits_in_doubt(),
         };
         is_heads && !is_written && !was_committed
+    }
+
+    /// Returns whether the file is held when git cannot answer.
+    fn waits_in_doubt(&self) -> bool {
+        self.is_older || self.was_held
     }
 
     /// Returns whether a recent commit has the newest known version, under the file's old or new name.
@@ -128,6 +136,7 @@ fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
             row,
             newest,
             is_older: false,
+            was_held: false,
         })
     });
     found.collect()
