@@ -40,6 +40,8 @@ pub(super) struct Judge {
     back: BTreeSet<(String, Token)>,
     /// Articles that somebody removed.
     removed: BTreeSet<String>,
+    /// Of these, the ones that were live by then: nobody makes them anew.
+    removed_live: BTreeSet<String>,
     /// What is live, by slug.
     live: BTreeMap<String, Token>,
     /// The articles' slugs, by id.
@@ -79,6 +81,9 @@ impl Judge {
     /// A person removed an article.
     pub(super) fn remove(&mut self, slug: &str) {
         self.removed.insert(slug.to_owned());
+        if self.live.contains_key(slug) {
+            self.removed_live.insert(slug.to_owned());
+        }
     }
 
     /// Something was done in the dashboard: what is live now is meant.
@@ -141,7 +146,8 @@ impl Judge {
                     "{slug} was made a second time"
                 );
                 assert!(
-                    !self.removed.contains(slug) || self.back.contains(&(slug.to_owned(), token)),
+                    !self.removed_live.contains(slug)
+                        || self.back.contains(&(slug.to_owned(), token)),
                     "{slug} was made anew after somebody had removed it"
                 );
                 self.send(slug, token);

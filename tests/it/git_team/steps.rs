@@ -201,6 +201,8 @@ impl Team {
             return;
         };
         self.tell(index, &format!("removes {slug}"));
+        // A daemon may have sent it by now.
+        self.look();
         let before = self.writers[index].files();
         self.judge.remove(&slug);
         self.judge.drop_words(before[&slug].iter().copied());
