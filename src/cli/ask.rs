@@ -12,7 +12,7 @@ use crate::{
     model::WorkspaceId,
     service::{ErrorKind, ServiceRead as _, Workspace, client::Client},
 };
-use dialoguer::{Confirm, Input, Select};
+use dialoguer::{Input, Select};
 use std::{
     io::{self, IsTerminal as _},
     time::Duration,
@@ -23,13 +23,17 @@ pub(super) fn possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks for a yes; the answer to nothing is no.
+/// Asks for a yes: a line of `y` or `yes`. Any other line is a no, above all a command that was pasted behind this one.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
-    Confirm::new()
-        .with_prompt(question)
-        .default(false)
-        .interact()
-        .map_err(unanswered)
+    let line: String = Input::new()
+        .with_prompt(format!("{question} [y/N]"))
+        .allow_empty(true)
+        .interact_text()
+        .map_err(unanswered)?;
+    let line = line.trim();
+    Ok(["y", "yes"]
+        .iter()
+        .any(|yes| line.eq_ignore_ascii_case(yes)))
 }
 
 /// Asks for the service's address.

@@ -91,10 +91,14 @@ fn f043_what_was_removed_since_the_last_sync_is_not_released_unseen() {
 fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     let (service, kb, _) = held();
     let question = "Delete 5 articles on the service, for ever?";
-    let ran = kb.at_terminal(&["approve"], &[(question, "n")]).exits(3);
+    // A command that was pasted behind this one has a y in it, and is no yes.
+    for answer in ["n\r", "\r", "kbsync\r", "yesterday\r"] {
+        kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
+    }
+    let ran = kb.at_terminal(&["approve"], &[(question, "n\r")]).exits(3);
     assert!(ran.stderr.contains("nothing was released"), "{ran:#?}");
     assert_eq!(left(&service), 8);
-    kb.at_terminal(&["approve"], &[(question, "y")]).exits(0);
+    kb.at_terminal(&["approve"], &[(question, "y\r")]).exits(0);
     assert_eq!(left(&service), 3);
 }
 

@@ -192,10 +192,10 @@ fn on_a_terminal_a_folder_with_files_is_asked_about() {
     let kb = site();
     let before = kb.files();
     let question = "Send them to the knowledge base?";
-    let ran = kb.at_terminal(&GIVEN, &[(question, "n")]).exits(3);
+    let ran = kb.at_terminal(&GIVEN, &[(question, "n\r")]).exits(3);
     assert!(ran.stderr.contains("nothing was written"), "{ran:#?}");
     assert_eq!(kb.files(), before);
-    kb.at_terminal(&GIVEN, &[(question, "y")]).exits(0);
+    kb.at_terminal(&GIVEN, &[(question, "y\r")]).exits(0);
     assert!(kb.exists("kbsync.yaml"));
 }
 

@@ -85,10 +85,10 @@ fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
         "{ran:#?}"
     );
     let question = "There is no category \"biling\". Make a new one? (nearest: billing, ";
-    let ran = kb.at_terminal(&slip, &[(question, "n")]).exits(3);
+    let ran = kb.at_terminal(&slip, &[(question, "n\r")]).exits(3);
     assert!(ran.stderr.contains("nothing was written"), "{ran:#?}");
     assert_eq!(kb.files(), before);
-    kb.at_terminal(&slip, &[(question, "y")]).exits(0);
+    kb.at_terminal(&slip, &[(question, "y\r")]).exits(0);
     assert!(kb.exists("biling/dunning-letters.html"));
     // In a mirror without categories there is none to propose.
     mirror()

@@ -46,7 +46,7 @@ fn what_would_be_live_is_asked_for() {
         .json();
     schema::check("report", &json);
     assert_eq!(json["outcome"], "failed");
-    let ran = kb.at_terminal(&command, &[("Publish?", "n")]).exits(3);
+    let ran = kb.at_terminal(&command, &[("Publish?", "n\r")]).exits(3);
     assert!(
         ran.stderr.contains("This would change 1 live article:"),
         "{ran:#?}"
@@ -63,7 +63,7 @@ fn what_would_be_live_is_asked_for() {
         0,
         "nobody was asked anything"
     );
-    kb.at_terminal(&command, &[("Publish?", "y")]).exits(0);
+    kb.at_terminal(&command, &[("Publish?", "y\r")]).exits(0);
     assert_eq!(service.text(one), "<p>Old.</p>");
 }
 

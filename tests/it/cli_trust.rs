@@ -293,7 +293,9 @@ fn on_a_terminal_it_shows_what_is_asked_for_and_remembers_a_yes() {
     let service = Service::start();
     let kb = clone_of(&service, "token: {command: printenv KB}");
     let question = "Do you trust this folder?";
-    let ran = kb.at_terminal(&["workspaces"], &[(question, "n")]).exits(2);
+    let ran = kb
+        .at_terminal(&["workspaces"], &[(question, "n\r")])
+        .exits(2);
     for words in [
         "folder   /",
         &format!("service  {}, which gets the token", service.url),
@@ -312,7 +314,8 @@ fn on_a_terminal_it_shows_what_is_asked_for_and_remembers_a_yes() {
         let ran = kb.at_terminal(arguments, &[]).exits(2);
         assert!(!ran.stderr.contains(question), "{ran:#?}");
     }
-    kb.at_terminal(&["workspaces"], &[(question, "y")]).exits(0);
+    kb.at_terminal(&["workspaces"], &[(question, "y\r")])
+        .exits(0);
     let ran = kb.at_terminal(&["workspaces"], &[]).exits(0);
     assert!(!ran.stderr.contains(question), "{ran:#?}");
 }
