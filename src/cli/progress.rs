@@ -60,19 +60,19 @@ impl Progress {
         } else {
             ProgressDrawTarget::hidden()
         };
-        let bar = ProgressBar::with_draw_target(None, target);
-        if visible {
-            // So that one sees that it waits, and not that it hangs.
-            bar.enable_steady_tick(TICK);
-        }
         Self {
-            bar,
+            bar: ProgressBar::with_draw_target(None, target),
             phase: String::new(),
         }
     }
 
     /// Shows a step.
     pub fn step(&mut self, step: Step, pace: Pace) {
+        // The bar moves by itself, so that a person sees it waiting and not hanging. Before the first step a question may
+        // stand where the bar would be drawn.
+        if self.phase.is_empty() && !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(TICK);
+        }
         match step {
             Step::Phase { name, total } => {
                 self.bar.set_style(style(total.is_some()));
