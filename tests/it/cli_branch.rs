@@ -127,6 +127,18 @@ fn what_the_team_removed_on_the_published_branch_is_deleted() {
 }
 
 #[test]
+fn a_file_that_its_writer_removes_after_a_look_at_another_branch_is_a_removal() {
+    let (service, kb) = mirror();
+    kb.edit("start/n2.html", "One.", "Two.");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "-b", "aside"]);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.remove("start/n1.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(left(&service), 3);
+}
+
+#[test]
 fn an_article_that_was_left_on_another_branch_is_not_deleted() {
     let (service, kb) = mirror();
     let start = service.sandbox.articles()[0].category_id;

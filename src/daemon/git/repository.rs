@@ -255,9 +255,11 @@ impl Git {
     /// there are many.
     pub fn own_commits_since(&self, before: &Head) -> Vec<(String, String)> {
         let lines = self.moves_since(before.log).unwrap_or_default();
+        // A patch that was applied here is a person's commit, too, though it may remove others' files.
+        let made_here = |what: &str| is_own(what) || what.starts_with("am:");
         let own = lines
             .lines()
-            .filter(|line| message(line).is_some_and(is_own));
+            .filter(|line| message(line).is_some_and(made_here));
         let commits = own.rev().filter_map(|line| {
             let mut words = line.split(' ');
             let (before, after) = (words.next()?, words.next()?);

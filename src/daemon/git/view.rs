@@ -110,8 +110,9 @@ impl View {
         }
     }
 
-    /// Of these files, returns those that the published branch had at a commit and has no more; `None`: git cannot say,
-    /// or the branch went back behind that commit, and no commit removed a file.
+    /// Of these files, returns those that the published branch removed since a commit, and those that HEAD has: git puts
+    /// what HEAD has into the work tree, so a person removed them. `None`: git cannot say, or the branch went back behind
+    /// that commit, and no commit removed a file.
     fn removed_since(&self, agreed: &Head, gone: &BTreeSet<String>) -> Option<BTreeSet<String>> {
         let objects = Objects::around(&self.folder);
         if !objects.went_forward_from(&agreed.commit).unwrap_or(false) {
@@ -119,10 +120,7 @@ impl View {
         }
         let files = |commit: &str| objects.files(commit, gone);
         match (files(&agreed.commit), files("HEAD")) {
-            (Ok(had), Ok(has)) => {
-                let removed = had.into_keys().filter(|path| !has.contains_key(path));
-                Some(removed.collect())
-            }
+            (Ok(had), Ok(has)) => Some(had.into_keys().chain(has.into_keys()).collect()),
             (Err(error), _) | (_, Err(error)) => {
                 tracing::debug!(%error, "git cannot say whether the branch removed files");
                 None
