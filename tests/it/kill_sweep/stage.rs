@@ -93,8 +93,17 @@ impl Stage {
         self.sandbox.go_back(&moment.service);
         empty(&self.run_dir());
         copy(moment.folder.path(), &self.run_dir());
-        // The requests of earlier runs did not happen.
-        empty(&self.run_dir().join("user"));
+        // The requests of earlier runs did not happen. The records of mirrors stay: they name this mirror's path, and
+        // its inode is another one.
+        let user = self.run_dir().join("user");
+        for entry in std::fs::read_dir(&user).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_file() {
+                std::fs::remove_file(&path).expect("removed");
+            } else if !path.ends_with("mirrors") {
+                std::fs::remove_dir_all(&path).expect("removed");
+            }
+        }
     }
 
     fn run_dir(&self) -> PathBuf {
