@@ -120,7 +120,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
             stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,
-            new_categories: Self::new_categories(plan, sight, request, &held),
+            new_categories: self.new_categories(plan, sight, request, &held)?,
             approved,
         })
     }

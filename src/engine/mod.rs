@@ -275,6 +275,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Option<Stop>> {
         if !request.dry_run && !self.cleared_up {
             self.clear_up()?;
+            self.begin_state()?;
             self.cleared_up = true;
         }
         let kept = if request.dry_run {

@@ -1,10 +1,10 @@
 //! Facts for the guards: the remaining articles, the fit of the state, and the treatment of new categories.
 //!
-//! A complete cycle binds the state to its mirror at its end. Until then each cycle holds the deletions of a state from
+//! The first cycle that writes binds an empty state to its mirror, and a complete cycle any other state at its end. Until then each cycle holds the deletions of a state from
 //! elsewhere, and held deletions stay held after the binding ([`HoldRule::ForeignState`]).
 
 use super::Engine;
-use super::observe::Sight;
+use super::observe::{MIRROR_READ, Sight};
 use super::settings::Request;
 use super::waiting::Held;
 use crate::mirror::disk::Disk;
@@ -17,7 +17,30 @@ use crate::service::Service;
 use crate::state::home::Fit;
 use std::collections::BTreeMap;
 
+/// The state's key for its first sync: [`OPEN`] until a complete cycle has ended, then [`OVER`]. States of an earlier
+/// kbsync have no such key.
+const FIRST_SYNC: &str = "first_sync";
+
+const OPEN: &str = "open";
+
+const OVER: &str = "over";
+
 impl<S: Service, D: Disk> Engine<S, D> {
+    /// Prepares a state without any rows: binds the state to its mirror, and opens its first sync.
+    pub(super) fn begin_state(&mut self) -> anyhow::Result<()> {
+        let begun =
+            self.store.meta(FIRST_SYNC)?.is_some() || self.store.meta(MIRROR_READ)?.is_some();
+        if begun || !self.store.articles()?.is_empty() || !self.store.categories()?.is_empty() {
+            return Ok(());
+        }
+        let now = self.clock.now();
+        if let Some(home) = self.home.as_ref() {
+            home.bind(&mut self.store, now)?;
+        }
+        self.store.write(now, |tx| tx.set_meta(FIRST_SYNC, OPEN))?;
+        Ok(())
+    }
+
     /// Returns the facts about the plan's deletions; the default, for a plan without deletions. `since` returns the start of
     /// the period in which earlier deletions of a side belong to the same act.
     pub(super) fn stock(
@@ -56,30 +79,33 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Returns the treatment of new categories. The first sync asks, and so does every later sync while a new category of
-    /// the first sync is held: the user may have renamed the folder meanwhile.
+    /// Returns the treatment of new categories. Every sync asks until a complete cycle has ended, and so does every later
+    /// sync while a new category of the first sync is held: the user may have renamed the folder meanwhile.
     pub(super) fn new_categories(
+        &self,
         plan: &Plan,
         sight: &Sight,
         request: &Request,
         held: &[Held],
-    ) -> NewCategories {
+    ) -> anyhow::Result<NewCategories> {
         let creates = |step: &Step| matches!(step, Step::CreateCategory { .. });
         if request.new_categories == NewCategories::Create
             || !plan.actions.iter().any(|action| creates(&action.step))
         {
-            return NewCategories::Create;
+            return Ok(NewCategories::Create);
         }
         let base = &sight.base;
-        let first = sight.local.first && base.articles.is_empty() && base.categories.is_empty();
+        // A dry run finds a state that nothing has begun.
+        let untouched = sight.local.first && base.articles.is_empty() && base.categories.is_empty();
+        let first = untouched || self.store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN);
         let waits = held
             .iter()
             .any(|held| held.rule == Some(HoldRule::NewCategory));
-        if first || waits {
+        Ok(if first || waits {
             NewCategories::Ask
         } else {
             NewCategories::Create
-        }
+        })
     }
 
     /// Compares the state with the mirror. Without a folder, the engine has nothing to compare.
@@ -88,7 +114,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(fit.transpose()?.unwrap_or(Fit::Bound))
     }
 
-    /// Binds the state to the mirror after a complete cycle: by then the guards have held its deletions.
+    /// Ends the first sync and binds the state to the mirror after a complete cycle: by then the guards have held its
+    /// deletions.
     pub(super) fn bind_home(&mut self, sight: &Sight, request: &Request) -> anyhow::Result<()> {
         let whole = request.direction == Direction::Both
             && request.scope.is_empty()
@@ -98,10 +125,16 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && !sight.hides
             && sight.local.complete
             && sight.remote.complete;
-        let Some(home) = self.home.as_ref().filter(|_| whole) else {
+        if !whole {
             return Ok(());
-        };
-        home.bind(&mut self.store, self.clock.now())?;
+        }
+        let now = self.clock.now();
+        if self.store.meta(FIRST_SYNC)?.as_deref() == Some(OPEN) {
+            self.store.write(now, |tx| tx.set_meta(FIRST_SYNC, OVER))?;
+        }
+        if let Some(home) = self.home.as_ref() {
+            home.bind(&mut self.store, now)?;
+        }
         Ok(())
     }
 }

@@ -3,7 +3,8 @@
 //! The state has a random id, and the device and inode of its mirror. A record in the user's state directory has the same
 //! id with the mirror's path. A state fits a folder if the inode or the record matches: a renamed folder keeps its inode,
 //! and a disk may get another device number at a reboot. For a state that came with a clone, a copy or a backup, neither
-//! matches. A state of an earlier kbsync has no id: the state fits, and gets an id.
+//! matches. A state gets its id before its first article. So a state that has articles and no id is of an earlier kbsync,
+//! or somebody removed its id, and counts as made for another folder.
 
 use super::{Outcome, StateError, Store, disk};
 use crate::model::Timestamp;
@@ -56,7 +57,11 @@ impl Home {
     /// Compares a state with the folder.
     pub fn fit(&self, store: &Store) -> Outcome<Fit> {
         let Some(id) = store.meta(ID)? else {
-            return Ok(Fit::Unwritten);
+            return Ok(if store.articles()?.is_empty() {
+                Fit::Unwritten
+            } else {
+                Fit::Elsewhere
+            });
         };
         let same_inode = store.meta(INODE)?.as_ref() == Some(&self.inode);
         Ok(match (same_inode, self.is_recorded(&id)?) {

@@ -1,7 +1,7 @@
 //! New categories wait for a person: at the first sync, and when a name looks like a slip of the pen.
 
 use crate::daemon::{Daemon, until};
-use crate::kb::{Kb, Service};
+use crate::kb::{Kb, Service, TOKEN};
 use crate::schema;
 
 const NEW: &str = "---\ntitle: New\n---\n<p>New.</p>\n";
@@ -120,4 +120,56 @@ fn a_daemon_that_is_told_yes_creates_them() {
     kb.run(&["sync", "--yes"]).exits(0);
     assert_eq!(categories(&service), 2);
     daemon.stop();
+}
+
+/// A workspace with one category, and a mirror that `init` made around a page of a site.
+fn initialised() -> (Service, Kb) {
+    let service = Service::empty();
+    let known = service.category("known");
+    service.article(known, "one", "<p>One.</p>");
+    let mut kb = Kb::new();
+    kb.set("KBSYNC_TOKEN", TOKEN);
+    kb.write("docs/index.html", NEW);
+    kb.write("known/mine.html", NEW);
+    kb.run(&[
+        "init",
+        "--yes",
+        "--service",
+        &service.url,
+        "--workspace",
+        &service.workspace,
+    ])
+    .exits(0);
+    kb.trust();
+    (service, kb)
+}
+
+#[test]
+fn a_pull_or_a_part_is_no_first_sync() {
+    for first in [&["pull"][..], &["sync", "known"]] {
+        let (service, kb) = initialised();
+        kb.run(first).exits(0);
+        for _ in 0..2 {
+            let ran = kb.run(&["sync"]).exits(3);
+            assert!(ran.stdout.contains("docs/ would be"), "{first:?}: {ran:#?}");
+            assert_eq!(categories(&service), 1);
+        }
+        kb.run(&["approve", "--yes"]).exits(0);
+        assert_eq!(categories(&service), 2);
+        kb.write("more/one.html", NEW);
+        kb.run(&["sync"]).exits(0);
+        assert_eq!(categories(&service), 3);
+    }
+}
+
+#[test]
+fn a_state_of_an_earlier_version_is_not_asked_about_new_categories() {
+    let (service, kb) = initialised();
+    kb.run(&["pull"]).exits(0);
+    let state = rusqlite::Connection::open(kb.mirror().join(".kbsync/state.db"));
+    let forgotten = "DELETE FROM meta WHERE key = 'first_sync'";
+    let rows = state.expect("the state").execute(forgotten, []);
+    assert_eq!(rows.expect("forgotten"), 1);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(categories(&service), 2);
 }

@@ -121,16 +121,54 @@ fn a_mirror_that_was_moved_or_has_another_device_number_is_the_same() {
     assert_eq!(records.count(), 1);
 }
 
-#[test]
-fn f089_a_state_of_an_earlier_version_is_taken_over() {
-    let (service, kb) = synced();
+/// Removes what a state says of its folder.
+fn forget_home(kb: &Kb) {
     let state = rusqlite::Connection::open(kb.mirror().join(".kbsync/state.db"));
     let forgotten = "DELETE FROM meta WHERE key LIKE 'mirror_i%'";
     let rows = state.expect("the state").execute(forgotten, []);
     assert_eq!(rows.expect("forgotten"), 2);
+}
+
+#[test]
+fn f089_a_state_of_an_earlier_version_is_asked_about_once_if_it_deletes() {
+    let (service, kb) = synced();
+    forget_home(&kb);
+    // Without a deletion nothing is asked.
+    kb.run(&["sync"]).exits(0);
     kb.remove("start/n1.html");
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 11);
+    forget_home(&kb);
+    kb.remove("start/n2.html");
+    kb.run(&["sync"]).exits(3);
+    assert_eq!(service.sandbox.articles().len(), 11);
+    kb.run(&["approve", "--yes"]).exits(0);
+    kb.remove("start/n3.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 9);
+}
+
+#[test]
+fn f089_a_copied_state_whose_id_was_removed_deletes_nothing() {
+    let (service, kb) = synced();
+    let clone = clone_of(&service, &kb, &[]);
+    forget_home(&clone);
+    clone.run(&["sync"]).exits(3);
+    assert_eq!(service.sandbox.articles().len(), 12);
+}
+
+#[test]
+fn a_state_that_began_with_a_pull_belongs_to_its_folder() {
+    let service = Service::empty();
+    let category = service.category("start");
+    for number in 1..=6 {
+        service.article(category, &format!("n{number}"), "<p>Text.</p>");
+    }
+    let kb = service.mirror();
+    kb.run(&["pull"]).exits(0);
+    kb.remove("start/n1.html");
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(service.sandbox.articles().len(), 5);
 }
 
 #[test]
