@@ -213,5 +213,60 @@ fn nothing_that_a_repository_names_is_run() {
     objects
         .commits_between(&first, "HEAD", &set(&["a/b.html"]))
         .expect("read");
+    // A partial clone fetches what is missing, and a transport can be a program.
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "o"),
+        ("remote.o.promisor", "true"),
+        ("remote.o.url", &format!("ext::{trap}")),
+        ("protocol.ext.allow", "always"),
+        ("protocol.allow", "always"),
+    ] {
+        repository.git(&["config", key, value]);
+    }
+    let blob = repository.git(&["rev-parse", "HEAD:a/b.html"]);
+    let (folder, name) = blob.split_at(2);
+    fs::remove_file(
+        repository
+            .path()
+            .join(".git/objects")
+            .join(folder)
+            .join(name),
+    )
+    .expect("removed");
+    let files = objects
+        .files("HEAD", &set(&["a/b.html"]))
+        .expect("read")
+        .into_values()
+        .collect();
+    let error = objects.contents(&files).expect_err("unread");
+    assert!(matches!(error, Unread::Failed(_)), "{error:?}");
     assert!(!trace.exists(), "{:?}", fs::read_to_string(&trace));
+}
+
+#[test]
+fn a_bare_repository_among_the_files_is_not_used() {
+    let repository = Repository::new();
+    repository.write("help/a/b.html", "one\n");
+    repository.commit();
+    let objects = Objects::around(&repository.path().join("help"));
+    let files = || objects.files("HEAD", &set(&["a/b.html", "help/a/b.html"]));
+    assert_eq!(files().expect("read").len(), 1);
+    let copied = Command::new("cp")
+        .args([
+            "-r",
+            ".git/HEAD",
+            ".git/objects",
+            ".git/refs",
+            ".git/config",
+        ])
+        .arg("help")
+        .current_dir(repository.path())
+        .status();
+    assert!(copied.expect("cp runs").success());
+    let error = files().expect_err("unread");
+    assert!(
+        matches!(&error, Unread::Failed(why) if why.contains("bare repository")),
+        "{error:?}"
+    );
 }

@@ -12,11 +12,14 @@ use std::{
     process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 /// The time limit for one call of git.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The time between two looks whether a program has ended; its output has ended before.
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// The most bytes of output of one call of git.
 const LIMIT: u64 = 64 * 1024 * 1024;
@@ -174,28 +177,7 @@ impl Objects {
     }
 
     fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
-        let mut child = self.command(arguments).spawn().map_err(|error| {
-            if error.kind() == io::ErrorKind::NotFound {
-                Unread::NoProgram
-            } else {
-                Unread::Failed(error.to_string())
-            }
-        })?;
-        let answer = answer(&mut child, input);
-        if answer.is_err() {
-            // A failure needs no remedy: the program has ended already, or cannot be stopped.
-            let _gone = child.kill();
-        }
-        let said = child.stderr.take().map(first_words).unwrap_or_default();
-        let ended = child
-            .wait()
-            .map_err(|error| Unread::Failed(error.to_string()))?;
-        let answer = answer?;
-        if ended.success() {
-            Ok(answer)
-        } else {
-            Err(Unread::Failed(said))
-        }
+        ask(self.command(arguments), input, PATIENCE)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -212,6 +194,9 @@ impl Objects {
             .env("GIT_OPTIONAL_LOCKS", "0")
             .env("GIT_TERMINAL_PROMPT", "0")
             .env("GIT_NO_LAZY_FETCH", "1")
+            // An old git would fetch what a partial clone lacks. The empty list forbids every transport, whatever
+            // `protocol.*.allow` the repository has.
+            .env("GIT_ALLOW_PROTOCOL", "")
             .env("GIT_LITERAL_PATHSPECS", "1")
             .env("GIT_DISCOVERY_ACROSS_FILESYSTEM", "1")
             .arg("-C")
@@ -219,8 +204,8 @@ impl Objects {
             .arg("--no-pager")
             .args(["-c", "core.fsmonitor=false"])
             .args(["-c", "core.hooksPath=/dev/null"])
-            // An old git would fetch what a partial clone lacks.
-            .args(["-c", "protocol.allow=never"])
+            // Files in the folder that look like a bare repository are somebody's files.
+            .args(["-c", "safe.bareRepository=explicit"])
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -229,38 +214,89 @@ impl Objects {
     }
 }
 
-/// Writes a program's input and reads its output, within the time limit.
-fn answer(child: &mut Child, input: &[u8]) -> Result<Vec<u8>, Unread> {
-    let failed = |error: io::Error| Unread::Failed(error.to_string());
-    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+/// Runs a program, within the time limit. A program without an answer is killed.
+fn ask(mut command: Command, input: &[u8], patience: Duration) -> Result<Vec<u8>, Unread> {
+    let mut child = command.spawn().map_err(|error| {
+        if error.kind() == io::ErrorKind::NotFound {
+            Unread::NoProgram
+        } else {
+            failed(error)
+        }
+    })?;
+    let answer = answer(&mut child, input, Instant::now() + patience);
+    if answer.is_err() {
+        // A failure needs no remedy: the program has ended already, or cannot be stopped.
+        let _gone = child.kill().and_then(|()| child.wait());
+    }
+    answer
+}
+
+/// Writes a program's input, reads its output and waits for its end.
+fn answer(child: &mut Child, input: &[u8], deadline: Instant) -> Result<Vec<u8>, Unread> {
+    let (Some(mut stdin), Some(stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
+    else {
         return Err(Unread::Failed("it has no standard streams".to_owned()));
     };
+    let answer = in_thread(move || {
+        let mut answer = Vec::new();
+        let read = stdout.take(LIMIT + 1).read_to_end(&mut answer);
+        read.map(|_length| answer)
+    });
+    let said = in_thread(move || first_words(stderr));
     match stdin.write_all(input) {
         // A program that fails at once does not read its input; its error output has the reason.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error)),
         _ => drop(stdin),
     }
-    let (tell, told) = mpsc::channel();
-    thread::spawn(move || {
-        let mut answer = Vec::new();
-        let read = stdout.take(LIMIT + 1).read_to_end(&mut answer);
-        // After the time limit, nobody receives the answer.
-        let _told = tell.send(read.map(|_length| answer));
-    });
-    let answer = told
-        .recv_timeout(PATIENCE)
+    let answer = answer
+        .recv_timeout(left(deadline))
         .map_err(|_elapsed| Unread::Late)?
         .map_err(failed)?;
     if answer.len() as u64 > LIMIT {
         return Err(Unread::TooMuch);
     }
-    Ok(answer)
+    let ended = loop {
+        if let Some(ended) = child.try_wait().map_err(failed)? {
+            break ended;
+        }
+        if left(deadline).is_zero() {
+            return Err(Unread::Late);
+        }
+        thread::sleep(PAUSE);
+    };
+    if ended.success() {
+        return Ok(answer);
+    }
+    // Another program may hold the error output open: the reason is left out then.
+    let said = said.recv_timeout(left(deadline)).unwrap_or_default();
+    Err(Unread::Failed(said))
 }
 
-fn first_words(stderr: impl io::Read) -> String {
+/// Does blocking work in a thread. After the time limit, nobody receives the result.
+fn in_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> mpsc::Receiver<T> {
+    let (tell, told) = mpsc::channel();
+    thread::spawn(move || {
+        let _told = tell.send(work());
+    });
+    told
+}
+
+fn left(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn failed(error: io::Error) -> Unread {
+    Unread::Failed(error.to_string())
+}
+
+/// Returns the first line of the error output, and reads the rest: a full pipe would stop the program.
+fn first_words(mut stderr: impl io::Read) -> String {
     let mut said = Vec::new();
     // Unreadable error output is left out of the message.
-    let _length = stderr.take(4096).read_to_end(&mut said);
+    let _length = stderr.by_ref().take(4096).read_to_end(&mut said);
+    let _rest = io::copy(&mut stderr, &mut io::sink());
     let said = String::from_utf8_lossy(&said);
     said.lines().next().unwrap_or_default().to_owned()
 }
@@ -302,4 +338,48 @@ fn take_content(rest: &mut &[u8], blob: &Blob) -> Option<Vec<u8>> {
 fn chunks<T>(all: &BTreeSet<T>) -> Vec<Vec<&T>> {
     let all: Vec<&T> = all.iter().collect();
     all.chunks(AT_ONCE).map(<[_]>::to_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, patience: Duration) -> Result<Vec<u8>, Unread> {
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        ask(command, b"", patience)
+    }
+
+    #[test]
+    fn a_stream_that_stays_open_is_not_waited_for() {
+        let (short, long) = (Duration::from_millis(200), Duration::from_secs(30));
+        let start = Instant::now();
+        for (script, patience, expected) in [
+            ("sleep 60", short, Err(Unread::Late)),
+            ("exec >&- 2>&-; sleep 60", short, Err(Unread::Late)),
+            (
+                "sleep 60 >&- & exit 3",
+                short,
+                Err(Unread::Failed(String::new())),
+            ),
+            ("sleep 60 >&- & echo a", long, Ok(b"a\n".to_vec())),
+            (
+                "echo why >&2; exit 3",
+                long,
+                Err(Unread::Failed("why".to_owned())),
+            ),
+            (
+                "yes | head -c 200000 >&2; echo a",
+                long,
+                Ok(b"a\n".to_vec()),
+            ),
+        ] {
+            assert_eq!(shell(script, patience), expected, "{script}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(50));
+    }
 }
