@@ -55,7 +55,7 @@ impl Asked {
         named: Named,
     ) -> Self {
         let source = match token {
-            Some(source) if named.token => source.without_links(&folder),
+            Some(source) if named.token => source.without_links(),
             Some(_) | None => TokenSource::Env(TOKEN_VARIABLE.to_owned()),
         };
         Self {

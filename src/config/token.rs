@@ -58,12 +58,12 @@ impl TokenSource {
         }
     }
 
-    /// The same source, with the links of a file in `folder` resolved: whoever writes that folder could turn them
-    /// elsewhere.
-    pub(super) fn without_links(&self, folder: &Path) -> Self {
+    /// The same source, with the links of a file's path resolved. The agreement is to the file that is read: a link
+    /// that leads elsewhere later voids the agreement.
+    pub(super) fn without_links(&self) -> Self {
         match self {
-            Self::File(path) if path.starts_with(folder) => Self::File(without_links(path)),
-            Self::File(_) | Self::Env(_) | Self::Command(_) => self.clone(),
+            Self::File(path) => Self::File(without_links(path)),
+            Self::Env(_) | Self::Command(_) => self.clone(),
         }
     }
 

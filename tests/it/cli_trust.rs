@@ -200,6 +200,31 @@ fn f133_consent_holds_until_the_settings_name_something_else() {
 }
 
 #[test]
+fn f133_a_token_file_that_becomes_a_link_voids_the_consent() {
+    let service = Service::start();
+    let mut kb = clone_of(&service, "token: {file: tok}");
+    kb.keeps_token_in("tok").keeps_token_in("other");
+    kb.write("tok", TOKEN);
+    kb.write("other", TOKEN);
+    let mirror = kb.mirror();
+    // Nothing of the mirror's path is without links.
+    let above = tempfile::tempdir().expect("a folder");
+    let link = above.path().join("link");
+    std::os::unix::fs::symlink(&mirror, &link).expect("a link");
+    let through = link.to_str().expect("text");
+    kb.run(&["trust", through]).exits(0);
+    kb.run(&["-C", through, "workspaces"]).exits(0);
+    kb.run(&["workspaces"]).exits(0);
+    std::fs::remove_file(mirror.join("tok")).expect("removed");
+    std::os::unix::fs::symlink("other", mirror.join("tok")).expect("a link");
+    for arguments in [&["-C", through, "workspaces"][..], &["workspaces"]] {
+        kb.run(arguments)
+            .exits(2)
+            .complains("you have not agreed", "kbsync trust");
+    }
+}
+
+#[test]
 fn what_the_user_names_needs_no_consent() {
     let service = Service::start();
     let mut kb = clone_of(&service, "token: {command: touch RAN}");
