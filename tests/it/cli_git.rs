@@ -318,3 +318,26 @@ fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
     assert!(ran.stderr.contains("take `git:` out"), "{ran:#?}");
     assert!(service.sandbox.article(one).is_some());
 }
+
+#[test]
+fn a_pipe_in_place_of_a_file_of_git_is_not_waited_for() {
+    let service = Service::empty();
+    let kb = service.mirror();
+    for pipe in [".git", ".git/config", ".git/packed-refs"] {
+        if pipe != ".git" {
+            kb.write(".git/HEAD", "ref: refs/heads/main\n");
+        }
+        let path = kb.mirror().join(pipe);
+        let made = Command::new("mkfifo").arg(&path).status();
+        assert!(made.expect("mkfifo runs").success());
+        for arguments in [&["status"][..], &["sync"]] {
+            let output = kb
+                .command(arguments)
+                .timeout(std::time::Duration::from_mins(2))
+                .output()
+                .expect("it ends");
+            assert_eq!(output.status.code(), Some(0), "{pipe}: {output:?}");
+        }
+        std::fs::remove_file(&path).expect("removed");
+    }
+}

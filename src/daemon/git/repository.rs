@@ -12,6 +12,7 @@ use crate::model::Digest;
 use std::{
     fmt, fs,
     io::{Read as _, Seek as _, SeekFrom},
+    os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
 
@@ -277,7 +278,7 @@ impl Git {
 
     /// The lines that the log of HEAD grew by; `None`: there are none, or it was rewritten.
     fn moves_since(&self, length: u64) -> Option<String> {
-        let mut file = fs::File::open(self.own.join("logs/HEAD")).ok()?;
+        let mut file = open(&self.own.join("logs/HEAD"))?;
         if file.metadata().ok()?.len() <= length {
             return None;
         }
@@ -333,8 +334,15 @@ fn message(line: &str) -> Option<&str> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    let file = fs::File::open(path).ok()?;
     let mut text = String::new();
-    file.take(LIMIT).read_to_string(&mut text).ok()?;
+    open(path)?.take(LIMIT).read_to_string(&mut text).ok()?;
     Some(text)
+}
+
+/// Opens a regular file. A pipe in its place is not waited for.
+fn open(path: &Path) -> Option<fs::File> {
+    let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
+    let mut options = fs::File::options();
+    let file = options.read(true).custom_flags(nonblock).open(path).ok()?;
+    file.metadata().ok()?.is_file().then_some(file)
 }
