@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn f133_consent_is_to_a_folder_a_host_and_a_source_together() {
         let dir = tempfile::tempdir().expect("a folder");
-        let (here, there) = (Path::new("/work/help"), Path::new("/work/other"));
+        let (here, there) = (Path::new("/srv/help"), Path::new("/srv/other"));
         let agreed = |asked: Asked| asked.is_agreed(dir.path()).expect("readable");
         let pass = || asked(here, &format!("{SERVICE}/help"), Some("pass show kb"));
         assert!(!agreed(pass()), "nobody agreed yet");
@@ -269,9 +269,9 @@ mod tests {
     #[test]
     fn f141_records_are_private_listed_and_taken_back() {
         let dir = tempfile::tempdir().expect("a folder");
-        let gone = Path::new("/work/removed");
+        let gone = Path::new("/srv/removed");
         assert_eq!(agreements(dir.path()).expect("none"), []);
-        for folder in [Path::new("/work/zoo"), gone] {
+        for folder in [Path::new("/srv/zoo"), gone] {
             asked(folder, SERVICE, Some("pass show kb"))
                 .agree(dir.path())
                 .expect("written");
@@ -284,10 +284,10 @@ mod tests {
             let all = agreements(dir.path()).expect("readable");
             all.into_iter().map(|one| one.folder).collect()
         };
-        assert_eq!(folders(), ["/work/removed", "/work/zoo"]);
+        assert_eq!(folders(), ["/srv/removed", "/srv/zoo"]);
         let taken = revoke(dir.path(), gone).expect("removed").expect("one");
-        assert_eq!(taken.folder, "/work/removed");
-        assert_eq!(folders(), ["/work/zoo"]);
+        assert_eq!(taken.folder, "/srv/removed");
+        assert_eq!(folders(), ["/srv/zoo"]);
         assert_eq!(revoke(dir.path(), gone).expect("none"), None);
     }
 
