@@ -1,7 +1,7 @@
 //! The git repositories around a mirror, as the guards need them.
 //!
-//! [`repository`] reads git's own files, [`objects`] asks the git program for commits, [`published`] has the rule about
-//! branches, [`known`] adds the record of the last sync, [`view`] answers the engine. kbsync never writes into `.git`.
+//! `repository` reads git's own files, `objects` asks the git program for commits, `published` has the rule about
+//! branches, `known` adds the record of the last sync, `view` answers the engine. kbsync never writes into `.git`.
 
 mod known;
 pub mod objects;
