@@ -1,8 +1,8 @@
 //! Reads commits through the git program: the files of a commit and their contents.
 //!
 //! Only git commands that read are run. None of them runs a hook, a filter, a file system monitor, a pager or a
-//! transport, whatever the configuration of the repository says. Each call is bounded in time and in size. An
-//! [`Unread`] says nothing about the repository: the caller then holds the action.
+//! transport, whatever the configuration of the repository says. Each call is bounded in size, and all calls of one
+//! [`Objects`] have one deadline. An [`Unread`] says nothing about the repository: the caller then holds the action.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,7 +15,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// The time limit for one call of git.
+/// The time limit for all calls of one [`Objects`].
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The time between two looks whether a program has ended; its output has ended before.
@@ -60,17 +60,20 @@ impl std::error::Error for Unread {}
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Blob(String);
 
-/// The commits of the repository that a folder is in. Paths are relative to that folder, with `/`.
+/// The commits of the repository that a folder is in, for one question. Paths are relative to that folder, with `/`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Objects {
     folder: PathBuf,
+    /// The end of the question's time: a git that hangs costs its time limit once, whatever the number of calls.
+    deadline: Instant,
 }
 
 impl Objects {
-    /// Names the folder. Git searches for the repository at each call.
+    /// Names the folder, and starts the question's time. Git searches for the repository at each call.
     pub fn around(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
+            deadline: Instant::now() + PATIENCE,
         }
     }
 
@@ -177,7 +180,7 @@ impl Objects {
     }
 
     fn ask(&self, arguments: &[&str], input: &[u8]) -> Result<Vec<u8>, Unread> {
-        ask(self.command(arguments), input, PATIENCE)
+        ask(self.command(arguments), input, self.deadline)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -214,8 +217,11 @@ impl Objects {
     }
 }
 
-/// Runs a program, within the time limit. A program without an answer is killed.
-fn ask(mut command: Command, input: &[u8], patience: Duration) -> Result<Vec<u8>, Unread> {
+/// Runs a program until the deadline. A program without an answer is killed; after the deadline, none is started.
+fn ask(mut command: Command, input: &[u8], deadline: Instant) -> Result<Vec<u8>, Unread> {
+    if left(deadline).is_zero() {
+        return Err(Unread::Late);
+    }
     let mut child = command.spawn().map_err(|error| {
         if error.kind() == io::ErrorKind::NotFound {
             Unread::NoProgram
@@ -223,7 +229,7 @@ fn ask(mut command: Command, input: &[u8], patience: Duration) -> Result<Vec<u8>
             failed(error)
         }
     })?;
-    let answer = answer(&mut child, input, Instant::now() + patience);
+    let answer = answer(&mut child, input, deadline);
     if answer.is_err() {
         // A failure needs no remedy: the program has ended already, or cannot be stopped.
         let _gone = child.kill().and_then(|()| child.wait());
@@ -351,7 +357,22 @@ mod tests {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        ask(command, b"", patience)
+        ask(command, b"", Instant::now() + patience)
+    }
+
+    #[test]
+    fn all_calls_of_one_question_have_one_deadline() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let objects = Objects::around(folder);
+        assert!(left(objects.deadline) <= PATIENCE);
+        let late = Objects {
+            deadline: Instant::now(),
+            ..objects
+        };
+        let paths = BTreeSet::from(["README.md".to_owned()]);
+        assert_eq!(late.files("HEAD", &paths), Err(Unread::Late));
+        assert_eq!(late.went_forward_from("HEAD"), Err(Unread::Late));
+        assert_eq!(late.has_folder(), Err(Unread::Late));
     }
 
     #[test]
