@@ -87,67 +87,32 @@ impl View {
             },
         }
     }
-
-    /// Of these files, returns those that were never committed: `git stash -u` and `git clean` remove such files, and
-    /// HEAD does not move. Where the commits have nothing of this folder, or git cannot say, none of them is git's.
-    fn not_committed(&self, agreed: &Head, gone: &BTreeSet<String>) -> BTreeSet<String> {
-        let objects = Objects::around(&self.folder);
-        let committed = || -> Result<Option<BTreeSet<String>>, Unread> {
-            if !objects.has_folder()? {
-                return Ok(None);
-            }
-            let mut committed = objects.files("HEAD", gone)?;
-            committed.extend(objects.files(&agreed.commit, gone)?);
-            Ok(Some(committed.into_keys().collect()))
-        };
-        match committed() {
-            Ok(Some(committed)) => gone.difference(&committed).cloned().collect(),
-            Ok(None) => BTreeSet::new(),
-            Err(error) => {
-                tracing::debug!(%error, "whether files that are gone were committed is not known");
-                BTreeSet::new()
-            }
-        }
-    }
-
-    /// Of these files, returns those that the published branch removed since a commit, and those that HEAD has: git puts
-    /// what HEAD has into the work tree, so a person removed them. `None`: git cannot say, or the branch went back behind
-    /// that commit, and no commit removed a file.
-    fn removed_since(&self, agreed: &Head, gone: &BTreeSet<String>) -> Option<BTreeSet<String>> {
-        let objects = Objects::around(&self.folder);
-        if !objects.went_forward_from(&agreed.commit).unwrap_or(false) {
-            return None;
-        }
-        let files = |commit: &str| objects.files(commit, gone);
-        match (files(&agreed.commit), files("HEAD")) {
-            (Ok(had), Ok(has)) => Some(had.into_keys().chain(has.into_keys()).collect()),
-            (Err(error), _) | (_, Err(error)) => {
-                tracing::debug!(%error, "git cannot say whether the branch removed files");
-                None
-            }
-        }
-    }
 }
 
 impl GitView for View {
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
-        let all = |paths: &mut dyn Iterator<Item = &String>, why: &str| {
-            paths.map(|path| (path.clone(), why.to_owned())).collect()
-        };
-        match self.removals() {
-            Removals::Meant => BTreeMap::new(),
+        let objects = Objects::around(&self.folder);
+        let (held, why) = match self.removals() {
+            Removals::Meant => return BTreeMap::new(),
+            Removals::Held(why) => (gone.clone(), why),
+            // `git stash -u` and `git clean` remove files that were never committed, and HEAD does not move. Where the
+            // commits have nothing of this folder, or git cannot say, none of the removals is git's.
             Removals::MeantIfCommitted { agreed } => {
-                let uncommitted = self.not_committed(&agreed, gone);
-                all(&mut uncommitted.iter(), NOT_COMMITTED)
+                let held = in_neither(&objects, &agreed, gone, objects.has_folder());
+                (held.unwrap_or_default(), NOT_COMMITTED.to_owned())
             }
-            Removals::Held(why) => all(&mut gone.iter(), &why),
+            // A person removed what HEAD has, because git puts that into the work tree. A branch that went back removed
+            // nothing.
             Removals::SinceCommit { agreed, published } => {
-                match self.removed_since(&agreed, gone) {
-                    Some(meant) => all(&mut gone.difference(&meant), &not_removed_on(&published)),
-                    None => all(&mut gone.iter(), HOLD),
+                let forward = objects.went_forward_from(&agreed.commit);
+                match in_neither(&objects, &agreed, gone, forward) {
+                    Some(held) => (held, not_removed_on(&published)),
+                    None => (gone.clone(), HOLD.to_owned()),
                 }
             }
-        }
+        };
+        let held = held.into_iter();
+        held.map(|path| (path, why.clone())).collect()
     }
 
     fn moved(&self) -> bool {
@@ -206,6 +171,29 @@ impl GitView for View {
             written_here: written_here.unwrap_or_default(),
         })
     }
+}
+
+/// Of these files, returns those that neither HEAD nor an earlier commit has. `None`: that says nothing of who removed the
+/// files, or git cannot say.
+fn in_neither(
+    objects: &Objects,
+    earlier: &Head,
+    gone: &BTreeSet<String>,
+    says: Result<bool, Unread>,
+) -> Option<BTreeSet<String>> {
+    let in_neither = || -> Result<Option<BTreeSet<String>>, Unread> {
+        if !says? {
+            return Ok(None);
+        }
+        let mut committed = objects.files("HEAD", gone)?;
+        committed.extend(objects.files(&earlier.commit, gone)?);
+        let neither = gone.iter().filter(|path| !committed.contains_key(*path));
+        Ok(Some(neither.cloned().collect()))
+    };
+    in_neither().unwrap_or_else(|error| {
+        tracing::debug!(%error, "git cannot say whether a commit has files that are gone");
+        None
+    })
 }
 
 /// Returns the files whose content in HEAD was written by one of these commits. Each commit comes with its parent.
