@@ -278,17 +278,9 @@ pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
             && !settle.send.contains(&Field::Slug)
             && !settle.send.contains(&Field::Category)
     };
-    let actions = plan.actions.iter().all(|action| match &action.step {
-        Step::Settle(settle) => stays(settle),
-        Step::Conflict(_) => true,
-        Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::CreateArticle { .. }
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Wait => false,
+    let actions = plan.actions.iter().all(|action| {
+        matches!(&action.step, Step::Settle(settle) if stays(settle))
+            || matches!(action.step, Step::Conflict(_))
     });
     actions && plan.records.iter().all(stays) && plan.category_records.is_empty()
 }

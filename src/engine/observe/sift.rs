@@ -23,7 +23,7 @@ use crate::mirror::disk::Disk;
 use crate::mirror::scan::{self, Known, Touched, Vague};
 use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Place, Timestamp};
-use crate::reconcile::plan::{Plan, Step};
+use crate::reconcile::plan::Plan;
 use crate::reconcile::snapshot::{
     Base, Direction, LocalCategory, LocalFile, Remote, RemoteSnapshot, Seen,
 };
@@ -439,17 +439,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
 /// Tells whether a plan keeps to the articles that were left, and leaves nothing to a person.
 pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
-    let keeps = plan.actions.iter().all(|action| match &action.step {
-        Step::Settle(_) => action.held.is_none(),
-        Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::CreateArticle { .. }
-        | Step::ParkSlug { .. }
-        | Step::DeleteArticle { .. }
-        | Step::RemoveFile { .. }
-        | Step::Forget { .. }
-        | Step::Conflict(_)
-        | Step::Wait => false,
-    });
-    keeps && plan.problems.is_empty() && paths::is_enough(plan)
+    let is_held = plan.actions.iter().any(|action| action.held.is_some());
+    !is_held && plan.problems.is_empty() && paths::is_enough(plan)
 }
