@@ -4,89 +4,126 @@
 //! since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content aside, perhaps for a
 //! `git pull`. If the newer content was committed, a later commit replaced it on purpose, and the file is an edit. A file
 //! whose content was written by a commit made here is an edit, too. If git cannot say, a file with an older version counts
-//! as behind. The guard in `reconcile::behind` holds these files.
+//! as behind. Articles and `_category.yaml` have the same rule. The guard in `reconcile::behind` holds these files.
 
 use super::observe::Sight;
+use super::observe::local::category_version;
 use super::spool::text_lf;
+use super::yaml_past;
 use super::{Committed, Engine, settings::Request, waiting::Held};
 use crate::mirror::disk::Disk;
-use crate::mirror::document::Document;
-use crate::model::base::ArticleRow;
-use crate::model::path::slug_of_stem;
-use crate::model::{ArticleId, Place, Side, TextDigest, Version};
+use crate::mirror::document::{CategoryDocument, Document};
+use crate::model::path::{CATEGORY_FILE, slug_of_stem};
+use crate::model::{ArticleId, CategoryId, CategoryVersion, Digest, Place, Side};
+use crate::model::{TextDigest, Version};
 use crate::reconcile::behind::Behind;
-use crate::reconcile::plan::{HoldRule, Plan, Step};
+use crate::reconcile::plan::{Action, HoldRule, Plan, Step};
+use crate::reconcile::snapshot::Keep;
 use crate::service::Service;
 use std::collections::BTreeMap;
 
-/// A file whose content differs from the newest known version of its article.
+/// A file whose content differs from the newest known version.
 struct Changed<'a> {
-    place: &'a Place,
-    version: &'a Version,
-    row: &'a ArticleRow,
+    action: &'a Action,
+    /// The file's place now, and in the base.
+    places: [Place; 2],
+    now: Content<'a>,
     /// The newest known version: of the base, or of the file when a conflict was recorded.
-    newest: (&'a Version, Option<TextDigest>),
+    newest: Content<'a>,
     /// Whether the file has an older version that the history knows.
     is_older: bool,
     /// Whether the last cycle held the file as behind.
     was_held: bool,
 }
 
+/// What a file says.
+#[derive(Clone, Copy)]
+enum Content<'a> {
+    /// An article, with the digest of the body with its CRLF read as LF, where that differs.
+    Article(ArticleId, &'a Version, Option<TextDigest>),
+    /// A category, in its `_category.yaml`.
+    Category(CategoryId, &'a CategoryVersion),
+}
+
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Returns the articles that are behind. A conflict that a person settles is left alone. Git is asked only where a
-    /// file went back to an older version, was held for that before, or git moved HEAD.
+    /// Returns the actions, by fingerprint, whose files are behind. Git is asked only where a file went back to an older
+    /// version, was held for that before, or git moved HEAD.
     pub(super) fn behind(
         &self,
         plan: &Plan,
         sight: &Sight,
         held: &[Held],
         request: &Request,
-    ) -> anyhow::Result<BTreeMap<ArticleId, Behind>> {
-        let changed = changed(plan, sight);
+    ) -> anyhow::Result<BTreeMap<Digest, Behind>> {
+        let actions = plan.actions.iter();
+        let changed: Vec<_> = actions
+            .filter_map(|action| changed(action, sight))
+            .filter(|file| !file.is_given_up(request))
+            .collect();
         let moved = !changed.is_empty() && self.git.moved();
         let mut files = Vec::new();
         for mut file in changed {
-            let id = file.row.id;
-            let was_held = || {
-                let mut held = held.iter();
-                held.any(|held| held.rule == Some(HoldRule::Behind) && held.id == Some(id))
-            };
-            let digest = file.version.digest();
-            file.is_older = self.store.knew(id, digest, Side::Local)?.is_some();
-            file.was_held = was_held();
-            if (file.is_older || file.was_held || moved) && !request.resolve.contains_key(&id) {
+            file.is_older = self.is_older(&file)?;
+            let behind = |held: &&Held| held.rule == Some(HoldRule::Behind);
+            let mut held = held.iter().filter(behind);
+            file.was_held = held.any(|held| held.is_about(file.action.id, &file.action.path));
+            if file.is_older || file.was_held || moved {
                 files.push(file);
             }
         }
         if files.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let places = files.iter().flat_map(|file| [file.place, &file.row.place]);
+        let places = files.iter().flat_map(|file| &file.places);
         let paths = places.map(ToString::to_string).collect();
         let committed = self.git.committed(&paths);
-        let why = |file: &Changed<'_>| match &committed {
-            Ok(committed) => file
-                .is_behind(sight, committed)
-                .then_some(Behind::Committed),
-            // Whatever a pull brings would wait where there is no git program.
-            Err(why) => file.waits_in_doubt().then(|| Behind::Unknown(why.clone())),
+        let behind = |file: &Changed<'_>| {
+            let (is_behind, doubt) = match &committed {
+                Ok(committed) => (file.is_behind(committed), None),
+                // Whatever a pull brings would wait where there is no git program.
+                Err(why) => (file.waits_in_doubt(), Some(why.clone())),
+            };
+            let in_conflict = file.is_in_conflict(sight);
+            is_behind.then_some(Behind { doubt, in_conflict })
         };
-        let behind = files.iter();
-        Ok(behind
-            .filter_map(|file| Some((file.row.id, why(file)?)))
+        Ok(files
+            .iter()
+            .filter_map(|file| Some((file.action.fingerprint(), behind(file)?)))
             .collect())
+    }
+
+    /// Returns whether the history knows what a file says, and a newer version that replaced it.
+    fn is_older(&self, file: &Changed<'_>) -> anyhow::Result<bool> {
+        Ok(match file.now {
+            Content::Article(id, version, _) => {
+                let known = self.store.knew(id, version.digest(), Side::Local)?;
+                known.is_some()
+            }
+            Content::Category(id, version) => yaml_past::replaced(&self.store, id, version)?,
+        })
     }
 }
 
 impl Changed<'_> {
-    fn is_behind(&self, sight: &Sight, committed: &Committed) -> bool {
-        let now = committed.now.get(&self.place.to_string());
-        let is_heads = now.is_some_and(|bytes| {
-            let lf = sight.text_lf.get(&self.version.text).copied();
-            says(bytes, self.place, (self.version, lf))
-        });
+    /// Returns whether a person chose the service's version over the file.
+    fn is_given_up(&self, request: &Request) -> bool {
+        let Content::Article(id, ..) = self.now else {
+            return false;
+        };
+        request.resolve.get(&id) == Some(&Keep::Remote)
+    }
+
+    fn is_in_conflict(&self, sight: &Sight) -> bool {
+        matches!(self.now, Content::Article(id, ..) if sight.base.conflicts.contains_key(&id))
+    }
+
+    fn is_behind(&self, committed: &Committed) -> bool {
+        let [place, _] = &self.places;
+        let path = place.to_string();
+        let head = committed.now.get(&path);
+        let is_heads = head.is_some_and(|bytes| self.now.is_in(bytes, place));
         // A commit that wrote an older version may be from before the newer version.
-        let is_written = !self.is_older && committed.written_here.contains(&self.place.to_string());
+        let is_written = !self.is_older && committed.written_here.contains(&path);
         let was_committed = match &committed.lately {
             Some(lately) => self.was_committed(lately),
             None => !self.waits_in_doubt(),
@@ -101,45 +138,92 @@ impl Changed<'_> {
 
     /// Returns whether a recent commit has the newest known version, under the file's old or new name.
     fn was_committed(&self, lately: &BTreeMap<String, Vec<Vec<u8>>>) -> bool {
-        [self.place, &self.row.place].into_iter().any(|place| {
+        self.places.iter().any(|place| {
             let mut contents = lately.get(&place.to_string()).into_iter().flatten();
-            contents.any(|bytes| says(bytes, place, self.newest))
+            contents.any(|bytes| self.newest.is_in(bytes, place))
         })
     }
 }
 
-/// Returns the files of planned settlements and conflicts that differ from the newest known version.
-fn changed<'a>(plan: &'a Plan, sight: &'a Sight) -> Vec<Changed<'a>> {
-    let steps = plan.actions.iter().map(|action| &action.step);
-    let found = steps.filter_map(|step| match step {
-        Step::Settle(settle) => Some((settle.id, settle.from.as_ref()?, settle.had.as_ref()?)),
-        Step::Conflict(conflict) => Some((conflict.id, &conflict.place, &conflict.local)),
+/// Returns the file that an action compares with the service, if the file differs from the newest known version.
+fn changed<'a>(action: &'a Action, sight: &'a Sight) -> Option<Changed<'a>> {
+    let (places, now, newest) = match &action.step {
+        Step::Settle(settle) => {
+            let file = (settle.from.as_ref()?, settle.had.as_ref()?);
+            changed_article(settle.id, file, sight)?
+        }
+        Step::Conflict(conflict) => {
+            changed_article(conflict.id, (&conflict.place, &conflict.local), sight)?
+        }
+        // A person may create an article anew that was deleted.
+        Step::CreateArticle {
+            place,
+            version,
+            instead_of,
+            ..
+        } => changed_article((*instead_of)?, (place, version), sight)?,
+        Step::SettleCategory(settle) => changed_category(settle.id, sight)?,
         Step::CreateCategory { .. }
-        | Step::SettleCategory(_)
-        | Step::CreateArticle { .. }
         | Step::ParkSlug { .. }
         | Step::DeleteArticle { .. }
         | Step::RemoveFile { .. }
         | Step::Forget { .. }
-        | Step::Wait => None,
-    });
-    let found = found.filter_map(|(id, place, version)| {
-        let row = sight.base.articles.get(&id)?;
-        // A user who removes a conflict copy accepts the content that the file had in the conflict.
-        let newest = match sight.base.conflicts.get(&id) {
-            Some(conflict) => (&conflict.local, None),
-            None => (&row.local, row.local_text_lf),
-        };
-        (version != newest.0).then_some(Changed {
-            place,
-            version,
-            row,
-            newest,
-            is_older: false,
-            was_held: false,
-        })
-    });
-    found.collect()
+        | Step::Wait => return None,
+    };
+    Some(Changed {
+        action,
+        places,
+        now,
+        newest,
+        is_older: false,
+        was_held: false,
+    })
+}
+
+/// The places of a changed file, what it says now, and the newest known version.
+type Found<'a> = ([Place; 2], Content<'a>, Content<'a>);
+
+fn changed_article<'a>(
+    id: ArticleId,
+    (place, now): (&Place, &'a Version),
+    sight: &'a Sight,
+) -> Option<Found<'a>> {
+    let row = sight.base.articles.get(&id)?;
+    // A user who removes a conflict copy accepts the content that the file had in the conflict.
+    let (newest, newest_lf) = match sight.base.conflicts.get(&id) {
+        Some(conflict) => (&conflict.local, None),
+        None => (&row.local, row.local_text_lf),
+    };
+    let now_lf = sight.text_lf.get(&now.text).copied();
+    (now != newest).then(|| {
+        (
+            [place.clone(), row.place.clone()],
+            Content::Article(id, now, now_lf),
+            Content::Article(id, newest, newest_lf),
+        )
+    })
+}
+
+fn changed_category(id: CategoryId, sight: &Sight) -> Option<Found<'_>> {
+    let row = sight.base.categories.get(&id)?;
+    let here = sight.paired.categories.get(&id)?;
+    let now = here.version.as_ref()?;
+    let before = row.folder.as_ref().unwrap_or(&here.folder);
+    let places = [&here.folder, before].map(|folder| Place::new(folder, CATEGORY_FILE));
+    let content = |words| Content::Category(id, words);
+    (*now != row.local).then(|| (places, content(now), content(&row.local)))
+}
+
+impl Content<'_> {
+    /// Returns whether a committed file says this.
+    fn is_in(self, bytes: &[u8], place: &Place) -> bool {
+        match self {
+            Self::Article(_, version, lf) => says(bytes, place, (version, lf)),
+            Self::Category(_, version) => CategoryDocument::parse(bytes).is_ok_and(|document| {
+                category_version(&place.folder, &document).as_ref() == Ok(version)
+            }),
+        }
+    }
 }
 
 /// Returns whether a committed file has the content of a version. Line ends do not count: git may convert them.

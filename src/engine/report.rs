@@ -302,13 +302,10 @@ pub(super) fn put_below(prefix: &str, path: &mut String, reason: Option<&mut Str
         let resolve = |path: &str| format!("`kbsync resolve {} ", quoted(path));
         let restore = |path: &str| format!("`kbsync restore {}`", quoted(path));
         // Of a category, whose path is its folder.
-        let sync = |path: &str| {
-            format!(
-                "`kbsync sync {} ",
-                quoted(&format!("{path}/{CATEGORY_FILE}"))
-            )
-        };
-        for command in [&resolve as &dyn Fn(&str) -> String, &restore, &sync] {
+        let yaml = |path: &str| format!("{path}/{CATEGORY_FILE}");
+        let sync = |path: &str| format!("`kbsync sync {} ", quoted(&yaml(path)));
+        let back = |path: &str| restore(&yaml(path));
+        for command in [&resolve as &dyn Fn(&str) -> String, &restore, &sync, &back] {
             *reason = reason.replace(&command(path), &command(below));
         }
         if let Some(folder) = folder {
@@ -333,6 +330,28 @@ mod tests {
             status,
             reason: None,
             rule,
+        }
+    }
+
+    #[test]
+    fn a_proposed_command_names_the_path_in_the_mirror() {
+        for (path, command) in [
+            ("start/one.html", "`kbsync restore {start/one.html}`"),
+            (
+                "start/one.html",
+                "`kbsync resolve {start/one.html} --keep remote`",
+            ),
+            ("start/one.html", "`kbsync restore {start}`"),
+            ("start", "`kbsync restore {start/_category.yaml}`"),
+            (
+                "start",
+                "`kbsync sync {start/_category.yaml} --prefer local`",
+            ),
+        ] {
+            let below = command.replace('{', "help/").replace('}', "");
+            let (mut path, mut reason) = (path.to_owned(), command.replace(['{', '}'], ""));
+            put_below("help", &mut path, Some(&mut reason));
+            assert_eq!(reason, below);
         }
     }
 

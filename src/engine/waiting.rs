@@ -45,11 +45,15 @@ pub(super) struct Held {
 impl Held {
     /// Tells whether it is the same that waits: an article's folder may have got another name since.
     fn is(&self, id: Option<ArticleId>, path: &str, action: Kind) -> bool {
-        let same = match (self.id, id) {
+        self.is_about(id, path) && self.action == action
+    }
+
+    /// Returns whether the action is about this article, or about this path.
+    pub(super) fn is_about(&self, id: Option<ArticleId>, path: &str) -> bool {
+        match (self.id, id) {
             (Some(one), Some(other)) => one == other,
             (Some(_) | None, _) => self.path == path,
-        };
-        same && self.action == action
+        }
     }
 }
 

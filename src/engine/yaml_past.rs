@@ -35,6 +35,22 @@ pub(super) fn seen_as(
     }
 }
 
+/// Returns whether the history has a version with these words, and a later one with others that was in the mirror.
+pub(super) fn replaced(store: &Store, id: CategoryId, words: &CategoryVersion) -> Outcome<bool> {
+    let versions = store.versions(&Subject::category(id))?;
+    let said = |kept: &Kept| {
+        let said = &kept.seen.version;
+        said.title == words.name
+            && said.slug == words.slug
+            && said.introtext == words.description
+            && said.keywords == words.meta_description
+    };
+    // The newest comes first.
+    let mut versions = versions.iter();
+    let newer = versions.any(|kept| was_here(kept) && !said(kept));
+    Ok(newer && versions.any(said))
+}
+
 /// What the file itself said last, word for word; in this folder, if one is given.
 pub(super) fn last_here(
     store: &Store,

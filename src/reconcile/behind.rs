@@ -4,48 +4,34 @@
 //! stored: the hold ends when the file or the commit changes.
 
 use super::guard::{Facts, MAX_ROLLBACKS};
-use super::plan::{HoldRule, Plan, Step};
-use crate::model::path::quoted;
+use super::plan::{Action, HoldRule, Plan, Step};
+use crate::model::path::{CATEGORY_FILE, quoted};
 
-/// The reasons why a file with an older version is no edit.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Behind {
-    /// The file has the committed content, and the newer content was not committed.
-    Committed,
-    /// Git cannot say, for this reason.
-    Unknown(String),
+/// A file with the committed content, whose newer content was not committed.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Behind {
+    /// The reason why git cannot say; `None`: git said so.
+    pub doubt: Option<String>,
+    /// Whether the article is in conflict, and `approve` has nothing to release.
+    pub in_conflict: bool,
 }
 
-/// Holds every action for an article whose file is behind, except approved actions.
+/// Holds every action for a file that is behind, except approved actions.
 pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
+    if facts.behind.is_empty() {
+        return;
+    }
+    // With the same reason for all files, the daemon logs one line.
     let many = facts.behind.len() > MAX_ROLLBACKS;
     for action in &mut plan.actions {
-        let Some(behind) = action.id.and_then(|id| facts.behind.get(&id)) else {
+        let fingerprint = action.fingerprint();
+        let Some(behind) = facts.behind.get(&fingerprint) else {
             continue;
         };
-        if facts.approved.contains(&action.fingerprint()) {
+        if facts.approved.contains(&fingerprint) {
             continue;
         }
-        // With the same reason for all files, the daemon logs one line.
-        let path = if many {
-            "PATH".to_owned()
-        } else {
-            quoted(&action.path).into_owned()
-        };
-        let ways = format!(
-            "`kbsync restore {path}` brings the newer text back, `kbsync approve` sends the old text"
-        );
-        let reason = match behind {
-            Behind::Committed => format!(
-                "the file went back to the committed version (git stash, git checkout?), and the newer text was not \
-                 committed; {ways}"
-            ),
-            Behind::Unknown(why) => {
-                format!(
-                    "the file went back to an older version, and git may have done it ({why}); {ways}"
-                )
-            }
-        };
+        let reason = reason(action, behind, many);
         if let Step::Conflict(conflict) = &mut action.step {
             // A conflict that was shown before stays a conflict.
             if !conflict.fresh {
@@ -56,4 +42,35 @@ pub(super) fn hold_behind(plan: &mut Plan, facts: &Facts) {
         }
         action.hold(HoldRule::Behind, reason);
     }
+}
+
+/// The reason of a hold, with the usual ways on first.
+fn reason(action: &Action, behind: &Behind, many: bool) -> String {
+    let is_category = matches!(action.step, Step::SettleCategory(_));
+    let (name, path) = if is_category {
+        let path = format!("{}/{CATEGORY_FILE}", action.path);
+        (format!("`{CATEGORY_FILE}`"), path)
+    } else {
+        ("the file".to_owned(), action.path.clone())
+    };
+    let path = if many { "PATH".into() } else { quoted(&path) };
+    let what = match &behind.doubt {
+        None => {
+            "the committed version (git stash, git checkout?), and the newer text was not committed"
+                .to_owned()
+        }
+        Some(why) => format!("an older version, and git may have done it ({why})"),
+    };
+    let ways = if behind.in_conflict {
+        format!(
+            "the conflict stays, and the old text is not sent: `git stash pop`, then resolve again; or edit the file; \
+             or `kbsync resolve {path} --keep remote`"
+        )
+    } else {
+        format!(
+            "the usual ways on are `git stash pop` and `git pull`; `kbsync restore {path}` brings the newer text back, \
+             too, and `kbsync approve` sends the old text"
+        )
+    };
+    format!("{name} went back to {what}; {ways}")
 }

@@ -56,8 +56,8 @@ pub struct Facts {
     pub doubt: Option<String>,
     /// Articles whose file equals an older version.
     pub older_local: BTreeSet<ArticleId>,
-    /// Of these, and of those in conflict, the ones whose files git took back.
-    pub behind: BTreeMap<ArticleId, Behind>,
+    /// The actions, by fingerprint, whose files git reset.
+    pub behind: BTreeMap<Digest, Behind>,
     /// Other articles whose file went back to an older version a moment ago, and was sent.
     pub lately_older: usize,
     /// Articles that on the service equal an older version.

@@ -10,11 +10,11 @@ use std::{path::Path, process::Command};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-const ONE: &str = "start/one.html";
-const HELD: &str = "went back to the committed version";
+pub(crate) const ONE: &str = "start/one.html";
+pub(crate) const HELD: &str = "went back to the committed version";
 
 /// A clone of the repository, with a state of its own.
-struct Writer(Kb);
+pub(crate) struct Writer(pub(crate) Kb);
 
 impl Writer {
     /// Runs git, and gives whether it was content.
@@ -32,17 +32,17 @@ impl Writer {
     }
 
     #[track_caller]
-    fn git(&self, arguments: &[&str]) {
+    pub(crate) fn git(&self, arguments: &[&str]) {
         assert!(self.try_git(arguments), "git {arguments:?}");
     }
 
     #[track_caller]
-    fn commit(&self) {
+    pub(crate) fn commit(&self) {
         self.git(&["commit", "-q", "-a", "-m", "a commit"]);
     }
 
     #[track_caller]
-    fn sync(&self, code: i32) -> Ran {
+    pub(crate) fn sync(&self, code: i32) -> Ran {
         self.0.run(&["sync"]).exits(code)
     }
 
@@ -51,7 +51,7 @@ impl Writer {
     }
 
     /// What waits, with its reason.
-    fn held(&self) -> Vec<String> {
+    pub(crate) fn held(&self) -> Vec<String> {
         let status = self.0.run(&["status", "--json"]).exits(0).json();
         let held = status["held"].as_array().expect("a list");
         let told = |line: &serde_json::Value| {
@@ -80,16 +80,16 @@ impl Writer {
 }
 
 /// A service, a bare repository, and two writers in clones of it that are equal to both.
-struct Team {
-    service: Service,
-    one: Uuid,
-    b: Writer,
-    c: Writer,
+pub(crate) struct Team {
+    pub(crate) service: Service,
+    pub(crate) one: Uuid,
+    pub(crate) b: Writer,
+    pub(crate) c: Writer,
     _bare: TempDir,
 }
 
 impl Team {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(&["two", "three"])
     }
 
@@ -323,7 +323,12 @@ fn f087_the_commands_that_are_named_do_what_is_said_of_them() {
     team.fetched();
     team.c.git(&["checkout", "-q", ONE]);
     let ran = team.c.sync(3);
-    for command in ["`kbsync restore start/one.html`", "`kbsync approve`"] {
+    for command in [
+        "`git stash pop`",
+        "`git pull`",
+        "`kbsync restore start/one.html`",
+        "`kbsync approve`",
+    ] {
         assert!(ran.stdout.replace('\n', " ").contains(command), "{ran:#?}");
     }
     team.c.0.run(&["restore", ONE]).exits(0);
@@ -487,4 +492,75 @@ fn f087_a_conflict_that_a_person_settled_is_not_settled_by_what_git_took_back() 
     team.c.0.edit(ONE, "Old.", "Mine.");
     team.c.sync(0);
     assert_eq!(team.live(), "<p>Mine.</p>");
+}
+
+/// A conflict stands in C's mirror, and git took C's words back.
+fn in_conflict_and_stashed() -> Team {
+    let team = Team::new();
+    team.publish("Old.", "New.");
+    team.c.0.edit(ONE, "Old.", "Mine.");
+    team.c.sync(3);
+    assert!(team.c.0.exists("start/one.conflict.html"));
+    team.c.git(&["stash", "-q"]);
+    assert!(team.c.has("Old."));
+    team
+}
+
+#[test]
+fn f087_no_word_about_a_conflict_sends_what_git_took_back() {
+    let team = in_conflict_and_stashed();
+    for command in [
+        &["resolve", ONE, "--keep", "local"][..],
+        &["resolve", ONE, "--keep", "both"],
+        &["sync", ONE, "--prefer", "local"],
+    ] {
+        let ran = team.c.0.run(command).exits(3);
+        for words in [HELD, "`git stash pop`", "--keep remote`"] {
+            assert!(ran.stdout.replace('\n', " ").contains(words), "{ran:#?}");
+        }
+        assert_eq!(team.live(), "<p>New.</p>");
+        assert!(team.c.0.exists("start/one.conflict.html"));
+    }
+    // A sync between the words changes nothing.
+    team.c.sync(3);
+    let again = team.c.0.run(&["resolve", ONE, "--keep", "local"]);
+    assert!(again.exits(3).stdout.contains(HELD));
+    team.c.git(&["stash", "pop", "-q"]);
+    team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(0);
+    assert_eq!(team.live(), "<p>Mine.</p>");
+    team.c.sync(0);
+}
+
+#[test]
+fn f087_the_other_ways_out_of_a_conflict_stay_open_when_git_took_a_file_back() {
+    let team = in_conflict_and_stashed();
+    team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(3);
+    team.c.0.edit(ONE, "Old.", "Mine, too.");
+    team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(0);
+    assert_eq!(team.live(), "<p>Mine, too.</p>");
+    let team = in_conflict_and_stashed();
+    // The file is not the one that was shown: this is said once.
+    team.c.0.run(&["resolve", ONE, "--keep", "remote"]).exits(3);
+    team.c.0.run(&["resolve", ONE, "--keep", "remote"]).exits(0);
+    assert!(team.c.has("New."));
+    assert_eq!(team.live(), "<p>New.</p>");
+    team.c.sync(0);
+}
+
+#[test]
+fn f087_nothing_is_made_anew_of_what_git_took_back() {
+    let team = Team::new();
+    team.c.0.edit(ONE, "Old.", "New.");
+    team.c.sync(0);
+    team.c.0.edit(ONE, "New.", "Mine.");
+    team.service.sandbox.remove(team.one);
+    team.c.sync(3);
+    team.c.git(&["stash", "-q"]);
+    let before = team.service.sandbox.articles().len();
+    let ran = team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(3);
+    assert!(ran.stdout.contains(HELD), "{ran:#?}");
+    assert_eq!(team.service.sandbox.articles().len(), before);
+    team.c.git(&["stash", "pop", "-q"]);
+    team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(0);
+    assert_eq!(team.service.sandbox.articles().len(), before + 1);
 }

@@ -60,6 +60,7 @@ mod first;
 mod foreign_state;
 mod fuzz_corpus;
 mod git_behind;
+mod git_categories;
 mod git_objects;
 mod git_team;
 mod guards;

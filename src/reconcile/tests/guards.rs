@@ -244,13 +244,19 @@ fn f087_a_file_that_git_took_back_is_not_sent_however_many_there_are() {
         let mut world = many(count, "title=Old", "");
         let ids: Vec<_> = names(count).iter().map(|name| article(name)).collect();
         world.facts.older_local = ids.iter().copied().collect();
-        let behind = ids.iter().map(|id| (*id, Behind::Committed));
-        world.facts.behind = behind.collect();
+        let actions = world.plan().actions;
+        let behind = |doubt: Option<&str>| Behind {
+            doubt: doubt.map(str::to_owned),
+            in_conflict: false,
+        };
+        let all = actions.iter().map(Action::fingerprint);
+        world.facts.behind = all.map(|mark| (mark, behind(None))).collect();
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
-        world.facts.behind.remove(&ids[0]);
+        let first = actions[0].fingerprint();
+        world.facts.behind.remove(&first);
         assert_eq!(rules(&world)[0], None);
-        let unknown = Behind::Unknown("git is ill".to_owned());
-        world.facts.behind.insert(ids[0], unknown);
+        let unknown = behind(Some("git is ill"));
+        world.facts.behind.insert(first, unknown);
         assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
         let marks = world.plan().actions;
         world.facts.approved = marks.iter().map(Action::fingerprint).collect();
@@ -269,7 +275,8 @@ fn f087_no_copy_is_made_beside_a_file_that_git_took_back() {
         conflict.fresh
     };
     assert!(fresh(&world));
-    world.facts.behind = [(article(&names(1)[0]), Behind::Committed)].into();
+    let mark = world.plan().actions[0].fingerprint();
+    world.facts.behind = [(mark, Behind::default())].into();
     assert!(!fresh(&world));
     assert_eq!(rules(&world), [Some(HoldRule::Behind)]);
     let marks = world.plan().actions;
