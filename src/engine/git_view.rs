@@ -7,6 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Answers questions about the files of one workspace.
 pub trait GitView: Send + Sync {
+    /// Returns whether the files are in a git work tree.
+    fn is_there(&self) -> bool;
+
     /// Returns the files among `gone` (the files missing from the mirror) that git may have removed, each with the reason
     /// for people. The articles of these files stay on the service. The engine asks after the scan.
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
@@ -39,6 +42,10 @@ pub struct Committed {
 pub struct NoGit;
 
 impl GitView for NoGit {
+    fn is_there(&self) -> bool {
+        false
+    }
+
     fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         BTreeMap::new()
     }

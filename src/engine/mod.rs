@@ -300,6 +300,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // What was written late is there once, whatever became of the rest.
         self.keep_late(!request.patient, report);
         self.tell_kept_copies(report);
+        if self.git.is_there() {
+            report.want_ids_committed();
+        }
         let stop = applied?;
         recover::forget_over(self)?;
         let whole = settled && stop.is_none() && sight.looked.lists();

@@ -94,6 +94,14 @@ impl Line {
             rule: held.map(|hold| hold.rule),
         }
     }
+
+    /// Adds a sentence to the reason.
+    pub(super) fn say(&mut self, told: String) {
+        self.reason = Some(match self.reason.take() {
+            Some(reason) => format!("{reason}; {told}"),
+            None => told,
+        });
+    }
 }
 
 /// Requests by method.
@@ -185,6 +193,20 @@ impl Report {
             stopped: None,
             doubt: false,
             overtaken: BTreeSet::new(),
+        }
+    }
+
+    /// Asks for a commit of the `id:` lines that were written into files, once for all of them: git would take these lines
+    /// for changes that a pull overwrites.
+    pub(super) fn want_ids_committed(&mut self) {
+        let mut lines = self.actions.iter_mut();
+        let made = lines.rfind(|line| {
+            line.status == Status::Done
+                && line.side == Side::Remote
+                && matches!(line.action, Kind::Create | Kind::CreateCategory)
+        });
+        if let Some(line) = made {
+            line.say("commit the `id:` lines that kbsync wrote into new files".to_owned());
         }
     }
 

@@ -564,3 +564,25 @@ fn f087_nothing_is_made_anew_of_what_git_took_back() {
     team.c.0.run(&["resolve", ONE, "--keep", "local"]).exits(0);
     assert_eq!(team.service.sandbox.articles().len(), before + 1);
 }
+
+#[test]
+fn f087_the_id_lines_of_new_files_want_to_be_committed_and_a_sync_says_so_once() {
+    const WANTED: &str = "commit the `id:` lines";
+    let team = Team::new();
+    let new = |name: &str| {
+        let text = format!("---\ntitle: {name}\n---\n<p>Words.</p>\n");
+        team.c.0.write(&format!("start/{name}.html"), &text);
+    };
+    new("four");
+    new("five");
+    let ran = team.c.sync(0);
+    assert_eq!(ran.stdout.matches(WANTED).count(), 1, "{ran:#?}");
+    // Nothing was made.
+    let ran = team.c.sync(0);
+    assert!(!ran.stdout.contains(WANTED), "{ran:#?}");
+    std::fs::remove_dir_all(team.c.0.mirror().join(".git")).expect("removed");
+    new("six");
+    let ran = team.c.sync(0);
+    assert!(ran.stdout.contains("start/six.html"), "{ran:#?}");
+    assert!(!ran.stdout.contains(WANTED), "{ran:#?}");
+}

@@ -315,6 +315,10 @@ async fn a_whole_folder_that_went_after_it_was_said_what_is_in_motion_is_waited_
 struct Moved;
 
 impl GitView for Moved {
+    fn is_there(&self) -> bool {
+        true
+    }
+
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         let gone = gone.iter();
         gone.map(|path| (path.clone(), "git moved".to_owned()))

@@ -90,6 +90,10 @@ impl View {
 }
 
 impl GitView for View {
+    fn is_there(&self) -> bool {
+        Git::find(&self.folder).is_some()
+    }
+
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
         let objects = Objects::around(&self.folder);
         let (held, why) = match self.removals() {

@@ -213,10 +213,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             );
             let mut lines = report.actions.iter_mut();
             if let Some(line) = lines.find(|line| line.id == Some(id)) {
-                line.reason = Some(match line.reason.take() {
-                    Some(reason) => format!("{reason}; {told}"),
-                    None => told,
-                });
+                line.say(told);
                 continue;
             }
             report.actions.push(Line {
