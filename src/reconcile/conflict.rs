@@ -82,7 +82,13 @@ impl Planner<'_> {
             slug: conflict.local.slug.clone(),
             ..local.clone()
         };
-        let file = keep == Keep::Local || conflict.local == words;
+        // A file that the base describes has no text that would be lost.
+        let is_base = || {
+            let row = self.base.articles.get(&id);
+            row.is_some_and(|row| row.local == *local)
+        };
+        let file =
+            keep == Keep::Local || conflict.local == words || keep == Keep::Remote && is_base();
         (file && conflict.remote.as_ref() == remote).then_some(keep)
     }
 
