@@ -58,8 +58,8 @@ pub(super) fn note_first(context: &Context, branch: &str) {
     ));
 }
 
-/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the branch that is
-/// checked out. `None`: the folder is in no repository, or kbsync sees no branch in it.
+/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the default branch
+/// of a clone, else the branch that is checked out. `None`: the folder is in no repository, or kbsync sees no branch in it.
 pub(super) fn chosen(
     folder: &Path,
     asks: bool,
@@ -68,7 +68,7 @@ pub(super) fn chosen(
     let Some(git) = Git::find(folder) else {
         return Ok(None);
     };
-    let Some(branch) = git.sight().branch else {
+    let Some(branch) = git.default_branch().or_else(|| git.sight().branch) else {
         context.out.note(
             "kbsync sees no checked-out branch in this git repository (a detached HEAD?): write `git: {branch: NAME}`, with \
              the name of the published branch, into kbsync.yaml",

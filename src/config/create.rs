@@ -79,7 +79,8 @@ workspace: {workspace}{name}
 # What a new file becomes on the service, when it does not say itself.
 # new_articles: {{enabled: true, draft: false}}
 
-# The published branch: on others nothing is synced. auto: the one at the first sync; any: every branch.
+# The published branch: on others nothing is synced. auto: a clone's default, else the one at the first
+# sync; any: every branch.
 {branch}
 
 # Requests: the service allows 60 a minute and 1,440 a day. Percent kept for pushes.

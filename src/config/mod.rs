@@ -164,7 +164,7 @@ pub struct Options {
 /// Which branch of a git repository is published: on others nothing is sent and nothing is written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PublishedBranch {
-    /// The one that was checked out at the first sync.
+    /// In a clone the default branch of `origin`, elsewhere the branch that was checked out at the first sync.
     Auto,
     /// Every branch.
     Any,

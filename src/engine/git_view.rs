@@ -10,6 +10,10 @@ pub trait GitView: Send + Sync {
     /// Returns whether the files are in a git work tree.
     fn is_there(&self) -> bool;
 
+    /// Returns what is checked out now, compared with the time before the cycle's scan. The engine asks before a cycle's
+    /// first effect.
+    fn checkout(&self) -> Checkout;
+
     /// Returns the files among `gone` (the files missing from the mirror) that git may have removed, each with the reason
     /// for people. The articles of these files stay on the service. The engine asks after the scan.
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String>;
@@ -23,6 +27,17 @@ pub trait GitView: Send + Sync {
     ///
     /// When there is a repository and git cannot say, with the reason for people.
     fn committed(&self, paths: &BTreeSet<String>) -> Result<Committed, String>;
+}
+
+/// What git shows since the scan.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Checkout {
+    /// The files that were scanned are those to be synced.
+    Same,
+    /// Git changes files now, with the reason for people.
+    Changing(String),
+    /// Files of another branch than the published branch may have been scanned, with the reason for people.
+    Other(String),
 }
 
 /// The committed contents of some files, byte for byte, by path. A file that is in no commit has no entry.
@@ -44,6 +59,10 @@ pub struct NoGit;
 impl GitView for NoGit {
     fn is_there(&self) -> bool {
         false
+    }
+
+    fn checkout(&self) -> Checkout {
+        Checkout::Same
     }
 
     fn held_removals(&self, _gone: &BTreeSet<String>) -> BTreeMap<String, String> {

@@ -34,7 +34,7 @@ mod waiting;
 mod yaml_past;
 
 pub use clock::{Clock, Pause, SystemClock};
-pub use git_view::{Committed, GitView, NoGit};
+pub use git_view::{Checkout, Committed, GitView, NoGit};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 
@@ -54,8 +54,15 @@ use report::{BudgetLeft, Report, Requests, Status, put_below};
 use settings::{Look, Request, Settings};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 use stop::service_stop;
 use tokio::time::Instant;
+
+/// How long a cycle waits for a git command that changes files.
+const GIT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The pause between two looks at git while a cycle waits.
+const GIT_LOOK: Duration = Duration::from_millis(50);
 
 /// One workspace's two sides, and what is remembered of them.
 pub struct Engine<S, D> {
@@ -295,6 +302,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
             Outcome::Held | Outcome::Unknown | Outcome::Excluded => false,
         });
         let rests = settled && sift::is_enough(&plan);
+        if let Some(stop) = self.other_checkout().await {
+            return Ok(Some(stop));
+        }
         self.keep_edited_copies(&sight)?;
         let applied = self.apply(plan, &mut sight, request, report).await;
         // What was written late is there once, whatever became of the rest.
@@ -321,6 +331,22 @@ impl<S: Service, D: Disk> Engine<S, D> {
         // Kept until the next cycle they would hold on to the pages of all that was made beside them.
         self.figures = BTreeMap::new();
         Ok(stop.or(sight.stop))
+    }
+
+    /// Returns the stop of a cycle whose files git replaced, or still replaces, with those of another branch. A command of
+    /// git's that only refreshes its index is waited for.
+    async fn other_checkout(&self) -> Option<Stop> {
+        let until = Instant::now() + GIT_PATIENCE;
+        loop {
+            match self.git.checkout() {
+                Checkout::Same => return None,
+                Checkout::Other(why) => return Some(Stop::of_git(&why)),
+                Checkout::Changing(why) if Instant::now() >= until => {
+                    return Some(Stop::of_git(&why));
+                }
+                Checkout::Changing(_) => tokio::time::sleep(GIT_LOOK).await,
+            }
+        }
     }
 
     /// Keeps what the next cycle needs to know of the base, if this one leaves nothing open.

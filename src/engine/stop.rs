@@ -8,7 +8,7 @@ use crate::service::{ErrorKind, ServiceError};
 pub struct Stop {
     /// How the cycle ends by it.
     pub ending: Ending,
-    /// What kind of failure of the service it was; `None`: it was the mirror's.
+    /// The kind of the service's failure; `None`: the mirror or git is the reason.
     pub kind: Option<ErrorKind>,
     /// What happened.
     pub message: String,
@@ -28,6 +28,15 @@ impl Stop {
             ending: ending_of(&error.kind),
             kind: Some(error.kind.clone()),
             message: format!("{:#}", anyhow::Error::new(error)),
+        }
+    }
+
+    /// Git is the reason: the same command can go on later.
+    pub(super) fn of_git(why: &str) -> Self {
+        Self {
+            ending: Ending::Retry,
+            kind: None,
+            message: format!("nothing is synced: {why}"),
         }
     }
 }

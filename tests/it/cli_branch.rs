@@ -6,6 +6,7 @@ use crate::{
     kb::{Kb, Service},
     schema,
 };
+use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 
 /// Commands that are refused on another branch.
 const WRITING: [&[&str]; 6] = [
@@ -307,6 +308,91 @@ fn a_name_of_a_branch_that_git_would_not_allow_is_not_believed() {
         .run(&["sync"])
         .exits(3)
         .complains("only branch a;reboot is published", "git switch 'a;reboot'");
+}
+
+#[test]
+fn in_a_clone_the_default_branch_of_its_server_is_the_published_branch() {
+    let (service, kb) = mirror();
+    let clone = service.mirror();
+    clone.remove("kbsync.yaml");
+    let from = kb.mirror();
+    git(&clone, &["clone", "-q", from.to_str().expect("text"), "."]);
+    git(&clone, &["checkout", "-q", "-b", "draft"]);
+    clone.edit("start/n1.html", "One.", "Not yet.");
+    clone
+        .run(&["sync"])
+        .exits(3)
+        .complains("only branch main is published", "git switch main");
+    assert!(
+        service
+            .sandbox
+            .articles()
+            .iter()
+            .all(|article| article.text == "<p>One.</p>")
+    );
+    // `init` proposes the same branch.
+    clone.remove("kbsync.yaml");
+    let workspace = &service.workspace;
+    let arguments = ["init", "--service", &service.url, "--workspace", workspace];
+    let ran = clone.run(&[&arguments[..], &["--yes"]].concat()).exits(0);
+    assert!(
+        ran.stderr.contains("branch main is the published branch"),
+        "{ran:#?}"
+    );
+    assert!(
+        clone
+            .read("kbsync.yaml")
+            .contains("\ngit: {branch: main}\n")
+    );
+}
+
+#[test]
+fn a_checkout_while_the_service_is_listed_sends_nothing_of_that_branch() {
+    let (service, kb) = mirror();
+    git(&kb, &["checkout", "-q", "-b", "draft"]);
+    kb.edit("start/n1.html", "One.", "Not yet.");
+    kb.remove("start/n2.html");
+    commit(&kb);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.edit("start/n3.html", "One.", "Published.");
+    let folder = kb.mirror();
+    service.sandbox.inject(Fault::once(
+        Matcher::new("GET", "/api/base/"),
+        FaultKind::HookAfter(Hook::new(move |_| {
+            let mut checkout = std::process::Command::new("git");
+            checkout
+                .args(["checkout", "-q", "draft"])
+                .current_dir(&folder);
+            assert!(checkout.status().expect("it starts").success());
+        })),
+    ));
+    let ran = kb.run(&["sync"]).exits(5);
+    let told = "branch draft is checked out, and only branch main is published";
+    assert!(ran.stdout.contains(told), "{ran:#?}");
+    let texts = || -> Vec<String> {
+        let articles = service.sandbox.articles();
+        articles.into_iter().map(|article| article.text).collect()
+    };
+    assert_eq!(texts(), ["<p>One.</p>"; 4]);
+    git(&kb, &["checkout", "-q", "main"]);
+    kb.run(&["sync"]).exits(0);
+    assert_eq!(texts().len(), 4);
+    assert!(texts().contains(&"<p>Published.</p>".to_owned()));
+    // A git command that does not end stops a sync, too, and one that ends soon delays the sync.
+    kb.edit("start/n4.html", "One.", "Four.");
+    let lock = kb.mirror().join(".git/index.lock");
+    let made = lock.clone();
+    service.sandbox.inject(Fault::once(
+        Matcher::new("GET", "/api/base/"),
+        FaultKind::HookAfter(Hook::new(move |_| {
+            std::fs::write(&made, "").expect("written");
+        })),
+    ));
+    kb.run(&["sync"]).exits(5);
+    assert!(!texts().contains(&"<p>Four.</p>".to_owned()));
+    std::fs::remove_file(&lock).expect("removed");
+    kb.run(&["sync"]).exits(0);
+    assert!(texts().contains(&"<p>Four.</p>".to_owned()));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::look::{articles, both, problems, requests};
 use crate::world::lines;
 use kbsync::engine::report::Report;
 use kbsync::engine::settings::Request;
-use kbsync::engine::{Clock as _, Committed, GitView, SystemClock};
+use kbsync::engine::{Checkout, Clock as _, Committed, GitView, SystemClock};
 use kbsync::model::Timestamp;
 use kbsync::sandbox::{NewSeed, Options};
 use std::collections::{BTreeMap, BTreeSet};
@@ -317,6 +317,10 @@ struct Moved;
 impl GitView for Moved {
     fn is_there(&self) -> bool {
         true
+    }
+
+    fn checkout(&self) -> Checkout {
+        Checkout::Same
     }
 
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {

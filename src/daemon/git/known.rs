@@ -19,7 +19,7 @@ const BRANCH: &str = "git_branch";
 pub struct Remembered {
     /// HEAD when both sides last agreed on removals.
     pub head: Option<Head>,
-    /// The branch that was checked out at the first sync.
+    /// The published branch since the first sync.
     pub branch: Option<String>,
 }
 
@@ -131,7 +131,9 @@ impl Trees {
 fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembered) -> Known {
     let sight = git.sight();
     let takes = *setting == PublishedBranch::Auto && remembered.branch.is_none();
-    let first = sight.branch.clone().filter(|_| takes);
+    // A clone knows the branch that its team shares; a clone is often first synced on another one.
+    let first = git.default_branch().or_else(|| sight.branch.clone());
+    let first = first.filter(|_| takes);
     Known {
         prefix: prefix.to_owned(),
         agreed: remembered.head,

@@ -1,7 +1,8 @@
 //! Which branch is published, and whether it is the one that is checked out (design, section 8).
 //!
-//! On any other branch nothing is sent and nothing is written. The branch is named in the settings, or it is the one
-//! that was checked out at the first sync, which the state remembers. Only git's own files are read.
+//! On any other branch nothing is sent and nothing is written. The branch is named in the settings. Else it is the
+//! default branch of the server in a clone, and the branch that was checked out at the first sync elsewhere; the state
+//! remembers it. Only git's own files are read.
 
 use super::{Git, Sight};
 use crate::{config::PublishedBranch, model::path::quoted};

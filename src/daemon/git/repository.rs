@@ -241,6 +241,15 @@ impl Git {
             .collect()
     }
 
+    /// Returns the branch that a clone names as the default of its server, as `git clone` writes it; `None`: this is no
+    /// clone, or git recorded no default.
+    pub fn default_branch(&self) -> Option<String> {
+        let text = read(&self.common.join("refs/remotes/origin/HEAD"))?;
+        let branch = text.trim().strip_prefix("ref: refs/remotes/origin/")?;
+        let is_name = !branch.is_empty() && !branch.contains(char::is_control);
+        is_name.then(|| branch.to_owned())
+    }
+
     fn commit_of(&self, name: &str) -> Option<String> {
         if let Some(commit) = read(&self.common.join(name)) {
             return Some(commit.trim().to_owned());

@@ -7,7 +7,7 @@ use super::{
     Git, HOLD, Head, Known, NOT_COMMITTED, SPARSE, UNKNOWN,
     objects::{Objects, Unread},
 };
-use crate::engine::{Committed, GitView};
+use crate::engine::{Checkout, Committed, GitView};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
@@ -92,6 +92,22 @@ impl View {
 impl GitView for View {
     fn is_there(&self) -> bool {
         Git::find(&self.folder).is_some()
+    }
+
+    fn checkout(&self) -> Checkout {
+        let known = Git::find(&self.folder)
+            .and_then(|git| self.before(&git).map(|before| (git.sight(), before, git)));
+        let Some((sight, before, git)) = known else {
+            return Checkout::Same;
+        };
+        // A checkout moves HEAD last: until then only its lock shows the checkout.
+        if let Some(busy) = sight.busy {
+            return Checkout::Changing(busy.to_string());
+        }
+        match before.published.refuses(&git, &sight) {
+            Some(why) => Checkout::Other(why.to_string()),
+            None => Checkout::Same,
+        }
     }
 
     fn held_removals(&self, gone: &BTreeSet<String>) -> BTreeMap<String, String> {
