@@ -154,7 +154,7 @@ fn show_both(bench: &mut Bench, seed: u64, short: bool) {
     println!("{:?}", relations::differ(Relation::Disk, &memory, &disk));
 }
 
-/// Tells whether it is enough.
+/// Returns whether it is enough.
 type Until<'a> = dyn FnMut(&Tally) -> bool + 'a;
 
 /// Shares the seeds out among the threads, and prints failures as they are found. Gives what it came to, and the seconds

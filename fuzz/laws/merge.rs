@@ -118,14 +118,14 @@ fn in_place(sources: [&str; 3], merged: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Tells whether what two have in common comes in the same order.
+/// Returns whether what two have in common comes in the same order.
 fn same_order(one: &[&str], other: &[&str]) -> bool {
     let here = one.iter().filter(|unit| other.contains(unit));
     let there = other.iter().filter(|unit| one.contains(unit));
     here.eq(there)
 }
 
-/// Tells whether each tag has its partner; `None` where there is more than the plainest markup.
+/// Returns whether each tag has its partner; `None` where there is more than the plainest markup.
 fn even(text: &str) -> Option<bool> {
     let mut open = Vec::new();
     let mut pieces = text.split('<');

@@ -18,7 +18,7 @@ use std::{
     time::Duration,
 };
 
-/// Tells whether somebody is there to answer.
+/// Returns whether somebody is there to answer.
 pub(super) fn possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }

@@ -66,7 +66,7 @@ impl Failure {
         self.help.as_deref()
     }
 
-    /// Tells whether the reader of our output went away (`kbsync … | head`): that is no error.
+    /// Returns whether the reader of our output went away (`kbsync … | head`): that is no error.
     pub fn is_broken_pipe(&self) -> bool {
         self.error
             .chain()

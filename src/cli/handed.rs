@@ -35,7 +35,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 /// So many times in a row it may not say how it is.
 const DEAF: u32 = 3;
 
-/// Tells whether a daemon has the mirror.
+/// Returns whether a daemon has the mirror.
 pub(super) fn is_daemon_there(config: &Config) -> bool {
     config.roots().iter().any(|root| {
         let holder = Lock::holder(&root.path).ok().flatten();

@@ -39,7 +39,7 @@ pub(super) fn take(
 }
 
 /// Looks at a folder that kbsync never wrote to. A state that is kept elsewhere may know articles all the same:
-/// then either this is a fresh checkout of them, or their disk is not mounted (failures row 40). Tells whether it is
+/// then either this is a fresh checkout of them, or their disk is not mounted (failures row 40). Returns whether it is
 /// still to be made.
 fn is_new(root: &Root) -> Result<bool, Failure> {
     let Some(store) = Store::open_read_only(&root.state, None)? else {
@@ -55,7 +55,7 @@ fn is_new(root: &Root) -> Result<bool, Failure> {
     .help("mount the mirror's disk there; if the files are gone, `kbsync restore .` in that folder brings them back; to begin anew with an empty folder, move the state away, and keep it: it has the history"))
 }
 
-/// Tells whether a folder of a mirror has a file that may be an article.
+/// Returns whether a folder of a mirror has a file that may be an article.
 fn has_articles(mirror: &Path) -> io::Result<bool> {
     for folder in fs::read_dir(mirror)? {
         let folder = folder?;

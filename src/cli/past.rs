@@ -73,7 +73,7 @@ impl Named {
         )
     }
 
-    /// Tells whether it is what has the path that was named now, or was named by its id.
+    /// Returns whether it is what has the path that was named now, or was named by its id.
     pub(super) fn is_meant(&self) -> bool {
         self.below.as_ref().is_none_or(|below| {
             let now_at = self.past.now_at.as_ref();
@@ -81,7 +81,7 @@ impl Named {
         })
     }
 
-    /// Tells whether a file is where it was named, or was named by an id.
+    /// Returns whether a file is where it was named, or was named by an id.
     pub(super) fn names(&self, place: &Place) -> bool {
         self.below.as_ref().is_none_or(|below| is_at(place, below))
     }
@@ -91,7 +91,7 @@ impl Named {
         below_mirror(&self.part, below)
     }
 
-    /// Tells whether it is what was deleted last at the path that was named, and nothing else that had this path lives.
+    /// Returns whether it is what was deleted last at the path that was named, and nothing else that had this path lives.
     pub(super) fn ended_last(&self) -> bool {
         let ended = |past: &Past| {
             let place = past.last_address().map(|kept| kept.seen.place.clone())?;
@@ -118,7 +118,7 @@ impl Named {
     }
 }
 
-/// Tells whether a path of the workspace is this place; `.html` may be left out.
+/// Returns whether a path of the workspace is this place; `.html` may be left out.
 fn is_at(place: &Place, below: &str) -> bool {
     let place = place.to_string();
     place == below || place.strip_suffix(EXTENSION) == Some(below)
@@ -284,7 +284,7 @@ pub(super) fn state(config: &Config, part: &Part) -> Result<Option<Store>, Failu
     Ok(Store::open_read_only(&part.root.state, Some(&binding))?)
 }
 
-/// Tells whether a name is or was a category's folder.
+/// Returns whether a name is or was a category's folder.
 pub(super) fn is_folder(config: &Config, part: &Part, name: &str) -> Result<bool, Failure> {
     if part.root.path.join(name).is_dir() {
         return Ok(true);

@@ -34,7 +34,7 @@ pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<St
     })
 }
 
-/// Tells whether the folder that a path begins with is the mirror's, and not one of the current folder.
+/// Returns whether the folder that a path begins with is the mirror's, and not one of the current folder.
 fn is_pasted(mirror: &Path, current: &Path, path: &Path) -> bool {
     let mut names = path.components();
     let (Some(Component::Normal(folder)), Some(_)) = (names.next(), names.next()) else {

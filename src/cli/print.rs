@@ -137,17 +137,17 @@ impl Output {
         self.stderr(&text);
     }
 
-    /// Tells whether progress may be drawn: on a terminal, for a person.
+    /// Returns whether progress may be drawn: on a terminal, for a person.
     pub fn shows_progress(self) -> bool {
         !self.quiet && !self.json && io::stderr().is_terminal()
     }
 
-    /// Tells whether stdout is read by a person: a terminal, or somebody who asks for colours.
+    /// Returns whether stdout is read by a person: a terminal, or somebody who asks for colours.
     pub fn is_for_person(self) -> bool {
         io::stdout().is_terminal() || self.choice(&io::stdout()) != anstream::ColorChoice::Never
     }
 
-    /// Tells whether stderr is coloured.
+    /// Returns whether stderr is coloured.
     pub fn colors_stderr(self) -> bool {
         self.choice(&io::stderr()) != anstream::ColorChoice::Never
     }

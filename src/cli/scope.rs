@@ -39,7 +39,7 @@ impl Part {
         path.strip_prefix(&self.prefix)?.strip_prefix('/')
     }
 
-    /// Tells whether a path is a folder above this workspace.
+    /// Returns whether a path is a folder above this workspace.
     fn is_under(&self, path: &str) -> bool {
         path.is_empty()
             || self

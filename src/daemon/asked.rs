@@ -54,7 +54,7 @@ fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
     }
 }
 
-/// Tells whether files that go while such a cycle waits have their grace time before them. A person who says what
+/// Returns whether files that go while such a cycle waits have their grace time before them. A person who says what
 /// is to be looked at means what is there.
 pub(super) fn may_miss(look: &Look) -> bool {
     match look {

@@ -252,7 +252,7 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 }
 
 impl<S: Service, D: Disk> Engines<'_, S, D> {
-    /// Tells whether what lies at a path is anything but what the state says.
+    /// Returns whether what lies at a path is anything but what the state says.
     fn is_news(&self, path: &str) -> bool {
         let Some((seat, below)) = self.seats.iter().find_map(|seat| {
             let below = path.strip_prefix(&seat.prefix)?;

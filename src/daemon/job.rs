@@ -174,7 +174,7 @@ impl CycleWish {
         }
     }
 
-    /// Tells whether it does what a poll does.
+    /// Returns whether it does what a poll does.
     pub fn is_whole(&self) -> bool {
         self.direction == WishDirection::Both && self.scope.is_empty() && !self.dry_run
     }
@@ -254,7 +254,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// Tells whether it came to its end. One that the service or the budget put off, or that could not be
+    /// Returns whether it came to its end. One that the service or the budget put off, or that could not be
     /// carried out, saw only a part, even where that closes the way to nobody else.
     pub fn got_through(&self) -> bool {
         self.wall.is_none()
@@ -281,7 +281,7 @@ pub trait Cycle {
     /// own writes (failures row 79).
     fn news(&mut self, taken: Taken) -> Taken;
 
-    /// Tells whether no file is anything but what the state says, and nothing waits: then a doubt about the
+    /// Returns whether no file is anything but what the state says, and nothing waits: then a doubt about the
     /// files needs no cycle. What cannot be looked at is not as it should be.
     fn is_as_recorded(&mut self) -> bool;
 

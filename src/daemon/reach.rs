@@ -120,7 +120,7 @@ impl Reach {
         self.down.map(|down| down.retry_at)
     }
 
-    /// Tells whether it may be tried now.
+    /// Returns whether it may be tried now.
     pub fn is_open(&self, now: Instant) -> bool {
         self.retry_at().is_none_or(|at| at <= now)
     }

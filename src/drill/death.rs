@@ -4,14 +4,14 @@
 //! the state passes its fail points. After the last one a transaction is taken back instead of committed;
 //! what was committed before survives, as it would a SIGKILL. Without the feature `drill` nobody dies.
 
-/// Tells whether the process of this thread has died.
+/// Returns whether the process of this thread has died.
 #[cfg(not(feature = "drill"))]
 #[inline]
 pub(crate) fn came() -> bool {
     false
 }
 
-/// Tells whether the process of this thread has died.
+/// Returns whether the process of this thread has died.
 #[cfg(feature = "drill")]
 pub fn came() -> bool {
     LEFT.with(|left| left.get() == Some(0))

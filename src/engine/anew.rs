@@ -26,7 +26,7 @@ pub fn goes_on_as(store: &Store, id: ArticleId) -> Outcome<Option<ArticleId>> {
     Ok((last != id).then_some(last))
 }
 
-/// Tells whether a deleted article was brought back as a new one since.
+/// Returns whether a deleted article was brought back as a new one since.
 ///
 /// # Errors
 ///

@@ -168,7 +168,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .collect())
     }
 
-    /// Tells whether a new process lets go what an earlier one held: never, it is counted anew (failures row 43).
+    /// Returns whether a new process lets go what an earlier one held: never, it is counted anew (failures row 43).
     fn forgets_what_is_held(&self, held: &[Held]) -> bool {
         defect::is(Defect::GuardForgotten)
             && self.memory.is_new()

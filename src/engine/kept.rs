@@ -128,7 +128,7 @@ impl Kept {
         self.rows.iter().map(|(id, brief)| (*id, brief))
     }
 
-    /// Tells whether nothing is to be asked for that did not change.
+    /// Returns whether nothing is to be asked for that did not change.
     pub(super) fn asks_nothing(&self, now: Timestamp) -> bool {
         now < self.due
     }

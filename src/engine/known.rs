@@ -16,13 +16,13 @@ use crate::service::Service;
 use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Tells whether a file, or its absence, is what the state says.
+    /// Returns whether a file, or its absence, is what the state says.
     pub fn is_known(&self, folder: &str, file: &str) -> bool {
         let place = Place::new(folder, file);
         self.file(&place).unwrap_or(false)
     }
 
-    /// Tells whether everything in a folder is what the state says, and nothing is missing.
+    /// Returns whether everything in a folder is what the state says, and nothing is missing.
     pub fn is_folder_known(&self, folder: &str) -> bool {
         self.folder(folder).unwrap_or(false)
     }

@@ -45,7 +45,7 @@ impl Memory {
         }
     }
 
-    /// Tells whether no listing was met yet.
+    /// Returns whether no listing was met yet.
     pub(super) fn is_new(&self) -> bool {
         self.met.is_empty()
     }

@@ -206,7 +206,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         (self.service, self.disk, self.store)
     }
 
-    /// Tells whether the mirror is just what the state says, and nothing of it waits: then a cycle because of it
+    /// Returns whether the mirror is just what the state says, and nothing of it waits: then a cycle because of it
     /// would find nothing to do. Looks at every file, and asks nobody.
     ///
     /// # Errors

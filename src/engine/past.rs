@@ -141,7 +141,7 @@ impl Past {
         having.next().map(|(kept, _)| kept.number)
     }
 
-    /// Tells whether it was ever in the mirror, not only seen on the service.
+    /// Returns whether it was ever in the mirror, not only seen on the service.
     pub fn was_met(&self) -> bool {
         self.now_at.is_some()
             || self
@@ -166,12 +166,12 @@ impl Past {
     }
 }
 
-/// Tells whether a version has an address of its own: the copy of a conflict has none, and was never in the file.
+/// Returns whether a version has an address of its own: the copy of a conflict has none, and was never in the file.
 pub(in crate::engine) fn has_address(kept: &Kept) -> bool {
     kept.seen.subject.is_category() || ignored_name(&kept.seen.place.file).is_none()
 }
 
-/// Tells whether two versions say the same. What the service has lies at no place of the mirror, and a category's
+/// Returns whether two versions say the same. What the service has lies at no place of the mirror, and a category's
 /// file is not there.
 fn same(one: &Kept, other: &Kept) -> bool {
     let there = one.seen.side == Side::Remote || other.seen.side == Side::Remote;

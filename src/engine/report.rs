@@ -210,7 +210,7 @@ impl Report {
         }
     }
 
-    /// Tells whether any action came to such an end.
+    /// Returns whether any action came to such an end.
     pub fn has(&self, status: Status) -> bool {
         self.actions.iter().any(|line| line.status == status)
     }
@@ -292,7 +292,7 @@ impl Report {
         self.problems.extend(problems);
     }
 
-    /// Tells whether anything was or would be done, or waits.
+    /// Returns whether anything was or would be done, or waits.
     pub fn is_quiet(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }

@@ -49,12 +49,12 @@ impl Spool {
         Self { seeks, ..self }
     }
 
-    /// Tells whether what is new may be what was sent or written before.
+    /// Returns whether what is new may be what was sent or written before.
     pub(super) const fn is_seeking(&self) -> bool {
         self.seeks
     }
 
-    /// Tells whether nothing is written.
+    /// Returns whether nothing is written.
     pub(super) const fn is_dry(&self) -> bool {
         self.dry
     }

@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             .unwrap_or_default())
     }
 
-    /// Tells whether files that went back still wait for a person.
+    /// Returns whether files that went back still wait for a person.
     fn is_held_back(&self) -> anyhow::Result<bool> {
         Ok(waiting::held(&self.store)?
             .iter()
@@ -96,7 +96,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a moment is less than a minute ago. Of a clock that went back nothing can be told: it counts.
+/// Returns whether a moment is less than a minute ago. Of a clock that went back nothing can be told: it counts.
 fn is_close(at: Timestamp, now: Timestamp) -> bool {
     now <= at || now.millis_since(at) < CLOSELY
 }

@@ -43,7 +43,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Tells whether it is the same that waits: an article's folder may have got another name since.
+    /// Returns whether it is the same that waits: an article's folder may have got another name since.
     fn is(&self, id: Option<ArticleId>, path: &str, action: Kind) -> bool {
         self.is_about(id, path) && self.action == action
     }

@@ -76,7 +76,7 @@ pub(super) fn last_document(
     Ok(last.and_then(|said| CategoryDocument::parse(said.as_bytes()).ok()))
 }
 
-/// Tells whether a version was in the mirror, and not only on the service.
+/// Returns whether a version was in the mirror, and not only on the service.
 pub(super) fn was_here(kept: &Kept) -> bool {
     kept.seen.side != Side::Remote
 }

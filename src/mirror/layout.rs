@@ -102,7 +102,7 @@ impl Layout {
         }
     }
 
-    /// Tells whether the same text of `.kbsyncignore` would give these rules.
+    /// Returns whether the same text of `.kbsyncignore` would give these rules.
     pub fn is_of(&self, ignore_file: &str) -> bool {
         self.text == ignore_file
     }
@@ -162,7 +162,7 @@ impl Layout {
         }
     }
 
-    /// Tells whether a place is out of scope, whatever lies there or is to be written there.
+    /// Returns whether a place is out of scope, whatever lies there or is to be written there.
     pub fn ignores(&self, place: &Place) -> bool {
         self.why_folder_ignored(&place.folder).is_some()
             || self
@@ -170,7 +170,7 @@ impl Layout {
                 .is_some()
     }
 
-    /// Tells whether a folder of the root is out of scope.
+    /// Returns whether a folder of the root is out of scope.
     pub fn ignores_folder(&self, folder: &str) -> bool {
         self.why_folder_ignored(folder).is_some()
     }
@@ -194,7 +194,7 @@ impl Layout {
     }
 }
 
-/// Tells whether a writer may have meant an article.
+/// Returns whether a writer may have meant an article.
 pub(super) fn looks_like_html(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, ending)| {
         ending.eq_ignore_ascii_case("html") || ending.eq_ignore_ascii_case("htm")

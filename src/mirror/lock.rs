@@ -106,7 +106,7 @@ impl Lock {
         &self.path
     }
 
-    /// Tells whether the lock still keeps others out: not when its file was removed or replaced. What cannot be
+    /// Returns whether the lock still keeps others out: not when its file was removed or replaced. What cannot be
     /// looked at is taken to be there.
     pub fn holds(&self) -> bool {
         let identity = |found: &fs::Metadata| (found.dev(), found.ino());

@@ -79,7 +79,7 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Tells whether an article with these flags is expected to be absent from listings.
+    /// Returns whether an article with these flags is expected to be absent from listings.
     pub fn hides(self) -> bool {
         self.enabled == Some(false) || self.draft == Some(true)
     }
@@ -126,7 +126,7 @@ impl Version {
         ])
     }
 
-    /// Tells whether two versions say the same in all but their category and slug.
+    /// Returns whether two versions say the same in all but their category and slug.
     pub fn same_words(&self, other: &Self) -> bool {
         self.title == other.title
             && self.introtext == other.introtext
@@ -134,7 +134,7 @@ impl Version {
             && self.text == other.text
     }
 
-    /// Tells whether two versions agree in one field. Fields that versions do not have always agree.
+    /// Returns whether two versions agree in one field. Fields that versions do not have always agree.
     pub fn agrees(&self, other: &Self, field: Field) -> bool {
         match field {
             Field::Title => self.title == other.title,

@@ -59,7 +59,7 @@ pub struct ArticleRow {
 const EARLIER: usize = 3;
 
 impl ArticleRow {
-    /// Tells whether our own writes replaced this version: seen again, it is an old copy.
+    /// Returns whether our own writes replaced this version: seen again, it is an old copy.
     pub fn has_replaced(&self, version: &Version, revision: &Revision) -> bool {
         let mut replaced = self.replaced.iter().chain(&self.earlier);
         replaced.any(|(digest, of)| of == revision && *digest == version.digest())
@@ -89,7 +89,7 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
-    /// Tells whether the base says what the service had under its revision. After a colleague had a hand in what our own
+    /// Returns whether the base says what the service had under its revision. After a colleague had a hand in what our own
     /// last write made, the revision is still that of what this replaced.
     pub fn is_of_its_revision(&self) -> bool {
         let mut replaced = self.replaced.iter().chain(&self.earlier);

@@ -77,7 +77,7 @@ impl CategoryId {
         Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 
-    /// Tells whether this id only stands for a category to be created.
+    /// Returns whether this id only stands for a category to be created.
     pub fn is_provisional(self) -> bool {
         self.0.get_version_num() == 8
     }

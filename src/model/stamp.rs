@@ -22,14 +22,14 @@ const FINE: i64 = 20_000_000;
 const COARSE: i64 = 2_000_000_000;
 
 impl Stamp {
-    /// Tells whether two stamps are of one file with one content. Its change time may differ: renaming
+    /// Returns whether two stamps are of one file with one content. Its change time may differ: renaming
     /// a file changes it.
     pub fn same_content(&self, other: &Self) -> bool {
         (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
     }
 }
 
-/// Tells whether a stamp may be stored: a later write is certain to give another one.
+/// Returns whether a stamp may be stored: a later write is certain to give another one.
 ///
 /// This is git's rule for racy entries: a file that was written within a tick of the clock before `now`
 /// (nanoseconds since 1970) may be written again without a change of its stamp (failures row 83).

@@ -153,7 +153,7 @@ impl Action {
         )
     }
 
-    /// Tells whether the action removes something on a side.
+    /// Returns whether the action removes something on a side.
     pub fn deletes(&self) -> Option<Side> {
         match self.step {
             Step::DeleteArticle { .. } => Some(Side::Remote),
@@ -169,7 +169,7 @@ impl Action {
         }
     }
 
-    /// Tells whether the action sends a request that changes the service.
+    /// Returns whether the action sends a request that changes the service.
     pub fn sends(&self) -> bool {
         match &self.step {
             Step::CreateCategory { .. }
@@ -194,12 +194,12 @@ impl Action {
 }
 
 impl Settle {
-    /// Tells whether a PUT belongs to it.
+    /// Returns whether a PUT belongs to it.
     pub fn sends(&self) -> bool {
         !self.send.is_empty() || self.send_enabled.is_some()
     }
 
-    /// Tells whether the mirror changes: the file's content or its name.
+    /// Returns whether the mirror changes: the file's content or its name.
     pub fn touches_file(&self) -> bool {
         self.write || self.from.as_ref() != Some(&self.to)
     }

@@ -202,7 +202,7 @@ pub(super) fn untouched(row: &ArticleRow, file: &LocalFile) -> bool {
     row.local == file.version && row.file_flags == file.flags
 }
 
-/// Tells whether nothing follows for an article when both sides are as the base says: nothing of its own is
+/// Returns whether nothing follows for an article when both sides are as the base says: nothing of its own is
 /// under way, and what the base says of the service cannot be an old copy of what we replaced.
 pub(crate) fn is_calm(row: &ArticleRow) -> bool {
     aside::original(&row.remote.slug, row.id.uuid()).is_none()
@@ -213,7 +213,7 @@ fn is_old_copy(row: &ArticleRow, seen: &Seen) -> bool {
     row.has_replaced(&seen.version, &seen.revision)
 }
 
-/// Tells whether an answer is an old copy of what our own last write replaced: it says nothing of what a colleague
+/// Returns whether an answer is an old copy of what our own last write replaced: it says nothing of what a colleague
 /// wrote since. Where that write left the very same behind, words and revision, nothing tells the two apart.
 pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Version) -> bool {
     let left = row.written.as_ref() == Some(revision) && row.remote == *version;

@@ -77,7 +77,7 @@ impl Planner<'_> {
     }
 }
 
-/// Tells whether a listing's entry shows the flags that are known, of an article that is listed as it was. `own`:
+/// Returns whether a listing's entry shows the flags that are known, of an article that is listed as it was. `own`:
 /// its revision is that of our own last write.
 pub(crate) fn listed_as_known(own: bool, listed: Flags, known: Flags) -> bool {
     own || in_listing(listed) == known

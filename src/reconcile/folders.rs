@@ -72,7 +72,7 @@ impl Planner<'_> {
             })
     }
 
-    /// Tells whether another category's folder lies where this one's was: two rows with one folder would give
+    /// Returns whether another category's folder lies where this one's was: two rows with one folder would give
     /// the files in it to the wrong category.
     fn is_of_another(&self, id: CategoryId, folder: &str) -> bool {
         let mut paired = self.paired.categories.iter();

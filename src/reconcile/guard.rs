@@ -91,7 +91,7 @@ pub struct Elsewhere {
 }
 
 impl Facts {
-    /// Tells whether an action was held by such a rule before, and no person has released it.
+    /// Returns whether an action was held by such a rule before, and no person has released it.
     pub(super) fn stands(&self, rule: HoldRule, action: &Action) -> bool {
         let held = |id| self.standing.contains(&(rule, action.side, id));
         action.id.is_some_and(held) && !self.approved.contains(&action.fingerprint())
@@ -190,7 +190,7 @@ fn hold_duels(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// Tells whether a settlement changes a side.
+/// Returns whether a settlement changes a side.
 type Reach = fn(&Settle) -> bool;
 
 fn hold_rollbacks(plan: &mut Plan, facts: &Facts) {
@@ -260,7 +260,7 @@ fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
     }
 }
 
-/// Tells whether a person was not asked yet about a deletion that nothing holds.
+/// Returns whether a person was not asked yet about a deletion that nothing holds.
 pub fn is_unasked(
     action: &Action,
     side: Side,

@@ -241,7 +241,7 @@ impl Planner<'_> {
     }
 }
 
-/// Tells whether a name comes from a slug, and not from a writer who chose it.
+/// Returns whether a name comes from a slug, and not from a writer who chose it.
 pub(super) fn derived(stem: &str, slug: &str, id: Uuid) -> bool {
     stem == slug
         || stem == path::stem_for(slug, id, &|folded| folded == path::fold(slug))

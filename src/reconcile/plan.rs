@@ -126,12 +126,12 @@ pub enum HoldRule {
 }
 
 impl HoldRule {
-    /// Tells whether it holds deletions because of what came with them.
+    /// Returns whether it holds deletions because of what came with them.
     pub const fn holds_deletions(self) -> bool {
         matches!(self, Self::MassDeletion | Self::MovedHead)
     }
 
-    /// Tells whether `kbsync approve` releases it.
+    /// Returns whether `kbsync approve` releases it.
     pub const fn approvable(self) -> bool {
         match self {
             Self::MassDeletion
@@ -353,7 +353,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Tells whether there is nothing to do, not even for a person.
+    /// Returns whether there is nothing to do, not even for a person.
     pub fn is_empty(&self) -> bool {
         self.actions.is_empty() && self.problems.is_empty()
     }

@@ -9,12 +9,12 @@ use std::collections::BTreeSet;
 pub struct Scope(BTreeSet<String>);
 
 impl Scope {
-    /// Tells whether everything is in it.
+    /// Returns whether everything is in it.
     pub fn is_whole(&self) -> bool {
         self.0.is_empty() || self.0.contains(".")
     }
 
-    /// Tells whether no paths were named.
+    /// Returns whether no paths were named.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -24,7 +24,7 @@ impl Scope {
         self.0.insert(path.trim_end_matches('/').to_owned());
     }
 
-    /// Tells whether a place is in it.
+    /// Returns whether a place is in it.
     pub fn covers(&self, place: &Place) -> bool {
         let names = |name: &str| self.0.contains(&format!("{}/{name}", place.folder));
         self.is_whole()
@@ -33,7 +33,7 @@ impl Scope {
             || names(place.stem())
     }
 
-    /// Tells whether a category's own words are in it: whole folders only.
+    /// Returns whether a category's own words are in it: whole folders only.
     pub fn covers_folder(&self, folder: &str) -> bool {
         self.is_whole()
             || self.0.contains(folder)

@@ -155,12 +155,12 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Tells whether the mirror may be changed.
+    /// Returns whether the mirror may be changed.
     pub const fn pulls(self) -> bool {
         matches!(self, Self::Both | Self::Pull)
     }
 
-    /// Tells whether the service may be changed.
+    /// Returns whether the service may be changed.
     pub const fn pushes(self) -> bool {
         matches!(self, Self::Both | Self::Push)
     }
@@ -221,12 +221,12 @@ impl Policy {
         }
     }
 
-    /// Tells whether a place is in scope.
+    /// Returns whether a place is in scope.
     pub fn covers(&self, place: &Place) -> bool {
         self.scope.covers(place)
     }
 
-    /// Tells whether a category's own words are in scope: whole folders only.
+    /// Returns whether a category's own words are in scope: whole folders only.
     pub fn covers_folder(&self, folder: &str) -> bool {
         self.scope.covers_folder(folder)
     }

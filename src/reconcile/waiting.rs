@@ -6,7 +6,7 @@ use super::plan::{HoldRule, Plan, Step};
 use crate::drill::defect::{self, Defect};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Holds what takes the name of a file that was to leave it and is held itself. Tells whether it did.
+/// Holds what takes the name of a file that was to leave it and is held itself. Returns whether it did.
 pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
     let kept: BTreeMap<Name, String> = plan
         .actions
@@ -29,7 +29,7 @@ pub(super) fn wait_for_names(plan: &mut Plan) -> bool {
     changed
 }
 
-/// Holds what needs a category, or a folder's new name, that is held. Tells whether it did.
+/// Holds what needs a category, or a folder's new name, that is held. Returns whether it did.
 pub(super) fn wait_for_categories(plan: &mut Plan) -> bool {
     let (mut categories, mut folders) = (BTreeSet::new(), BTreeSet::new());
     // Whose folder one of these is stays open, and with it everything that goes by its name.
@@ -106,7 +106,7 @@ pub(super) fn wait_for_categories(plan: &mut Plan) -> bool {
     changed
 }
 
-/// Holds what wants an address that nobody leaves, or that another one comes to first. Tells whether it did.
+/// Holds what wants an address that nobody leaves, or that another one comes to first. Returns whether it did.
 pub(super) fn wait_for_addresses(plan: &mut Plan, holders: &BTreeMap<Address, Holder>) -> bool {
     let (mut leaving, mut held) = (BTreeSet::new(), BTreeMap::new());
     for action in &plan.actions {

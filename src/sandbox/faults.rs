@@ -43,7 +43,7 @@ impl Matcher {
         }
     }
 
-    /// Tells whether it meets the request.
+    /// Returns whether it meets the request.
     pub fn meets(&self, method: &str, path: &str, query: &str) -> bool {
         self.method.as_deref().is_none_or(|wanted| wanted == method)
             && begins_like(path, &self.path)

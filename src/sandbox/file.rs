@@ -68,12 +68,12 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Tells whether there is a file that keeps the content.
+    /// Returns whether there is a file that keeps the content.
     pub(super) fn has_file(&self) -> bool {
         self.lock().file.is_some()
     }
 
-    /// Tells whether there are changes that the file does not have yet.
+    /// Returns whether there are changes that the file does not have yet.
     pub(super) fn unsaved(&self) -> bool {
         let world = self.lock();
         world.file.is_some() && world.saved != world.store.changes()

@@ -66,7 +66,7 @@ fn without_event_attributes(text: &str) -> String {
     kept + rest
 }
 
-/// Tells whether the text so far ends inside a tag.
+/// Returns whether the text so far ends inside a tag.
 fn text_before_is_open(kept: &str, more: &str) -> bool {
     let opened = more
         .rfind('<')

@@ -142,7 +142,7 @@ pub enum Access {
 }
 
 impl Access {
-    /// Tells whether it allows reading.
+    /// Returns whether it allows reading.
     pub fn reads(self) -> bool {
         match self {
             Self::None => false,
@@ -150,7 +150,7 @@ impl Access {
         }
     }
 
-    /// Tells whether it allows writing.
+    /// Returns whether it allows writing.
     pub fn writes(self) -> bool {
         match self {
             Self::None | Self::Read => false,

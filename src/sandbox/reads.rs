@@ -192,7 +192,7 @@ pub(super) async fn list_articles(
     })
 }
 
-/// Tells whether `If-None-Match` names the version.
+/// Returns whether `If-None-Match` names the version.
 fn named(headers: &HeaderMap, etag: &str) -> bool {
     headers
         .get_all(header::IF_NONE_MATCH)

@@ -245,7 +245,7 @@ impl Store {
         Some(article)
     }
 
-    /// Tells whether an article other than `but` holds `slug` in the category.
+    /// Returns whether an article other than `but` holds `slug` in the category.
     pub(super) fn article_slug_taken(
         &self,
         options: &Options,
@@ -261,7 +261,7 @@ impl Store {
         })
     }
 
-    /// Tells whether a category other than `but` holds `slug` in the workspace.
+    /// Returns whether a category other than `but` holds `slug` in the workspace.
     pub(super) fn category_slug_taken(
         &self,
         workspace: Uuid,
@@ -300,12 +300,12 @@ impl Store {
     }
 }
 
-/// Tells whether listings show the article. Drafts are never shown (section 3).
+/// Returns whether listings show the article. Drafts are never shown (section 3).
 pub(super) fn listed(options: &Options, article: &Article) -> bool {
     !article.draft && (article.enabled || options.list_disabled)
 }
 
-/// Tells whether `GET /api/article/{id}` answers with the article.
+/// Returns whether `GET /api/article/{id}` answers with the article.
 pub(super) fn readable(options: &Options, article: &Article) -> bool {
     !article.draft && (article.enabled || options.read_disabled)
 }

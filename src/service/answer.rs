@@ -150,7 +150,7 @@ pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
     Err(Verdict::unreadable(message, reply.verb))
 }
 
-/// Tells whether `success` is true.
+/// Returns whether `success` is true.
 pub(super) fn succeeded(success: &Loose) -> bool {
     success.flag() == Some(true)
 }
@@ -196,7 +196,7 @@ fn throttled(retry_after: Option<std::time::Duration>, said: Option<String>) -> 
     }
 }
 
-/// Tells whether a body is JSON with `success: false`.
+/// Returns whether a body is JSON with `success: false`.
 fn says_no(body: &[u8]) -> bool {
     serde_json::from_slice::<Head>(body).is_ok_and(|head| head.success.flag() == Some(false))
 }

@@ -57,7 +57,7 @@ pub struct ServiceError {
 }
 
 impl ErrorKind {
-    /// Tells whether all further requests would meet the same wall: sign-in, network or budget.
+    /// Returns whether all further requests would meet the same wall: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
         match self {
             Self::Unauthorized
@@ -76,7 +76,7 @@ impl ErrorKind {
 }
 
 impl ServiceError {
-    /// Tells whether all further requests would meet the same wall: sign-in, network or budget.
+    /// Returns whether all further requests would meet the same wall: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
         self.kind.stops_all()
     }

@@ -382,7 +382,7 @@ impl Client {
     }
 }
 
-/// Tells whether an answer to a listing says that there is no such endpoint.
+/// Returns whether an answer to a listing says that there is no such endpoint.
 fn is_missing(error: &ServiceError) -> bool {
     matches!(
         (error.status, &error.kind),

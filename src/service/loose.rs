@@ -23,7 +23,7 @@ pub(super) enum Loose {
 }
 
 impl Loose {
-    /// Tells whether there was nothing.
+    /// Returns whether there was nothing.
     pub(super) fn is_missing(&self) -> bool {
         *self == Self::Missing
     }

@@ -44,7 +44,7 @@ impl Verb {
         }
     }
 
-    /// Tells whether the method changes nothing, so that it can be repeated unseen.
+    /// Returns whether the method changes nothing, so that it can be repeated unseen.
     pub const fn is_read(self) -> bool {
         match self {
             Self::Get => true,

@@ -61,7 +61,7 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Tells whether somebody stopped in the middle: a log or a journal with something in it was left.
+/// Returns whether somebody stopped in the middle: a log or a journal with something in it was left.
 pub(super) fn was_left_open(path: &Path) -> bool {
     ["-wal", "-journal"].iter().any(|ending| {
         fs::symlink_metadata(beside(path, ending)).is_ok_and(|metadata| metadata.len() > 0)
@@ -106,7 +106,7 @@ fn narrow(path: &Path) -> io::Result<()> {
     fs::symlink_metadata(path).map(drop)
 }
 
-/// Tells whether a WAL database would be at risk here: its shared memory needs a local disk.
+/// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
 ///
 /// Where the disk cannot be asked the answer is yes, since a rollback journal works everywhere.
 #[cfg(target_os = "linux")]
@@ -118,14 +118,14 @@ pub(super) fn is_remote(dir: &Path) -> bool {
     })
 }
 
-/// Tells whether a WAL database would be at risk here: its shared memory needs a local disk.
+/// Returns whether a WAL database would be at risk here: its shared memory needs a local disk.
 #[cfg(target_vendor = "apple")]
 pub(super) fn is_remote(dir: &Path) -> bool {
     const MNT_LOCAL: u32 = 0x1000;
     rustix::fs::statfs(dir).map_or(true, |found| found.f_flags & MNT_LOCAL == 0)
 }
 
-/// Tells whether a WAL database would be at risk here; unknown on this system, so the careful answer.
+/// Returns whether a WAL database would be at risk here; unknown on this system, so the careful answer.
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
 pub(super) fn is_remote(_dir: &Path) -> bool {
     true

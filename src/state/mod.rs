@@ -53,7 +53,7 @@ impl Subject {
         Self::File(Place::new(id.to_string(), CATEGORY_FILE))
     }
 
-    /// Tells whether it is a category.
+    /// Returns whether it is a category.
     pub fn is_category(&self) -> bool {
         matches!(self, Self::File(place) if place.file == CATEGORY_FILE)
     }

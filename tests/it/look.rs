@@ -58,7 +58,7 @@ pub(crate) fn history(world: &World, id: Uuid) -> Vec<(Side, String)> {
         .collect()
 }
 
-/// Tells whether some version of an article in the history has this body.
+/// Returns whether some version of an article in the history has this body.
 pub(crate) fn kept(world: &World, id: Uuid, body: &str) -> bool {
     history(world, id).iter().any(|(_, text)| text == body)
 }

@@ -100,6 +100,9 @@ const IMPURE: [&str; 13] = [
     "log::",
 ];
 
+/// Phrases that have a plainer form, and that form.
+const GLOSSARY: [(&str, &str); 1] = [("Tells whether", "Returns whether")];
+
 struct Source {
     /// The path below `src/`.
     path: String,
@@ -268,6 +271,29 @@ fn every_file_says_its_job_and_has_a_telling_name() {
         }
         if source.code.contains("#[allow(") {
             wrong.push(format!("{} allows where it should expect", source.path));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn phrases_that_were_replaced_stay_away() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (mut files, mut wrong) = (Vec::new(), Vec::new());
+    for folder in ["src", "examples", "benches", "fuzz/fuzz_targets", "tests"] {
+        collect(&root.join(folder), &mut files);
+    }
+    for file in files.iter().filter(|file| !file.ends_with("tidy.rs")) {
+        let text = std::fs::read_to_string(file).expect("text");
+        for (line, (phrase, better)) in text
+            .lines()
+            .enumerate()
+            .flat_map(|(line, text)| GLOSSARY.map(|words| (line, text, words)))
+            .filter(|(_, text, (phrase, _))| text.contains(phrase))
+            .map(|(line, _, words)| (line + 1, words))
+        {
+            let path = file.strip_prefix(root).expect("below the root").display();
+            wrong.push(format!("{path}:{line}: `{phrase}`; write `{better}`"));
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");

@@ -182,7 +182,7 @@ pub(crate) fn in_file(path: &str, content: &str) -> Vec<Words> {
     words.into_iter().chain(own).collect()
 }
 
-/// Tells whether a line of front matter is the writer's alone.
+/// Returns whether a line of front matter is the writer's alone.
 fn is_own(line: &str) -> bool {
     const KEYS: [&str; 10] = [
         "id",

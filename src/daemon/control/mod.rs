@@ -156,7 +156,7 @@ impl Wished {
         self.wish.clone()
     }
 
-    /// Tells whether it would change anything.
+    /// Returns whether it would change anything.
     pub fn writes(&self) -> bool {
         !self.wish.dry_run
     }

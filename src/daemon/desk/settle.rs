@@ -142,7 +142,7 @@ impl Desk {
     }
 }
 
-/// Tells whether a line changed the service.
+/// Returns whether a line changed the service.
 pub fn is_push(line: &Line) -> bool {
     line.status == Status::Done
         && match line.side {

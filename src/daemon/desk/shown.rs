@@ -52,7 +52,7 @@ impl Desk {
     }
 }
 
-/// Tells whether a path may be of an article, a category or a conflict; editors' files and our own are not.
+/// Returns whether a path may be of an article, a category or a conflict; editors' files and our own are not.
 pub(super) fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
         ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)

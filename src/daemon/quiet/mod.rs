@@ -53,7 +53,7 @@ pub struct Taken {
 }
 
 impl Taken {
-    /// Tells whether nothing is due.
+    /// Returns whether nothing is due.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
     }
@@ -221,7 +221,7 @@ impl Quiet {
             .collect()
     }
 
-    /// Tells whether a path has been in motion for so long that it is not waited for any more.
+    /// Returns whether a path has been in motion for so long that it is not waited for any more.
     fn is_restless(&self, path: &str, now: Instant) -> bool {
         self.moving.get(path).is_some_and(|(since, last)| {
             now.saturating_duration_since(*last) < self.pace.quiet_period

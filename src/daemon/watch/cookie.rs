@@ -23,7 +23,7 @@ impl Cookie {
         Ok(Self { path })
     }
 
-    /// Tells whether an event is about it.
+    /// Returns whether an event is about it.
     pub(super) fn is_in(&self, event: &notify::Event) -> bool {
         event.paths.contains(&self.path)
     }

@@ -249,7 +249,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Tells whether a file that does not say what was sent may be another one without an id, which was moved here
+    /// Returns whether a file that does not say what was sent may be another one without an id, which was moved here
     /// since the scan: with this id in it, one article would say what another one says.
     fn is_another(&self, birth: &Birth<'_>, document: &Document, run: &Run<'_>) -> bool {
         let sight = &run.sight;
@@ -273,7 +273,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }) || unready.any(|file| file.place != *birth.place && self.has_left(&file.place, sight))
     }
 
-    /// Tells whether a file that was not ready or in motion when the mirror was scanned does not lie at its place any
+    /// Returns whether a file that was not ready or in motion when the mirror was scanned does not lie at its place any
     /// more. Where there was none, none can have left.
     fn has_left(&self, place: &Place, sight: &Sight) -> bool {
         let was = sight.unready.get(place);

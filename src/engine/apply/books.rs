@@ -205,7 +205,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.trusted(stamp).filter(|_| same)
     }
 
-    /// Tells whether the history has a whole file.
+    /// Returns whether the history has a whole file.
     fn is_kept(&self, source: &str) -> bool {
         let kept = self.store.has_body(TextDigest::of(source));
         kept.is_ok_and(|is_there| is_there)
@@ -304,7 +304,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether the service is not what was listed any more. A tag may be that of a content, and the content
+/// Returns whether the service is not what was listed any more. A tag may be that of a content, and the content
 /// from before our own write come back: then it would vouch for what we wrote.
 fn may_send(line: &Line) -> bool {
     match (line.side, line.action) {

@@ -363,7 +363,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Tells whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
+    /// Returns whether a `_category.yaml` has a line for the slug. `None`: it cannot be read.
     fn has_slug(&self, folder: &str) -> Option<bool> {
         let at = At::Folder(folder);
         let yaml = self.disk.read(at, CATEGORY_FILE, MAX_YAML).ok()?;

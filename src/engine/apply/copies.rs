@@ -141,7 +141,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(number.filter(|_| edited))
     }
 
-    /// Tells whether a copy is as it was written. What was shown in it may be forgotten, as where the article is gone
+    /// Returns whether a copy is as it was written. What was shown in it may be forgotten, as where the article is gone
     /// by now: then the history has it.
     fn was_shown(
         &self,
@@ -335,7 +335,7 @@ pub(super) fn copy_of(id: ArticleId, version: &Version, text: String) -> String 
     })
 }
 
-/// Tells whether a copy is still what was shown in it, which is in the history; what was edited since is not, were it
+/// Returns whether a copy is still what was shown in it, which is in the history; what was edited since is not, were it
 /// only a remark.
 fn still_says(copy: &Content, id: ArticleId, shown: Option<&Version>) -> bool {
     let Ok(document) = Document::parse_with_markers(&copy.bytes) else {
@@ -347,7 +347,7 @@ fn still_says(copy: &Content, id: ArticleId, shown: Option<&Version>) -> bool {
     })
 }
 
-/// Tells whether it was read to its end and can be kept as it is.
+/// Returns whether it was read to its end and can be kept as it is.
 fn is_text(found: &Content) -> bool {
     found.whole && std::str::from_utf8(&found.bytes).is_ok()
 }

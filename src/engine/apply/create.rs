@@ -346,7 +346,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a word is what was sent: the service may trim it or write it in lower case.
+/// Returns whether a word is what was sent: the service may trim it or write it in lower case.
 pub(in crate::engine) fn same(sent: &str, found: &str) -> bool {
     sent.trim().to_lowercase() == found.trim().to_lowercase()
 }

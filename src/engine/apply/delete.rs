@@ -243,7 +243,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(Done::Yes(None))
     }
 
-    /// Tells whether a person approved just this deletion: then it does not count against the day.
+    /// Returns whether a person approved just this deletion: then it does not count against the day.
     pub(super) fn was_approved(&self, action: &Action) -> anyhow::Result<bool> {
         let mark = action.fingerprint();
         Ok(self
@@ -254,7 +254,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a colleague took an article off the air since it was seen.
+/// Returns whether a colleague took an article off the air since it was seen.
 fn is_hidden_since(found: &RemoteArticle, seen: &Seen) -> bool {
     seen.visibility == Visibility::Published && found.flags.hides()
 }
@@ -275,7 +275,7 @@ fn last_seen(run: &Run<'_>, id: ArticleId, seen: &Seen) -> Revision {
     latest.map_or_else(|| seen.revision.clone(), |(_, revision)| revision.clone())
 }
 
-/// Tells whether an answer is from before our own last write of an article.
+/// Returns whether an answer is from before our own last write of an article.
 fn is_old(run: &Run<'_>, found: &RemoteArticle, seen: &Seen) -> bool {
     let version = version_of(found, &seen.version);
     is_old_copy(run, found.id, &version, &found.revision)
@@ -330,7 +330,7 @@ fn homes(run: &Run<'_>, id: ArticleId, place: &Place) -> Vec<Place> {
     homes
 }
 
-/// Tells whether the file at an article's place is another article's, and just as it was scanned.
+/// Returns whether the file at an article's place is another article's, and just as it was scanned.
 fn is_of_another(run: &Run<'_>, id: ArticleId, place: &Place, stamp: Stamp) -> bool {
     let paired = &run.sight.paired;
     let others = paired.files.iter().filter(|(other, _)| **other != id);

@@ -342,7 +342,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a file that was replaced named no article: the id in it afterwards is of our writing.
+/// Returns whether a file that was replaced named no article: the id in it afterwards is of our writing.
 fn named_no_article(job: &Job<'_>) -> bool {
     let old = job.old.as_ref();
     let document = old.and_then(|(_, bytes)| Document::parse_with_markers(bytes).ok());

@@ -87,7 +87,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Tells whether a file has these bytes.
+    /// Returns whether a file has these bytes.
     pub(super) fn still_holds(&self, place: &Place, bytes: Digest) -> bool {
         let content = self
             .disk
@@ -115,7 +115,7 @@ impl ScannedYaml {
         Self { stamp, racy }
     }
 
-    /// Tells whether it still says what it said. Its stamp alone cannot, when it was saved just before the scan.
+    /// Returns whether it still says what it said. Its stamp alone cannot, when it was saved just before the scan.
     pub(super) fn is_said_by(&self, bytes: &[u8]) -> bool {
         self.racy.as_ref().is_none_or(|(folder, words)| {
             let document = CategoryDocument::parse(bytes).ok();

@@ -84,7 +84,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(other)
     }
 
-    /// Tells whether an article was seen lately enough to be replaced.
+    /// Returns whether an article was seen lately enough to be replaced.
     pub(super) fn is_seen(&self, id: ArticleId, run: &Run<'_>) -> bool {
         let window = self.settings.guard_window;
         let fresh = |at: Instant| !window.is_zero() && at.elapsed() <= window;
@@ -186,7 +186,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
     }
 
-    /// Tells whether a PUT to an article got no answer, and what came of it is still open.
+    /// Returns whether a PUT to an article got no answer, and what came of it is still open.
     fn awaits_answer(&self, id: ArticleId) -> anyhow::Result<bool> {
         let intents = self.store.intents()?;
         let mut puts = intents.iter().filter_map(|(_, intent)| put_to(intent));
@@ -294,7 +294,7 @@ pub(super) fn read_before_replaced<'a>(
     }
 }
 
-/// Tells whether this is the revision under which an article was read or written in this cycle.
+/// Returns whether this is the revision under which an article was read or written in this cycle.
 fn has_read(id: ArticleId, revision: &Revision, run: &Run<'_>) -> bool {
     let known = run.own.get(&id).or_else(|| run.latest.get(&id));
     let known = known.map(|(_, revision)| revision);
@@ -315,7 +315,7 @@ fn changed(id: ArticleId, seen: &Seen, run: &Run<'_>) -> Option<Done> {
     (version != expected).then(changed_meanwhile)
 }
 
-/// Tells whether an answer is from before our own last write: nobody has seen what it hides.
+/// Returns whether an answer is from before our own last write: nobody has seen what it hides.
 pub(super) fn is_old_copy(
     run: &Run<'_>,
     id: ArticleId,

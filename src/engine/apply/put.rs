@@ -250,12 +250,12 @@ pub(super) fn sent_over(settle: &Settle, before: &Version) -> Version {
     after
 }
 
-/// Tells whether the service was not there; an answer that cannot be read will not be better next time.
+/// Returns whether the service was not there; an answer that cannot be read will not be better next time.
 fn is_down(error: &ServiceError) -> bool {
     error.kind == ErrorKind::Unavailable
 }
 
-/// Tells whether a write may have been carried out, or may be sent again once one has looked.
+/// Returns whether a write may have been carried out, or may be sent again once one has looked.
 pub(super) fn worth_another_try(error: &ServiceError) -> bool {
     is_down(error) || (error.answer_lost && error.kind != ErrorKind::Unauthorized)
 }
@@ -265,12 +265,12 @@ pub(super) fn worth_another_look(error: &ServiceError) -> bool {
     is_throttled(error) || worth_another_try(error)
 }
 
-/// Tells whether a PUT or DELETE that did not arrive may be sent again.
+/// Returns whether a PUT or DELETE that did not arrive may be sent again.
 pub(super) fn may_repeat(error: &ServiceError) -> bool {
     is_throttled(error) || is_down(error)
 }
 
-/// Tells whether a write was not carried out for want of budget, here or there: there has to be room first.
+/// Returns whether a write was not carried out for want of budget, here or there: there has to be room first.
 fn is_throttled(error: &ServiceError) -> bool {
     matches!(error.kind, ErrorKind::RateLimited { .. }) && !error.answer_lost
 }

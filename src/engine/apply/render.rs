@@ -94,7 +94,7 @@ pub(super) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::of_parts(&[bytes])
 }
 
-/// Tells whether `enabled` and `draft` in a file are none that a writer set since the scan.
+/// Returns whether `enabled` and `draft` in a file are none that a writer set since the scan.
 fn knows_flags(document: &Document, settle: &Settle, run: &Run<'_>) -> bool {
     let had = run.row(settle.id).map(|row| row.file_flags);
     // Of an article that is met for the first time, only the scan knows.
@@ -120,7 +120,7 @@ fn representable(bytes: Vec<u8>) -> Result<Vec<u8>, Done> {
     }
 }
 
-/// Tells whether a document says what a version says; its category is the folder's business.
+/// Returns whether a document says what a version says; its category is the folder's business.
 pub(in crate::engine) fn says(document: &Document, version: &Version) -> bool {
     document.title() == version.title
         && document.introtext() == version.introtext
@@ -180,12 +180,12 @@ pub(in crate::engine) fn keep_whole(
     tx.put_body(source).map(Some)
 }
 
-/// Tells whether a file without an article is to be hidden: nothing but the file itself says so.
+/// Returns whether a file without an article is to be hidden: nothing but the file itself says so.
 pub(in crate::engine) fn hides_a_new_article(document: &Document) -> bool {
     document.id().is_none() && document.flags().hides()
 }
 
-/// Tells whether a file has more than its version says: comments, other keys, other line ends.
+/// Returns whether a file has more than its version says: comments, other keys, other line ends.
 pub(in crate::engine) fn needs_whole(source: &str, version: &Version, place: &Place) -> bool {
     let Ok(document) = Document::parse_with_markers(source.as_bytes()) else {
         return true;

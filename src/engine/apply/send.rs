@@ -343,7 +343,7 @@ fn over(settle: &Settle, run: &Run<'_>) -> (Digest, Revision) {
     }
 }
 
-/// Tells whether a colleague published or hid the article in this very instant: the base keeps what we saw, so that
+/// Returns whether a colleague published or hid the article in this very instant: the base keeps what we saw, so that
 /// the next cycle finds it.
 fn meddled_with(settle: &Settle, article: &RemoteArticle) -> bool {
     let (told, seen) = (article.flags, settle.seen.flags);
@@ -351,7 +351,7 @@ fn meddled_with(settle: &Settle, article: &RemoteArticle) -> bool {
         || differ(told.draft, seen.draft)
 }
 
-/// Tells whether what is told of `enabled` or `draft` is not what was known of it.
+/// Returns whether what is told of `enabled` or `draft` is not what was known of it.
 pub(super) fn differ(told: Option<bool>, known: Option<bool>) -> bool {
     told.zip(known).is_some_and(|(told, known)| told != known)
 }

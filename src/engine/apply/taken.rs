@@ -52,7 +52,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a category has a slug that its row does not say.
+/// Returns whether a category has a slug that its row does not say.
 fn is_a_categorys(slug: &str, run: &Run<'_>) -> bool {
     let rows = &run.sight.base.categories;
     let mut read = run.sight.remote.categories.iter();
@@ -62,7 +62,7 @@ fn is_a_categorys(slug: &str, run: &Run<'_>) -> bool {
     })
 }
 
-/// Tells whether an article that no listing shows has an address that its row does not say.
+/// Returns whether an article that no listing shows has an address that its row does not say.
 fn is_hidden_there(id: ArticleId, category: CategoryId, slug: &str, run: &Run<'_>) -> bool {
     let Some(Remote::Present(seen)) = run.sight.remote.articles.get(&id) else {
         return false;

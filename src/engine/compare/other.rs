@@ -60,7 +60,7 @@ pub(super) fn category_text(
     })
 }
 
-/// Tells whether a listed article says what its file says, as far as the listing shows it.
+/// Returns whether a listed article says what its file says, as far as the listing shows it.
 pub(super) fn is_equal(article: &RemoteArticle, base: &Base, file: Option<&LocalFile>) -> bool {
     let Some(file) = file else {
         return false;

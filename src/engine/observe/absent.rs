@@ -221,7 +221,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether an answer counts as that of an article that readers see.
+/// Returns whether an answer counts as that of an article that readers see.
 fn is_published(answer: &Remote) -> bool {
     match answer {
         Remote::Present(seen) => seen.visibility == Visibility::Published,

@@ -77,7 +77,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(copies)
     }
 
-    /// Tells whether something was sent as new whose answer, or whose id in its file, may be missing, or a file was about
+    /// Returns whether something was sent as new whose answer, or whose id in its file, may be missing, or a file was about
     /// to be written for an article that the base does not know: before the mirror and the service are looked at.
     pub(super) fn misses_new(&self, base: &Base) -> anyhow::Result<bool> {
         let is_new = |intent: &Intent| match intent {

@@ -19,7 +19,7 @@ use crate::service::{RemoteCategory, Service};
 use std::collections::BTreeSet;
 
 impl<S: Service, D: Disk> Engine<S, D> {
-    /// Tells whether a category is another workspace's, and remembers and reports it.
+    /// Returns whether a category is another workspace's, and remembers and reports it.
     pub(super) fn is_foreign(
         &self,
         category: &RemoteCategory,

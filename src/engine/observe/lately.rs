@@ -104,7 +104,7 @@ struct Attempt {
     hidden: bool,
 }
 
-/// Tells whether a moment is less than a day ago. A clock that went back counts as no rest.
+/// Returns whether a moment is less than a day ago. A clock that went back counts as no rest.
 fn rests(at: Timestamp, now: Timestamp) -> bool {
     at <= now && now.millis_since(at) < ASK_AGAIN
 }
@@ -208,7 +208,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Tells whether no id is known of which only a file tells.
+    /// Returns whether no id is known of which only a file tells.
     pub(super) fn knows_no_stranger(&self) -> anyhow::Result<bool> {
         Ok(self.strangers()?.0.is_empty())
     }

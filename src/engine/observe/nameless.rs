@@ -132,7 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a file has an article's title, which no other one has.
+/// Returns whether a file has an article's title, which no other one has.
 fn is_titled(
     id: Option<ArticleId>,
     version: &Version,
@@ -145,7 +145,7 @@ fn is_titled(
     !title.is_empty() && units.iter().any(titled) && others.all(|other| other.local.title != *title)
 }
 
-/// Tells whether nothing lies there that could be an article's file.
+/// Returns whether nothing lies there that could be an article's file.
 fn is_no_file(kind: DiskErrorKind) -> bool {
     matches!(kind, DiskErrorKind::NotFound | DiskErrorKind::WrongKind)
 }

@@ -70,7 +70,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }))
     }
 
-    /// Tells whether the request and the state leave it at that: nothing half done, and no word of a person
+    /// Returns whether the request and the state leave it at that: nothing half done, and no word of a person
     /// that concerns more.
     fn is_plain(&self, places: &BTreeSet<Place>, request: &Request) -> anyhow::Result<bool> {
         let plain = !request.dry_run
@@ -212,7 +212,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether an article is in the folder of its category, on both sides.
+/// Returns whether an article is in the folder of its category, on both sides.
 pub(super) fn is_at_home(row: &ArticleRow, categories: &BTreeMap<CategoryId, CategoryRow>) -> bool {
     let category = categories.get(&row.remote.category);
     row.local.category == row.remote.category
@@ -236,7 +236,7 @@ pub(super) fn part_of(base: &Base, places: &BTreeSet<Place>) -> Base {
     part
 }
 
-/// Tells whether every file is the one that the base has at its place, under its old address, in the folder
+/// Returns whether every file is the one that the base has at its place, under its old address, in the folder
 /// of its category.
 pub(super) fn is_home(base: &Base, scanned: &Scanned) -> bool {
     let snapshot = &scanned.snapshot;
@@ -258,7 +258,7 @@ pub(super) fn is_home(base: &Base, scanned: &Scanned) -> bool {
         && snapshot.categories.len() == base.categories.len()
 }
 
-/// Tells whether the service has the article where the base has it, and shows it or not as the base says.
+/// Returns whether the service has the article where the base has it, and shows it or not as the base says.
 pub(super) fn stays(row: &ArticleRow, seen: &Seen) -> bool {
     let shown = match row.visibility {
         Visibility::Published => true,
@@ -270,7 +270,7 @@ pub(super) fn stays(row: &ArticleRow, seen: &Seen) -> bool {
         && seen.version.slug == row.remote.slug
 }
 
-/// Tells whether a plan keeps to what was looked at: versions and words of these articles, not where they are
+/// Returns whether a plan keeps to what was looked at: versions and words of these articles, not where they are
 /// or under which address.
 pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
     let stays = |settle: &Settle| {

@@ -92,7 +92,7 @@ pub(super) fn hold_begun(base: &Base, intents: &[(IntentId, Intent)], sight: &mu
     }
 }
 
-/// Tells whether a file lies where its article's was, whatever the folder is called by now.
+/// Returns whether a file lies where its article's was, whatever the folder is called by now.
 fn lies_at_home(base: &Base, id: ArticleId, file: &LocalFile) -> bool {
     let place = |row: &ArticleRow| {
         (row.local.category, &row.place.file) == (file.version.category, &file.place.file)
@@ -100,7 +100,7 @@ fn lies_at_home(base: &Base, id: ArticleId, file: &LocalFile) -> bool {
     base.articles.get(&id).is_some_and(place)
 }
 
-/// Tells whether an article of the base has the address that was sent.
+/// Returns whether an article of the base has the address that was sent.
 fn is_known(base: &Base, sent: &Version) -> bool {
     let mut rows = base.articles.values();
     rows.any(|row| (row.remote.category, &row.remote.slug) == (sent.category, &sent.slug))

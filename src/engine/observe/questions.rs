@@ -325,7 +325,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(())
     }
 
-    /// Tells whether we were deleting just what the base knows of an article, and got no answer: where no probe tells,
+    /// Returns whether we were deleting just what the base knows of an article, and got no answer: where no probe tells,
     /// a 404 is that answer, as long as nobody put its file back.
     fn was_deleted(&self, id: ArticleId) -> anyhow::Result<bool> {
         let Some(row) = self.store.article(id)? else {

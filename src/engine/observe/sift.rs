@@ -175,7 +175,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         })
     }
 
-    /// Tells whether the categories' own files that were touched say what they said. Few have a stamp in the state,
+    /// Returns whether the categories' own files that were touched say what they said. Few have a stamp in the state,
     /// where kbsync wrote them; it is enough to read them once.
     fn words_stay(
         &self,
@@ -198,7 +198,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         Ok(true)
     }
 
-    /// Tells whether nothing stands open, and nothing more is asked for than that both sides be equal.
+    /// Returns whether nothing stands open, and nothing more is asked for than that both sides be equal.
     fn is_at_rest(&self, request: &Request) -> anyhow::Result<bool> {
         let plain = !request.dry_run
             && !request.allow_deletes
@@ -437,7 +437,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 }
 
-/// Tells whether a plan keeps to the articles that were left, and leaves nothing to a person.
+/// Returns whether a plan keeps to the articles that were left, and leaves nothing to a person.
 pub(in crate::engine) fn is_enough(plan: &Plan) -> bool {
     let is_held = plan.actions.iter().any(|action| action.held.is_some());
     !is_held && plan.problems.is_empty() && paths::is_enough(plan)

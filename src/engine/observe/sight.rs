@@ -30,7 +30,7 @@ pub(in crate::engine) enum Looked {
 }
 
 impl Looked {
-    /// Tells whether the workspace was listed.
+    /// Returns whether the workspace was listed.
     pub(in crate::engine) const fn lists(self) -> bool {
         match self {
             Self::All | Self::Sifted => true,
@@ -38,7 +38,7 @@ impl Looked {
         }
     }
 
-    /// Tells whether the base has the rows of a few articles only.
+    /// Returns whether the base has the rows of a few articles only.
     pub(in crate::engine) const fn has_few(self) -> bool {
         match self {
             Self::Sifted | Self::Paths => true,
@@ -133,7 +133,7 @@ impl Sight {
         }
     }
 
-    /// Tells whether a file with this stamp is just what the scan found at a place.
+    /// Returns whether a file with this stamp is just what the scan found at a place.
     pub(in crate::engine) fn vouches(&self, place: Option<&Place>, stamp: Stamp) -> bool {
         let scanned = place.and_then(|place| self.stamps.get(place));
         scanned == Some(&stamp) && !self.racy.contains(&stamp)
@@ -151,7 +151,7 @@ impl Sight {
         ])
     }
 
-    /// Tells whether everything on both sides was seen, and nothing that is there was left out.
+    /// Returns whether everything on both sides was seen, and nothing that is there was left out.
     pub(in crate::engine) fn saw_all(&self, request: &Request) -> bool {
         let local = &self.local;
         request.direction == Direction::Both
@@ -173,7 +173,7 @@ impl Sight {
             && local.ignored.is_empty()
     }
 
-    /// Tells whether all of the mirror was read, for the first time with this state, and every article that has a
+    /// Returns whether all of the mirror was read, for the first time with this state, and every article that has a
     /// file, or may have one, is in it.
     pub(in crate::engine) fn read_the_mirror(&self) -> bool {
         let local = &self.local;

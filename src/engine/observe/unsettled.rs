@@ -60,19 +60,19 @@ impl Unsettled {
         }
     }
 
-    /// Tells whether a place went long enough ago, by itself or with its folder.
+    /// Returns whether a place went long enough ago, by itself or with its folder.
     fn was_waited_for(&self, place: &Place) -> bool {
         self.gone.contains(&place.folder) || self.gone.contains(&place.to_string())
     }
 
-    /// Tells whether a place is in motion, by itself or with its folder.
+    /// Returns whether a place is in motion, by itself or with its folder.
     pub(in crate::engine) fn covers(&self, place: &Place) -> bool {
         !self.folded.is_empty()
             && (self.folded.contains(&fold(&place.folder))
                 || self.folded.contains(&fold(&place.to_string())))
     }
 
-    /// Tells whether a folder or anything in it is in motion: whoever writes there goes by its name.
+    /// Returns whether a folder or anything in it is in motion: whoever writes there goes by its name.
     pub(in crate::engine) fn is_about(&self, folder: &str) -> bool {
         let folder = fold(folder);
         let mut paths = self.folded.iter();
@@ -82,7 +82,7 @@ impl Unsettled {
         })
     }
 
-    /// Tells whether the category's words in this folder are in motion.
+    /// Returns whether the category's words in this folder are in motion.
     fn covers_words(&self, folder: &str) -> bool {
         self.covers(&Place::new(folder, CATEGORY_FILE))
     }

@@ -153,19 +153,19 @@ pub(super) fn alike(
     Ok(alike)
 }
 
-/// Tells whether an article has the address that was sent, and the title or the text.
+/// Returns whether an article has the address that was sent, and the title or the text.
 fn lies_at(sent: &Version, words: &Version) -> bool {
     words.category == sent.category
         && same(&sent.slug, &words.slug)
         && (same(&sent.title, &words.title) || is_same_text(sent.text, words.text))
 }
 
-/// Tells whether a text is what was sent; nothing is nobody's.
+/// Returns whether a text is what was sent; nothing is nobody's.
 pub(in crate::engine) fn is_same_text(sent: TextDigest, found: TextDigest) -> bool {
     sent == found && sent != TextDigest::of("")
 }
 
-/// Tells whether more than half of a text stands in another one.
+/// Returns whether more than half of a text stands in another one.
 fn has_most_of(found: &str, sent: &str) -> bool {
     let found: BTreeSet<&str> = units(found).into_iter().collect();
     let mut sent = units(sent);
@@ -174,7 +174,7 @@ fn has_most_of(found: &str, sent: &str) -> bool {
     kept * 2 > sent.len()
 }
 
-/// Tells whether a new file is what was posted from this place, or from one where nothing lies any more. One that has
+/// Returns whether a new file is what was posted from this place, or from one where nothing lies any more. One that has
 /// its words may be it even where another file lies there by now, if that one is not as it was sent.
 pub(in crate::engine) fn is_posted(
     local: &LocalSnapshot,

@@ -33,12 +33,12 @@ impl<'a> Lying<'a> {
         lying
     }
 
-    /// Tells whether a ready file lies there.
+    /// Returns whether a ready file lies there.
     pub(super) fn is_seen(&self, place: &Place) -> bool {
         self.at.contains_key(place)
     }
 
-    /// Tells whether something that is not ready names an article.
+    /// Returns whether something that is not ready names an article.
     pub(super) fn is_unready(&self, id: ArticleId) -> bool {
         self.unknown_of.contains(&id)
     }
@@ -66,13 +66,13 @@ impl<'a> Lying<'a> {
             .or_else(|| there(None))
     }
 
-    /// Tells whether an article's file says something else, wherever its writer has put it.
+    /// Returns whether an article's file says something else, wherever its writer has put it.
     pub(super) fn is_edited(&self, row: &ArticleRow) -> bool {
         let mut own = self.named(row.id).iter();
         own.any(|file| !file.version.same_words(&row.local))
     }
 
-    /// Tells whether nothing in the mirror is an article's file.
+    /// Returns whether nothing in the mirror is an article's file.
     pub(super) fn is_missing(&self, row: &ArticleRow, to: &Place) -> bool {
         let lies = |place: &Place| self.at.contains_key(place) || self.unknown_at.contains(place);
         self.named(row.id).is_empty() && !self.is_unready(row.id) && !lies(&row.place) && !lies(to)

@@ -209,12 +209,12 @@ fn first_met(
     Ok(versions.map(|version| met(id, place, version)).collect())
 }
 
-/// Tells whether a POST was to make an article that no listing shows.
+/// Returns whether a POST was to make an article that no listing shows.
 fn is_hidden_post(intent: &Intent) -> bool {
     matches!(intent, Intent::CreateArticle { flags, .. } if flags.hides())
 }
 
-/// Tells whether a step changes the mirror.
+/// Returns whether a step changes the mirror.
 fn writes_files(intent: &Intent) -> bool {
     match intent {
         Intent::WriteFile { .. }

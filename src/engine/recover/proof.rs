@@ -140,7 +140,7 @@ fn shows(
     Ok(signs.new && !signs.old)
 }
 
-/// Tells whether there is something else in a unit than tags and entities, which stand in every text.
+/// Returns whether there is something else in a unit than tags and entities, which stand in every text.
 fn has_words(unit: &str) -> bool {
     let mut inside = false;
     let mut rest = unit.chars().filter(|letter| {

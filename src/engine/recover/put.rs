@@ -111,7 +111,7 @@ pub(super) fn put_arrived(
     Verdict::Article(Box::new(row))
 }
 
-/// Tells whether the article's file says what it said before a PUT: nothing is to be sent.
+/// Returns whether the article's file says what it said before a PUT: nothing is to be sent.
 fn is_as_before(sight: &Sight, row: &ArticleRow, fields: &[Field], enabled: Option<bool>) -> bool {
     let as_before = |file: &LocalFile| {
         let mut fields = fields.iter();

@@ -10,7 +10,7 @@ use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote};
 use crate::state::{Intent, IntentId};
 use std::collections::BTreeSet;
 
-/// Tells whether a cycle has dealt with an article since a file of its was to be written: by now both sides agree on
+/// Returns whether a cycle has dealt with an article since a file of its was to be written: by now both sides agree on
 /// something else.
 pub(super) fn is_over(row: Option<&ArticleRow>, was: Option<Digest>) -> bool {
     row.map(ArticleRow::agreement) != was
@@ -157,7 +157,7 @@ fn row_written(intent: &Intent, old: Option<&ArticleRow>) -> Option<ArticleRow> 
     })
 }
 
-/// Tells whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
+/// Returns whether nobody can say now what lies at a place: its folder cannot be listed, or there is something that is in
 /// motion or cannot be read. Nor where it lies, if it was moved from there: while a folder cannot be listed, that may
 /// have it.
 fn is_hidden(sight: &Sight, place: &Place, is_seen: &dyn Fn(&Place) -> bool) -> bool {
@@ -198,7 +198,7 @@ fn is_taken_back(
         && (lying.is_edited(row) || lying.is_missing(row, to))
 }
 
-/// Tells whether a file that was being written says nothing of that any more, since it was edited or removed. What a
+/// Returns whether a file that was being written says nothing of that any more, since it was edited or removed. What a
 /// colleague takes back later tells, as long as no cycle has dealt with the article.
 fn is_unclear(lying: &Lying<'_>, row: &ArticleRow, to: &Place, moving: bool) -> bool {
     // One that was edited under its old name was not renamed, and so not written either.
@@ -302,7 +302,7 @@ pub(super) fn folder_written(base: &Base, sight: &Sight, intent: &Intent) -> Ver
     }))
 }
 
-/// Tells whether nobody can say now what a folder is: it cannot be listed, or its `_category.yaml` cannot be read.
+/// Returns whether nobody can say now what a folder is: it cannot be listed, or its `_category.yaml` cannot be read.
 pub(super) fn is_closed(sight: &Sight, folder: &str) -> bool {
     let local = &sight.local;
     local.unreadable.contains(folder) || local.unready_categories.contains(folder)

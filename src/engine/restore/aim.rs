@@ -188,7 +188,7 @@ impl<D: Disk> Ground<'_, D> {
         Place::new(folder, place.file.clone())
     }
 
-    /// Tells whether an article in conflict comes back that has no copy beside it any more.
+    /// Returns whether an article in conflict comes back that has no copy beside it any more.
     pub(super) fn has_lost_its_copy(&self, aim: &Aim, local: &LocalSnapshot) -> bool {
         let conflict = match aim {
             Aim::Back { id, .. } => self.base.conflicts.get(id),

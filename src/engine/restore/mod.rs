@@ -85,7 +85,7 @@ impl Prospect {
 const HOLDS: &str = "the file holds ";
 const IS_BACK: &str = "the file is there again, and was left as it is; name the file itself to restore its previous version";
 
-/// Tells whether a line of [`Restored`] says that the file was as wished for already.
+/// Returns whether a line of [`Restored`] says that the file was as wished for already.
 pub fn changed_nothing(line: &Line) -> bool {
     let said = |reason: &str| reason.starts_with(HOLDS) || reason == IS_BACK;
     line.action == Kind::Restore && line.reason.as_deref().is_some_and(said)
@@ -119,7 +119,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Tells whether the file holds the version already.
+    /// Returns whether the file holds the version already.
     pub fn is_there(&self) -> bool {
         self.old.as_ref() == Some(&self.new)
     }

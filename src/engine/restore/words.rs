@@ -306,7 +306,7 @@ fn last_words(past: &Past) -> Option<&Kept> {
         .or(past.newest())
 }
 
-/// Tells whether what would be written can be read back. What was no article when it was kept (a file that
+/// Returns whether what would be written can be read back. What was no article when it was kept (a file that
 /// was not ready) comes back just so.
 fn wanted_is_words(aim: &Aim, kept: &Kept, new: &str) -> bool {
     matches!(aim, Aim::Category { .. })

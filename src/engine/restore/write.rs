@@ -88,7 +88,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
 
     /// A folder that comes back says which category it is: its name may not be that one's slug, and would make
     /// another category, which nobody can delete. So does one that lies there without a name, made by a person or left
-    /// by a run that was broken off, where its category has no folder and it is not another's. Tells whether its words
+    /// by a run that was broken off, where its category has no folder and it is not another's. Returns whether its words
     /// wait to be agreed on.
     fn name_folder(&mut self, prepared: &Prepared, is_new: bool) -> anyhow::Result<bool> {
         let folder = &prepared.place.folder;
@@ -133,7 +133,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     }
 
     /// Words that come back and were never sent are the writer's alone: what the service said meanwhile was not
-    /// agreed to, though the folder was not there to say so. Tells whether there are such words.
+    /// agreed to, though the folder was not there to say so. Returns whether there are such words.
     fn keep_clash(
         &mut self,
         row: &CategoryRow,

@@ -239,7 +239,7 @@ impl Status {
         self.sort();
     }
 
-    /// Tells whether there is something to do.
+    /// Returns whether there is something to do.
     pub fn is_quiet(&self) -> bool {
         self.changes.is_empty()
             && self.conflicts.is_empty()

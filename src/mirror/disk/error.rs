@@ -34,7 +34,7 @@ pub enum DiskErrorKind {
 }
 
 impl DiskErrorKind {
-    /// Tells whether every further write would meet the same wall.
+    /// Returns whether every further write would meet the same wall.
     pub fn stops_all(self) -> bool {
         match self {
             Self::Full | Self::ReadOnly | Self::Replaced => true,

@@ -178,7 +178,7 @@ impl One {
     }
 }
 
-/// Tells whether a file was written to a moment ago.
+/// Returns whether a file was written to a moment ago.
 fn is_fresh(stamp: Stamp) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map_or(i64::MAX, |since| {

@@ -360,7 +360,7 @@ fn keep_mode(
     fs::fchmod(&file, old)
 }
 
-/// Tells whether an error means that the file system or the kernel knows no such rename.
+/// Returns whether an error means that the file system or the kernel knows no such rename.
 pub(super) fn lacks_flag(errno: Errno) -> bool {
     errno == Errno::INVAL || errno == Errno::NOSYS || errno == Errno::NOTSUP
 }

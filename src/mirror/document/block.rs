@@ -149,7 +149,7 @@ impl Block {
     }
 }
 
-/// Tells whether a line belongs to no entry: blank, or a comment that is not indented below a key.
+/// Returns whether a line belongs to no entry: blank, or a comment that is not indented below a key.
 pub(super) fn is_between(line: &str, indent: usize) -> bool {
     let text = line.trim_start_matches(' ');
     text.trim().is_empty() || (text.starts_with('#') && line.len() - text.len() <= indent)

@@ -295,7 +295,7 @@ impl Document {
         }
     }
 
-    /// Tells whether the file has CRLF line ends, going by its first line.
+    /// Returns whether the file has CRLF line ends, going by its first line.
     pub fn is_crlf(&self) -> bool {
         self.frame.crlf
     }

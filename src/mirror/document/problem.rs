@@ -56,7 +56,7 @@ impl fmt::Display for NotReady {
 
 impl std::error::Error for NotReady {}
 
-/// Tells whether a text has all three of git's conflict markers at line starts.
+/// Returns whether a text has all three of git's conflict markers at line starts.
 pub fn has_conflict_markers(text: &str) -> bool {
     let marks = |marker: &str| {
         text.lines().any(|line| {

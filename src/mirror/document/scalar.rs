@@ -26,7 +26,7 @@ pub(super) fn write_text(text: &str, style: Option<Style>) -> String {
     }
 }
 
-/// Tells whether a text needs no quotes under YAML 1.1 and 1.2.
+/// Returns whether a text needs no quotes under YAML 1.1 and 1.2.
 pub(super) fn is_plain(text: &str) -> bool {
     let starts_well = text
         .chars()
@@ -49,7 +49,7 @@ fn looks_like_a_number(text: &str) -> bool {
             .all(|c| c.is_ascii_hexdigit() || "xXoOtTzZ_.,+- ".contains(c))
 }
 
-/// Tells whether a character can stand in a file as it is: every reader keeps it, and a person can see it.
+/// Returns whether a character can stand in a file as it is: every reader keeps it, and a person can see it.
 fn shows(c: char) -> bool {
     match c {
         // Line breaks of YAML 1.1, the byte order mark, and what turns or hides the text around it.

@@ -177,7 +177,7 @@ impl Splice<'_> {
         format!("{indent}{key}: {}{}", value.render(None), self.end)
     }
 
-    /// Tells whether a text holds exactly what is wanted, and the writer's own lines as they were.
+    /// Returns whether a text holds exactly what is wanted, and the writer's own lines as they were.
     fn holds(&self, raw: &str) -> bool {
         let Ok(block) = Block::parse(raw) else {
             return false;

@@ -234,7 +234,7 @@ fn too_large(place: Place, stamp: Stamp, id: Option<crate::model::ArticleId>) ->
     }
 }
 
-/// Tells whether a change may be our own by its time: never, since an editor may save just then (failures row 79).
+/// Returns whether a change may be our own by its time: never, since an editor may save just then (failures row 79).
 fn is_echo(known: Stamp, found: Stamp) -> bool {
     const SOON: i64 = 2_000_000_000;
     defect::is(Defect::EchoByTimer) && found.ctime.saturating_sub(known.ctime) < SOON

@@ -172,7 +172,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Tells whether this scan proves that nothing lies at a place.
+    /// Returns whether this scan proves that nothing lies at a place.
     pub fn proves_absent(&self, place: &Place) -> bool {
         if self.layout.ignores(place) || self.blocked.contains_key(&place.folder) {
             return false;

@@ -145,7 +145,7 @@ fn vague(error: &DiskError) -> Vague {
     }
 }
 
-/// Tells whether the rules are those that are known.
+/// Returns whether the rules are those that are known.
 fn has_rules(disk: &impl Disk, layout: &Layout) -> bool {
     match disk.read(At::Root, IGNORE_FILE, MAX_IGNORE_FILE) {
         Ok(content) => content.whole && layout.is_of(&String::from_utf8_lossy(&content.bytes)),

@@ -35,12 +35,12 @@ pub struct Balance<'a> {
 }
 
 impl Balance<'_> {
-    /// Tells whether every tag has its partner, the optional ones too.
+    /// Returns whether every tag has its partner, the optional ones too.
     pub fn is_even(&self) -> bool {
         self.is_sound() && self.implied.is_empty()
     }
 
-    /// Tells whether there is nothing to complain about.
+    /// Returns whether there is nothing to complain about.
     pub fn is_sound(&self) -> bool {
         self.unclosed.is_empty() && self.stray.is_empty() && self.unfinished.is_none()
     }

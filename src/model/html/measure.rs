@@ -152,7 +152,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((character, end + 1))
 }
 
-/// Tells whether an element stands within a line of text, so that what is before and behind it may
+/// Returns whether an element stands within a line of text, so that what is before and behind it may
 /// be one word.
 fn is_inline(name: &str) -> bool {
     matches!(

@@ -30,7 +30,7 @@ impl<'a> Name<'a> {
         self.0.eq_ignore_ascii_case(name)
     }
 
-    /// Tells whether the element never has content or an end tag.
+    /// Returns whether the element never has content or an end tag.
     pub fn is_void(self) -> bool {
         matches!(
             &*self.lower(),
@@ -50,7 +50,7 @@ impl<'a> Name<'a> {
         )
     }
 
-    /// Tells whether the element's content is text only, up to its own end tag.
+    /// Returns whether the element's content is text only, up to its own end tag.
     pub(super) fn is_raw(self) -> bool {
         (3..=8).contains(&self.0.len())
             && matches!(
@@ -66,7 +66,7 @@ impl<'a> Name<'a> {
             )
     }
 
-    /// Tells whether the element is a drawing or a formula, in which other rules hold.
+    /// Returns whether the element is a drawing or a formula, in which other rules hold.
     pub fn is_foreign(self) -> bool {
         self.is("svg") || self.is("math")
     }

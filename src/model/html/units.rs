@@ -42,7 +42,7 @@ pub fn units(text: &str) -> Vec<&str> {
     cutter.units
 }
 
-/// Tells whether a unit is white space only: a line's end, or indentation of nothing.
+/// Returns whether a unit is white space only: a line's end, or indentation of nothing.
 pub fn is_blank(unit: &str) -> bool {
     unit.trim_ascii().is_empty()
 }
@@ -86,7 +86,7 @@ impl Cutter<'_> {
     }
 }
 
-/// Tells whether an element stands for itself on the page rather than within a line of text.
+/// Returns whether an element stands for itself on the page rather than within a line of text.
 fn is_block(name: Name<'_>) -> bool {
     matches!(
         &*name.lower(),

@@ -86,7 +86,7 @@ impl fmt::Display for NameProblem {
 
 impl std::error::Error for NameProblem {}
 
-/// Tells whether a slug is safe as the name of a file or a folder, as it stands (design, section 3).
+/// Returns whether a slug is safe as the name of a file or a folder, as it stands (design, section 3).
 pub fn safe_stem(slug: &str) -> bool {
     !slug.is_empty()
         && slug.len() <= MAX_STEM
@@ -231,7 +231,7 @@ fn is_letter_or_digit(c: char) -> bool {
     c.is_alphanumeric() && !matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
 
-/// Tells whether Windows takes a name for a device, whatever follows the first dot.
+/// Returns whether Windows takes a name for a device, whatever follows the first dot.
 fn is_device_name(name: &str) -> bool {
     let stem = name.split('.').next().unwrap_or(name).to_lowercase();
     let numbered = |prefix: &str| {

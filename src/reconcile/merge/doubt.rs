@@ -38,7 +38,7 @@ impl Counts {
 /// What was done to a unit: between which anchors, to which unit, and whether it was added.
 type Deed = (usize, Token, bool);
 
-/// Tells whether the two sides' changes cannot be told apart for certain.
+/// Returns whether the two sides' changes cannot be told apart for certain.
 pub(super) fn exists(
     base: &[Token],
     sides: [&[Hunk<'_>]; 2],

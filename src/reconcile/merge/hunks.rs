@@ -67,7 +67,7 @@ pub(super) fn hunks<'a>(
 }
 
 impl<'a> Hunk<'a> {
-    /// Tells whether this change ends before another one begins. Two that touch are apart, unless
+    /// Returns whether this change ends before another one begins. Two that touch are apart, unless
     /// both put something in between.
     pub(super) fn is_before(
         &self,
@@ -106,12 +106,12 @@ impl<'a> Hunk<'a> {
         Some(shared)
     }
 
-    /// Tells whether nothing is left of this change.
+    /// Returns whether nothing is left of this change.
     pub(super) fn is_spent(&self) -> bool {
         self.start == self.end && self.new.is_empty()
     }
 
-    /// Tells whether each unit has one that replaces it.
+    /// Returns whether each unit has one that replaces it.
     fn pairs(&self) -> bool {
         !self.grows && self.new.len() == self.end - self.start
     }

@@ -156,7 +156,7 @@ pub(crate) fn overlaid<'b>(
 /// Why an article is left alone whose file names another one.
 const OVERLAID: &str = "its file has another id";
 
-/// Tells whether a copy became this article, and nobody has written its id into the file yet.
+/// Returns whether a copy became this article, and nobody has written its id into the file yet.
 fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
     is_unread(row) && row.local.digest() == copy.version.digest()
 }

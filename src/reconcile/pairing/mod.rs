@@ -47,7 +47,7 @@ impl Paired {
             .map(|category| category.folder.as_str())
     }
 
-    /// Tells whether nothing in the mirror claims an article.
+    /// Returns whether nothing in the mirror claims an article.
     fn is_free(&self, id: ArticleId) -> bool {
         !self.files.contains_key(&id) && !self.unknown.contains_key(&id)
     }
@@ -111,7 +111,7 @@ fn with_categories(
     files
 }
 
-/// Tells whether an article may be one whose id never came into its file: the row is of our own writing, or of
+/// Returns whether an article may be one whose id never came into its file: the row is of our own writing, or of
 /// a creation whose answer was lost, and no scan has seen the file since.
 pub fn is_unread(row: &ArticleRow) -> bool {
     let unknown = row.revision == Revision::default();

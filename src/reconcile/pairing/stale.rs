@@ -66,7 +66,7 @@ fn strays_among(paired: &Paired, base: &Base) -> Vec<ArticleId> {
     strays
 }
 
-/// Tells whether a file that does not say what the article said that it names may be the newborn one's: it says what
+/// Returns whether a file that does not say what the article said that it names may be the newborn one's: it says what
 /// that one says, or has words of it.
 fn may_be(row: &ArticleRow, file: &LocalFile, local: &LocalSnapshot) -> bool {
     let akin = local.akin.contains(&(row.local.text, file.version.text));

@@ -159,7 +159,7 @@ impl Small {
         digest
     }
 
-    /// Tells whether a place is free, by giving nothing when it is not.
+    /// Returns whether a place is free, by giving nothing when it is not.
     fn vacant(&self, place: &Place) -> Option<()> {
         let name = |place: &Place| (fold(&place.folder), fold(&place.file));
         let files = self.local.files.iter().map(|file| &file.place);
@@ -304,7 +304,7 @@ impl Small {
         Some(())
     }
 
-    /// Tells whether an address is free, by giving nothing when it is not.
+    /// Returns whether an address is free, by giving nothing when it is not.
     fn free(&self, but: ArticleId, home: CategoryId, slug: &str) -> Option<()> {
         let has = |entry: &Remote| {
             matches!(entry, Remote::Present(seen)

@@ -95,7 +95,7 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     host.is_some_and(|host| host.to_str().is_ok_and(is_loopback))
 }
 
-/// Tells whether a `Host` header names this machine.
+/// Returns whether a `Host` header names this machine.
 fn is_loopback(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => match rest.split_once(']') {

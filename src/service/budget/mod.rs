@@ -245,13 +245,13 @@ impl Budget {
         self.turn(|_, _| ((), vec![record])).await
     }
 
-    /// Tells whether a request would fit now, and counts none: for those who would rather not wait.
+    /// Returns whether a request would fit now, and counts none: for those who would rather not wait.
     pub async fn check(&self, purpose: Purpose) -> Result<(), Refusal> {
         self.turn(|tally, _| (self.verdict(tally, purpose, 1, 0), Vec::new()))
             .await?
     }
 
-    /// Tells whether so many requests would fit into the day, and keeps none.
+    /// Returns whether so many requests would fit into the day, and keeps none.
     pub async fn check_day(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
         self.turn(|tally, _| (self.day_verdict(tally, purpose, requests, 0), Vec::new()))
             .await?
@@ -333,7 +333,7 @@ impl Budget {
         &self.clock
     }
 
-    /// Tells whether so many requests fit, where `own` of what is kept is the asker's.
+    /// Returns whether so many requests fit, where `own` of what is kept is the asker's.
     fn verdict(
         &self,
         tally: &Tally,

@@ -81,14 +81,14 @@ pub fn prune(
     })
 }
 
-/// Tells whether the last pruning was less than a day ago. A clock that went back counts as no rest.
+/// Returns whether the last pruning was less than a day ago. A clock that went back counts as no rest.
 fn rested(store: &Store, now: Timestamp) -> Outcome<bool> {
     let last = store.meta(PRUNED_AT)?.and_then(|text| text.parse().ok());
     Ok(last.is_some_and(|last: i64| last <= now.0 && now.0.saturating_sub(last) < DAY))
 }
 
 impl Writing<'_> {
-    /// Tells whether any version, body and event is so old that it might go: to look for those that go takes much
+    /// Returns whether any version, body and event is so old that it might go: to look for those that go takes much
     /// longer.
     fn is_old(&mut self, cutoff: Timestamp, unnamed_since: Timestamp) -> Outcome<[bool; 3]> {
         let sql = "SELECT EXISTS (SELECT 1 FROM versions WHERE at < ?1), \

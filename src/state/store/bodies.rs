@@ -31,7 +31,7 @@ impl Store {
             .map_err(|error| error.at(self.path.as_deref()))
     }
 
-    /// Tells whether a body is there.
+    /// Returns whether a body is there.
     pub fn has_body(&self, digest: TextDigest) -> Outcome<bool> {
         self.read(|conn| put_at(conn, digest).map(|found| found.is_some()))
     }

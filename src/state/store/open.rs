@@ -295,7 +295,7 @@ pub(super) fn uses_wal(path: &Path) -> io::Result<bool> {
 /// Tables whose rows tell of no article: what cycles noted of themselves.
 const PASSING: [&str; 3] = ["meta", "events", "approvals"];
 
-/// Tells whether nothing of the service or the mirror was ever recorded.
+/// Returns whether nothing of the service or the mirror was ever recorded.
 fn is_blank(conn: &Connection) -> rusqlite::Result<bool> {
     let tables: Vec<String> = conn
         .prepare_cached("SELECT name FROM sqlite_schema WHERE type = 'table'")?

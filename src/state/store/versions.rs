@@ -57,7 +57,7 @@ impl Store {
         })
     }
 
-    /// Tells whether a subject had a version with this digest at a place, on whatever side.
+    /// Returns whether a subject had a version with this digest at a place, on whatever side.
     pub fn has_version(&self, subject: &Subject, place: &Place, digest: Digest) -> Outcome<bool> {
         self.read(|conn| {
             let Some(key) = find(conn, subject)? else {
@@ -70,7 +70,7 @@ impl Store {
         })
     }
 
-    /// Tells whether a subject was ever in the mirror, not only seen on the service.
+    /// Returns whether a subject was ever in the mirror, not only seen on the service.
     pub fn was_met(&self, subject: &Subject) -> Outcome<bool> {
         self.read(|conn| {
             let Some(key) = find(conn, subject)? else {
@@ -310,7 +310,7 @@ struct Last {
 }
 
 impl Last {
-    /// Tells whether a version says the same. A copy without its file says less than one with it.
+    /// Returns whether a version says the same. A copy without its file says less than one with it.
     fn says(&self, seen: &Seen, digest: Digest) -> bool {
         self.digest == digest
             && self.place == seen.place
@@ -323,7 +323,7 @@ fn copies() -> String {
     format!("%{CONFLICT_EXTENSION}")
 }
 
-/// Tells whether a version is known: it is the last one, or the two sides stand against each other, as in
+/// Returns whether a version is known: it is the last one, or the two sides stand against each other, as in
 /// a conflict, and it is the last of its side. An agreement of both sides is told once.
 fn adds_nothing(last: &[Last], seen: &Seen, digest: Digest) -> bool {
     match last {

@@ -170,7 +170,7 @@ fn below(root: &Path, path: &Path) -> String {
     below.to_string_lossy().into_owned()
 }
 
-/// Tells whether a file is one that kbsync was writing or removing when it died.
+/// Returns whether a file is one that kbsync was writing or removing when it died.
 pub(super) fn is_temporary(path: &str) -> bool {
     path.contains(".kbsync-tmp-")
 }

@@ -215,7 +215,7 @@ impl<'a> Sweep<'a> {
         Ok(())
     }
 
-    /// Runs the command until it is killed, and looks at what is there in that instant. Tells whether it was: a
+    /// Runs the command until it is killed, and looks at what is there in that instant. Returns whether it was: a
     /// daemon that is asked to stop has not always as many points left.
     fn kill(&self, number: usize) -> Result<bool, String> {
         let ran = self.stage.run_killed_at(self.scenario.command, number);
@@ -376,7 +376,7 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// Tells whether nothing has changed since the point before.
+/// Returns whether nothing has changed since the point before.
 fn is_before(point: &str) -> bool {
     point.contains(": before ") || point.starts_with("budget:")
 }

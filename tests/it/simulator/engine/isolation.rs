@@ -60,7 +60,7 @@ fn wanted(piece: &Piece) -> Option<Address> {
     Some((piece.at.0.clone(), slug.to_owned()))
 }
 
-/// Tells whether it is the copy of a conflict.
+/// Returns whether it is the copy of a conflict.
 fn is_copy(piece: &Piece) -> bool {
     let path = piece.words.split(": ").next();
     piece.side == Side::Mirror && path.is_some_and(|path| path.ends_with(".conflict.html"))
@@ -104,12 +104,12 @@ pub(crate) fn fault(number: u16, run: &Outcome) -> Option<Step> {
     Some(Step::Fault { call, nth, what })
 }
 
-/// Tells whether what went wrong concerns one article, and not the rules of the mirror or a category.
+/// Returns whether what went wrong concerns one article, and not the rules of the mirror or a category.
 pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
     struck.is_some_and(|struck| struck.call.is_request() || has_ending(&struck.what, ".html"))
 }
 
-/// Tells whether the second run may hold all its deletions: an article whose file was removed, and that cannot be read,
+/// Returns whether the second run may hold all its deletions: an article whose file was removed, and that cannot be read,
 /// counts as one more (design, section 6).
 fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
     let there = |run: &Outcome, piece: &Piece| {

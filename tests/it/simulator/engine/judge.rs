@@ -211,7 +211,7 @@ impl World {
 
     /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
     /// file that it was copied from stood, since this one's article was created, or is the one whose place it took
-    /// (design, section 9). Tells whether it is about to do more, unless somebody saves the file meanwhile.
+    /// (design, section 9). Returns whether it is about to do more, unless somebody saves the file meanwhile.
     pub(crate) fn pushes_more(&self, folder: &str, name: &str, temporary: &str) -> bool {
         if self.ledger.spared != Some(Side::Mirror) || !is_article(folder, name) {
             return false;
@@ -308,7 +308,7 @@ impl World {
         }
     }
 
-    /// Tells whether all files of an article came back only since kbsync looked where they lie, and that it looked
+    /// Returns whether all files of an article came back only since kbsync looked where they lie, and that it looked
     /// there since its last request but this one.
     ///
     /// Between that look and the DELETE nobody can know. The file is kept, and waits for a person who says what is
@@ -354,7 +354,7 @@ impl World {
         }
     }
 
-    /// Tells whether all words of a file stand in another one with the same id, or did when it was copied, or went with
+    /// Returns whether all words of a file stand in another one with the same id, or did when it was copied, or went with
     /// an article of its own that a colleague deleted before its id was in it. Then this one is the copy, which is an
     /// article of its own (design, section 3, "Identity"), and is gone by that one's end. What it was copied from may
     /// be gone by then.

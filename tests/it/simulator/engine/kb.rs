@@ -142,7 +142,7 @@ impl Article {
         self.tokens = tokens;
     }
 
-    /// Tells whether readers see it.
+    /// Returns whether readers see it.
     pub(crate) fn is_published(&self) -> bool {
         self.enabled && !self.draft
     }
@@ -529,7 +529,7 @@ impl Kb {
 
     // Reads.
 
-    /// Tells whether the read endpoints show an article.
+    /// Returns whether the read endpoints show an article.
     pub(crate) fn is_readable(&self, article: &Article) -> bool {
         article.is_published() || (self.setup.lists_disabled && !article.draft)
     }

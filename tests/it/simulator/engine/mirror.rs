@@ -115,7 +115,7 @@ impl Mirror {
         }
     }
 
-    /// Tells whether a folder is there.
+    /// Returns whether a folder is there.
     pub(crate) fn has_folder(&self, folder: &str) -> bool {
         self.folders().iter().any(|name| name == folder)
     }
@@ -177,7 +177,7 @@ impl Mirror {
     }
 }
 
-/// Tells whether a file's words are part of the mirror for a person.
+/// Returns whether a file's words are part of the mirror for a person.
 pub(crate) fn is_visible(name: &str) -> bool {
     name == "_category.yaml" || (has_ending(name, ".html") && !name.starts_with(['.', '_']))
 }

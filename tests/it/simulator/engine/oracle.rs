@@ -258,7 +258,7 @@ pub(crate) fn differences(world: &World, store: &Store) -> Vec<Difference> {
     different
 }
 
-/// Tells whether the service makes of a file's text what an article says.
+/// Returns whether the service makes of a file's text what an article says.
 ///
 /// Where lines were taken out of the writer's own, a merge may leave an empty one, which the editor keeps.
 pub(crate) fn says_text(kb: &Kb, file: &str, article: &str) -> bool {
@@ -290,7 +290,7 @@ fn misleads(
         .then(|| format!("it is {really}, and its file does not say so"))
 }
 
-/// Tells whether the state knows what every category says: what a colleague makes of one is asked for once a day, and
+/// Returns whether the state knows what every category says: what a colleague makes of one is asked for once a day, and
 /// whether it is known before that depends on what else was to be read.
 pub(crate) fn knows_categories(world: &World, store: &Store) -> bool {
     let rows = store.categories().expect("the state is readable");

@@ -299,7 +299,7 @@ fn reordered(steps: &[Step]) -> Vec<Step> {
     steps
 }
 
-/// Tells whether the second of two deeds may come first, and is to.
+/// Returns whether the second of two deeds may come first, and is to.
 fn may_swap(one: Step, other: Step) -> bool {
     match (one, other) {
         (Step::Mirror { .. }, Step::Service { .. }) => true,

@@ -537,7 +537,7 @@ impl Run<'_> {
         }
     }
 
-    /// Tells whether within three cycles nothing was left to do.
+    /// Returns whether within three cycles nothing was left to do.
     fn comes_to_rest(&mut self) -> bool {
         let request = asked(Direction::Both);
         let mut effects = Vec::new();

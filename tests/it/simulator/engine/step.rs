@@ -290,12 +290,12 @@ words! {
 }
 
 impl Call {
-    /// Tells whether it goes to the service.
+    /// Returns whether it goes to the service.
     pub(crate) fn is_request(self) -> bool {
         self <= Self::UpdateCategory
     }
 
-    /// Tells whether it changes the service.
+    /// Returns whether it changes the service.
     pub(crate) fn writes(self) -> bool {
         matches!(
             self,

@@ -245,7 +245,7 @@ fn an_old_copy_is_believed_only_where_the_state_is_lost() {
     }
 }
 
-/// kbsync writes an article over, a stale listing shows the one of before, and the article is deleted. Tells whether
+/// kbsync writes an article over, a stale listing shows the one of before, and the article is deleted. Returns whether
 /// its words are still owed.
 fn deleted_late(forgets: bool, removed: bool) -> bool {
     let mut world = World::new(PLAIN, Mirror::Memory(Box::new(Tree::new(0))), 0);

@@ -45,7 +45,7 @@ impl Tokens {
         }
     }
 
-    /// Tells whether one is in.
+    /// Returns whether one is in.
     pub(crate) fn has(&self, token: u16) -> bool {
         let index = usize::from(token);
         self.0
@@ -83,7 +83,7 @@ impl Tokens {
         self
     }
 
-    /// Tells whether there are none.
+    /// Returns whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.iter().all(|word| *word == 0)
     }

@@ -40,7 +40,7 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// Tells whether it can be an article.
+    /// Returns whether it can be an article.
     pub(crate) fn is_ready(&self) -> bool {
         *self.ready.get_or_init(|| is_ready(&self.bytes))
     }

@@ -421,7 +421,7 @@ impl World {
         self.listed.insert(id);
     }
 
-    /// Tells whether hidden articles are left to be asked for today, or ones that left the listing, since as many as
+    /// Returns whether hidden articles are left to be asked for today, or ones that left the listing, since as many as
     /// one cycle may ask for were asked for in this one: their turn comes in the next (design, section 6).
     pub(crate) fn is_rationed(&self) -> bool {
         // What the writer edited or removed is asked for at other times.
@@ -454,7 +454,7 @@ impl World {
         pending.retain(|id, at| *at > began || open.contains(id));
     }
 
-    /// Tells whether an article's file is there and says nothing since its writer emptied it.
+    /// Returns whether an article's file is there and says nothing since its writer emptied it.
     fn is_emptied(&self, id: ArticleId) -> bool {
         let place = self.ledger.emptied.get(&id);
         let bytes = place.and_then(|(folder, name)| self.mirror.bytes(folder, name));
@@ -687,12 +687,12 @@ impl World {
     }
 }
 
-/// Tells whether a name ends in this way, as it is written.
+/// Returns whether a name ends in this way, as it is written.
 pub(crate) fn has_ending(name: &str, ending: &str) -> bool {
     name.ends_with(ending)
 }
 
-/// Tells whether articles lie under such a name.
+/// Returns whether articles lie under such a name.
 pub(crate) fn is_article(folder: &str, name: &str) -> bool {
     !folder.is_empty()
         && has_ending(name, ".html")

@@ -29,7 +29,7 @@ pub(crate) struct Catch {
 }
 
 impl Catch {
-    /// Tells whether either layer found it.
+    /// Returns whether either layer found it.
     pub(crate) fn is_caught(&self) -> bool {
         self.runs.is_some() || self.worlds.is_some()
     }

@@ -47,7 +47,7 @@ impl Answer {
         }
     }
 
-    /// Tells whether its file leaves this address.
+    /// Returns whether its file leaves this address.
     pub(super) fn frees(&self, at: Address) -> bool {
         match self.file {
             After::Says(words) => words.at != at,
@@ -56,7 +56,7 @@ impl Answer {
         }
     }
 
-    /// Tells whether it leaves this address on the service.
+    /// Returns whether it leaves this address on the service.
     pub(super) fn leaves(&self, at: Address) -> bool {
         match self.service {
             After::Says(words) => words.at != at,

@@ -229,7 +229,7 @@ fn settle(scene: &mut Scene) -> Result<(), Wrong> {
     Ok(())
 }
 
-/// Tells whether a plan does nothing: what is held is only shown again.
+/// Returns whether a plan does nothing: what is held is only shown again.
 fn at_rest(plan: &Plan) -> bool {
     let does = |action: &Action| match &action.step {
         Step::Conflict(conflict) => conflict.fresh,

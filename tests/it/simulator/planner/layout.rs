@@ -273,7 +273,7 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Tells whether such a world can be.
+    /// Returns whether such a world can be.
     pub(super) fn possible(&self) -> bool {
         for (index, piece) in self.pieces.iter().enumerate() {
             for other in &self.pieces[..index] {
@@ -292,14 +292,14 @@ impl Layout {
         true
     }
 
-    /// Tells whether the same is seen in both: paths, direction and settings may differ.
+    /// Returns whether the same is seen in both: paths, direction and settings may differ.
     pub(super) fn looks_like(&self, other: &Self) -> bool {
         self.pieces == other.pieces
             && self.folders == other.folders
             && (self.rules.listed, self.rules.scanned) == (other.rules.listed, other.rules.scanned)
     }
 
-    /// Tells whether the two differ in `on_conflict` at most.
+    /// Returns whether the two differ in `on_conflict` at most.
     pub(super) fn but_for_conflicts(&self, other: &Self) -> bool {
         self.looks_like(other)
             && self.only == other.only

@@ -131,12 +131,12 @@ pub(super) fn waiting(articles: &[Article]) -> [usize; 2] {
 }
 
 impl Article {
-    /// Tells whether the service does not show it any more, and nobody knows why.
+    /// Returns whether the service does not show it any more, and nobody knows why.
     fn has_vanished(&self) -> bool {
         self.remote == Remote::NotVisible && self.file().is_some()
     }
 
-    /// Tells whether its file is gone, and the service did not say what it has.
+    /// Returns whether its file is gone, and the service did not say what it has.
     fn is_removed_unread(&self) -> bool {
         let unread = matches!(self.remote, Remote::Unknown | Remote::Missing);
         self.base.is_some() && unread && self.file().is_none()
@@ -194,7 +194,7 @@ impl Rules {
         self.direction.pushes()
     }
 
-    /// Tells whether everything may be done that is not in conflict.
+    /// Returns whether everything may be done that is not in conflict.
     pub(crate) fn settles_all(&self) -> bool {
         self.direction == Direction::Both && self.on_conflict == OnConflict::Hold
     }
