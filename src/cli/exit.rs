@@ -1,4 +1,4 @@
-//! The exit codes that scripts rely on (design, section 9).
+//! The exit codes that scripts rely on.
 
 /// How a command ended.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -1,4 +1,4 @@
-//! What git does around the mirror, for one-shot commands: the same rules as in the daemon (design, section 8).
+//! What git does around the mirror, for one-shot commands: the same rules as in the daemon.
 //!
 //! Where HEAD was when both sides last agreed on what is removed is in the state, and so is the published branch; both the
 //! commands and the daemon write them.

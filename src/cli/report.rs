@@ -56,7 +56,7 @@ fn untold(report: &Report) -> impl Iterator<Item = &str> {
         .map(|problem| problem.message.as_str())
 }
 
-/// The exit code of a report (design, section 9).
+/// The exit code of a report.
 pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
     let code = match report.outcome {
         Ending::Done => ExitCode::Done,

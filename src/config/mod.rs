@@ -1,8 +1,8 @@
 //! Settings: `kbsync.yaml`, the environment and the command line become one checked [`Config`].
 //!
-//! Flags go over the environment, the environment over the file, the file over the defaults
-//! (design, section 10). Every error names its file and line where it has one, and the remedy. An
-//! unknown key is an error: a misspelt guard must not silently be no guard.
+//! Flags go over the environment, the environment over the file, the file over the defaults. Every error names its file
+//! and line where it has one, and the remedy. An unknown key is an error: a misspelt guard must not silently be no
+//! guard.
 //!
 //! - `yaml` reads YAML into a tree that knows its lines; `file` reads the keys; `values` the values.
 //! - `load` finds the mirror, lays the sources over each other and checks what is required.
@@ -231,7 +231,7 @@ pub struct HistoryLimits {
 }
 
 impl Options {
-    /// The defaults of design, section 10.
+    /// The defaults.
     pub fn standard() -> Self {
         Self {
             poll: Poll::Every(Duration::from_mins(5)),

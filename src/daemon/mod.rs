@@ -1,4 +1,4 @@
-//! `kbsync run`: one closed enum of events, one loop, one cycle at a time (design, section 8).
+//! `kbsync run`: one closed enum of events, one loop, one cycle at a time.
 //!
 //! ```text
 //!   watch ────┐                     ┌──────────► desk (what waits; pure)

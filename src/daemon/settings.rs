@@ -4,7 +4,7 @@ use super::quiet::Pace;
 use crate::config::{Config, Poll, PublishedBranch};
 use std::time::Duration;
 
-/// The settings of the loop (design, section 10).
+/// The settings of the loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How long paths wait.
@@ -23,7 +23,7 @@ pub struct Settings {
     pub git_branch: PublishedBranch,
 }
 
-/// A path that is never quiet is taken so long after its first event (design, section 8).
+/// A path that is never quiet is taken so long after its first event.
 const CEILING: Duration = Duration::from_secs(5);
 
 impl Settings {

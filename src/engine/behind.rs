@@ -1,4 +1,4 @@
-//! Finds the files that git reset to the committed version (design, section 6).
+//! Finds the files that git reset to the committed version.
 //!
 //! A file is *behind* when it has the content of the checked-out commit, and the newer content of the base was not committed
 //! since both sides last agreed: `git stash`, `git checkout FILE` or `git restore` set the newer content aside, perhaps for a

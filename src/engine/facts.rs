@@ -15,7 +15,7 @@ use crate::service::Service;
 use crate::state::Parked;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How long a refusal or a count of deletions holds, in milliseconds (design, sections 5 and 6).
+/// How long a refusal or a count of deletions holds, in milliseconds.
 const DAY: i64 = 24 * 60 * 60 * 1000;
 
 /// Deletions within so many milliseconds are one deed.
@@ -259,7 +259,7 @@ fn standing(held: &[Held]) -> BTreeSet<(HoldRule, Side, ArticleId)> {
 }
 
 /// A refusal holds for a day. What exists and cannot be read is never sent again by itself: by then it may have
-/// another address, and would be there twice (design, section 1, promise 7).
+/// another address, and would be there twice (promise 7).
 fn still_parked(parked: &Parked, now: Timestamp) -> bool {
     parked.reason.starts_with(FOR_A_PERSON)
         || i64::try_from(now.millis_since(parked.at)).is_ok_and(|age| age < DAY)

@@ -1,4 +1,4 @@
-//! The report of one cycle: what was done, what waits, what it cost (design, section 9).
+//! The report of one cycle: what was done, what waits, what it cost.
 //!
 //! Its JSON is a public interface; the schema is `examples/schema/report.schema.json`.
 
@@ -27,7 +27,7 @@ pub enum Ending {
 }
 
 impl Ending {
-    /// The exit code (design, section 9).
+    /// The exit code.
     pub const fn exit_code(self) -> u8 {
         match self {
             Self::Done => 0,

@@ -9,7 +9,7 @@ use crate::{model::ArticleId, reconcile::snapshot::Direction};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// The settings of one workspace (design, section 10).
+/// The settings of one workspace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
     /// The workspace.
@@ -37,7 +37,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The defaults of design section 10, for a mirror of one workspace.
+    /// The defaults, for a mirror of one workspace.
     pub fn new(workspace: WorkspaceId) -> Self {
         Self {
             workspace,

@@ -1,5 +1,5 @@
 //! Files that go back to older versions in small batches, as an archive that is unpacked over the mirror makes
-//! them: one storm, however many cycles see it (design, section 6, mass roll-back).
+//! them: one storm, however many cycles see it.
 //!
 //! It is over when nothing is held by it any more and a minute has passed. Until then what went back counts for
 //! whoever looks, `kbsync approve` among them; only a daemon's cycles add to it, since what a person asked for

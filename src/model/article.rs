@@ -2,13 +2,13 @@
 //!
 //! A [`Version`] names its body by digest, so that ten thousand of them stay small; bodies are loaded
 //! where they are needed. `enabled` and `draft` are not part of it: the read endpoints do not carry
-//! them (API specification, section 2.3).
+//! them (`docs/api.md`, A2.3).
 
 use super::{CategoryId, Digest, TextDigest};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The longest title, slug, introtext, keywords or category name, in characters (API specification, section 8).
+/// The longest title, slug, introtext, keywords or category name, in characters (`docs/api.md`, A8.2).
 pub const MAX_CHARS: usize = 255;
 
 /// A field that a person can change, of an article or of a category.
@@ -85,7 +85,7 @@ impl Flags {
     }
 }
 
-/// What an article says on one side. Unset optional texts are empty (design, section 3).
+/// What an article says on one side. Unset optional texts are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Version {
     /// At most 255 characters.

@@ -3,7 +3,7 @@
 use super::{Digest, article::Field};
 use serde::{Deserialize, Serialize};
 
-/// What a category says on one side (API specification, section 2.2). Unset optional texts are empty.
+/// What a category says on one side (`docs/api.md`, A2.2). Unset optional texts are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CategoryVersion {
     /// The name readers see, at most 255 characters.

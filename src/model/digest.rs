@@ -50,7 +50,7 @@ macro_rules! digest {
 }
 
 digest! {
-    /// The digest of an article's canonical form (design, section 2).
+    /// The digest of an article's canonical form.
     Digest
 }
 digest! {

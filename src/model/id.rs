@@ -1,4 +1,4 @@
-//! Identifiers of the service: UUIDs (API specification, section 2), one type per thing named.
+//! Identifiers of the service: UUIDs (`docs/api.md`, A2), one type per thing named.
 //!
 //! They are written in lower case with hyphens, whatever case they came in.
 

@@ -1,4 +1,4 @@
-//! The file is not there: the article goes too, comes back, or waits (design, section 4).
+//! The file is not there: the article goes too, comes back, or waits.
 
 use super::articles::{Planner, wait};
 use super::aside;

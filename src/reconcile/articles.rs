@@ -1,4 +1,4 @@
-//! The decision table, article by article (design, section 4).
+//! The decision table, article by article.
 
 use super::aside;
 use super::flags;
@@ -220,7 +220,7 @@ pub(crate) fn is_outdated(row: &ArticleRow, revision: &Revision, version: &Versi
     row.has_replaced(version, revision) && !left
 }
 
-/// An old copy of what our own writes replaced counts as the version we wrote (design, "Stale reads"). Where that
+/// An old copy of what our own writes replaced counts as the version we wrote. Where that
 /// only freed the article's address for a moment, a colleague's words are still in the copy, and not in the base.
 fn fresh_or_base(row: &ArticleRow, seen: &Seen) -> Seen {
     let parked = aside::original(&row.remote.slug, row.id.uuid()).is_some();

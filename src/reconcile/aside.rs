@@ -11,7 +11,7 @@ use super::snapshot::LocalFile;
 use crate::model::{CategoryVersion, Digest, Field};
 use uuid::Uuid;
 
-/// So long may a slug be (API specification, section 8), and so long is the mark with its hyphen.
+/// So long may a slug be (`docs/api.md`, A8.2), and so long is the mark with its hyphen.
 const LONGEST: usize = 255;
 const MARK: usize = 9;
 

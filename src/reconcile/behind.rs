@@ -1,4 +1,4 @@
-//! Holds the files that git reset to the committed version (design, section 6).
+//! Holds the files that git reset to the committed version.
 //!
 //! The engine asks git and finds these files. A held file is neither sent nor overwritten, and makes no conflict. Nothing is
 //! stored: the hold ends when the file or the commit changes.

@@ -1,4 +1,4 @@
-//! Categories: their words field by field, their folders by slug (design, sections 3 and 4).
+//! Categories: their words field by field, their folders by slug.
 //!
 //! They are planned in two passes around the articles: first what is known of them, since a renamed
 //! folder takes its files along; then the folders that articles turned out to need.

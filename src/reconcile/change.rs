@@ -1,4 +1,4 @@
-//! What changed, field by field: each field is three-way (design, section 4).
+//! What changed, field by field: each field is three-way.
 //!
 //! Each side is compared with its own half of the base, because the service may rewrite what it is sent
 //! ("Echo"). The body is merged block by block where both sides changed it.
@@ -94,7 +94,7 @@ pub fn three_way(
 }
 
 /// A colleague's edit of a body that the service had rewritten goes into the file as it is formatted there:
-/// what the service made of it earlier is no edit (design, section 4, "Echo").
+/// what the service made of it earlier is no edit.
 fn keep_formatting(
     base_remote: &Version,
     local: &Version,

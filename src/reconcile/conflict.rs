@@ -1,5 +1,5 @@
 //! Both sides have it: what they changed is compared, and what clashes waits for a person, or is settled as
-//! one chose (design, section 4, "Conflict").
+//! one chose.
 //!
 //! A conflict is settled by hand when its copy was there and is not any more; that settles exactly the two
 //! versions that were shown.

@@ -1,4 +1,4 @@
-//! What only one side has: a file for an article, an article for a file (design, section 4).
+//! What only one side has: a file for an article, an article for a file.
 
 use super::articles::Planner;
 use super::aside;

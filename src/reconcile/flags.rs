@@ -1,5 +1,4 @@
-//! `enabled` and `draft`: what a listing shows of them, what a writer wishes, and the lines in the file
-//! (design, sections 3 and 6).
+//! `enabled` and `draft`: what a listing shows of them, what a writer wishes, and the lines in the file.
 
 use super::articles::Planner;
 use super::snapshot::{LocalFile, Seen};

@@ -1,4 +1,4 @@
-//! Folders that articles need or the settings ask for, and those that went (design, section 3).
+//! Folders that articles need or the settings ask for, and those that went.
 //!
 //! This is the second pass over the categories: it comes after the articles, which say where they go.
 
@@ -105,7 +105,8 @@ impl Planner<'_> {
         ));
     }
 
-    /// The writer removed the folder: the category stays, since the API cannot delete it (§4). Said once.
+    /// The writer removed the folder: the category stays, since the API cannot delete it (`docs/api.md`, A1.3). Said
+    /// once.
     fn folder_gone(
         &mut self,
         id: CategoryId,

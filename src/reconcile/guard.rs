@@ -1,4 +1,4 @@
-//! The checks before effects: a mistake is held before it is sent (design, section 6).
+//! The checks before effects: a mistake is held before it is sent.
 //!
 //! Guards only ever hold; what they release again (an approval, a flag) is given to them as a fact. They
 //! read no clock: what counts as lately is counted by the caller.

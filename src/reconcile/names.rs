@@ -1,4 +1,4 @@
-//! Which names are taken, and which name an article or a category gets (design, section 3, "Names").
+//! Which names are taken, and which name an article or a category gets.
 //!
 //! Names that are about to be left count as free, so that two articles can swap theirs.
 

@@ -1,5 +1,5 @@
 //! The order of a plan: categories, then what only touches the mirror, then what changes the service, and
-//! deletions last, but for those whose slug somebody else waits for (design, sections 3 and 6).
+//! deletions last, but for those whose slug somebody else waits for.
 //!
 //! A name in the mirror belongs to one file at a time: a removal that frees one comes first.
 //! A slug belongs to one article of a category at a time, and to one category of the workspace. Who wants a

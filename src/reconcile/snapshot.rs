@@ -208,7 +208,7 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// The defaults, for everything in a mirror (design, section 10).
+    /// The defaults, for everything in a mirror.
     pub fn new(direction: Direction, on_conflict: OnConflict) -> Self {
         Self {
             direction,

@@ -1,4 +1,4 @@
-//! The file is there and the article is not, or cannot be seen (design, sections 4 and 6).
+//! The file is there and the article is not, or cannot be seen.
 
 use super::articles::{Planner, untouched, wait};
 use super::conflict::OUTRUN;

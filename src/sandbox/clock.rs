@@ -45,7 +45,7 @@ fn to_micros(moment: DateTime<Utc>) -> DateTime<Utc> {
         .unwrap_or(moment)
 }
 
-/// Writes a moment as the service does: with microseconds and `Z` (section 2).
+/// Writes a moment as the service does: with microseconds and `Z` (`docs/api.md`, A2).
 pub(super) fn stamp(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

@@ -10,7 +10,7 @@ use super::{
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-/// The longest title, slug, introtext, keywords and name (section 8), in characters.
+/// The longest title, slug, introtext, keywords and name (A8.2), in characters.
 const MAX: usize = 255;
 
 /// A field that may be null.

@@ -1,5 +1,5 @@
 //! What every API request passes, in this order: the `Host`, the record, faults, sign-in, rate limits; then the endpoint;
-//! then the headers of section 8 and the faults that spoil answers.
+//! then the headers of A8.3 and the faults that spoil answers.
 
 use super::{
     dashboard,
@@ -240,7 +240,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The answer to who is not signed in (section 5.2).
+/// The answer to who is not signed in (A5.2).
 fn stranger(options: &Options, headers: &HeaderMap) -> Response {
     let wants_json = headers.get_all(header::ACCEPT).iter().any(|accept| {
         accept
@@ -256,7 +256,7 @@ fn stranger(options: &Options, headers: &HeaderMap) -> Response {
     }
 }
 
-/// The answer beyond a rate limit (not specified, section 8).
+/// The answer beyond a rate limit (A8.4: not shown).
 fn limited(
     options: &Options,
     retry_after: Option<RetryAfter>,

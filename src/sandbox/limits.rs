@@ -1,4 +1,4 @@
-//! The rate limits (section 8): rolling windows per user, by the monotonic clock.
+//! The rate limits (A8.1): rolling windows per user, by the monotonic clock.
 //!
 //! A rolling window is the strictest reading of "per minute": who keeps to it keeps to every other.
 

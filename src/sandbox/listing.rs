@@ -1,4 +1,4 @@
-//! `GET /api/base/{id}/articles` in every plausible shape (section 4.5).
+//! `GET /api/base/{id}/articles` in every plausible shape (A4.5).
 //!
 //! The JSON of each article is made once and kept, since listings of many articles are asked for again and
 //! again; an answer is a stream of such pieces, so it needs no memory of its own.

@@ -1,16 +1,16 @@
 //! A local stand-in for the hosted service: for trying kbsync out, for the demo and for the tests.
 //!
-//! It answers the ten endpoints of the API specification (section 4), strictly where that is strict; where it
-//! is silent, [`Options`] chooses among the plausible services. A [`Sandbox`] is a handle that can be cloned:
+//! It answers the ten endpoints of `docs/api.md` (A4): strictly where a fact is documented; where a fact is not
+//! shown, [`Options`] chooses among the plausible services. A [`Sandbox`] is a handle that can be cloned:
 //! [`Sandbox::serve`] speaks HTTP, its other methods are what colleagues do in the dashboard, and
 //! [`Sandbox::inject`] makes the network and the service misbehave.
 //!
-//! It knows nothing else of kbsync, and has its own JSON types on purpose: a misreading of the specification
+//! It knows nothing else of kbsync, and has its own JSON types on purpose: a misreading of the facts
 //! in one of the two shows as a failing test.
 //!
 //! | part | job |
 //! |---|---|
-//! | `options` | the choices where the specification is silent |
+//! | `options` | the choices where a fact is not shown |
 //! | `store` | workspaces, categories, articles, and the rules between them |
 //! | `world`, `handle` | everything under one lock; the handle and its operations |
 //! | `gate` | what every API request passes: record, faults, sign-in, rate limits |

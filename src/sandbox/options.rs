@@ -1,4 +1,4 @@
-//! The choices where the API specification is silent.
+//! The choices where a fact of `docs/api.md` is not shown.
 //!
 //! [`Options::default`] is the friendliest service that is plausible. Every field is public: a test writes
 //! `Options { shape: Shape::Data, ..Options::default() }`.
@@ -9,7 +9,7 @@ use uuid::Uuid;
 /// The token that a sandbox accepts unless told otherwise. It is no secret: it opens nothing else.
 pub const TOKEN: &str = "sandbox-token";
 
-/// Where the articles are in the answer of the listing endpoint (section 4.5: not shown).
+/// Where the articles are in the answer of the listing endpoint (A4.5: not shown).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Shape {
     /// `{"articles": […]}`
@@ -39,7 +39,7 @@ impl Shape {
     ];
 }
 
-/// How a listing is split into pages (section 4.5: not shown).
+/// How a listing is split into pages (A4.5: not shown).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Paging {
     /// Not at all.
@@ -108,7 +108,7 @@ pub enum ListingEndpoint {
     Missing(u16),
 }
 
-/// What a request without a valid token gets when it does not ask for JSON (section 5.2).
+/// What a request without a valid token gets when it does not ask for JSON (A5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Login {
     /// 302 to `/login`.
@@ -193,7 +193,7 @@ impl Rights {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is one independent silence of the specification"
+    reason = "each is one independent fact that is not shown"
 )]
 pub struct Options {
     /// The shape of the listing.

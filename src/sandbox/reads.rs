@@ -1,4 +1,4 @@
-//! The reading endpoints (sections 4.1 to 4.5): they see published articles only.
+//! The reading endpoints (A4.1 to A4.5): they see published articles only.
 
 use super::{
     handle::Sandbox,
@@ -54,7 +54,7 @@ fn with_store(
     })
 }
 
-/// `GET /api/bases` (section 4.1).
+/// `GET /api/bases` (A4.1).
 pub(super) async fn list_bases(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -72,7 +72,7 @@ pub(super) async fn list_bases(
     })
 }
 
-/// `GET /api/base/{id}` (section 4.2): `base` is a list.
+/// `GET /api/base/{id}` (A4.2): `base` is a list.
 pub(super) async fn get_base(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -89,7 +89,7 @@ pub(super) async fn get_base(
     })
 }
 
-/// `GET /api/category/{id}` (section 4.3).
+/// `GET /api/category/{id}` (A4.3).
 pub(super) async fn get_category(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -111,7 +111,7 @@ pub(super) async fn get_category(
     })
 }
 
-/// `GET /api/article/{id}` (section 4.4).
+/// `GET /api/article/{id}` (A4.4).
 pub(super) async fn get_article(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -141,7 +141,7 @@ struct PageQuery {
     page: Option<usize>,
 }
 
-/// `GET /api/base/{id}/articles` (section 4.5).
+/// `GET /api/base/{id}/articles` (A4.5).
 pub(super) async fn list_articles(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,

@@ -1,4 +1,4 @@
-//! Answers: JSON with its status, and the refusals of section 7.
+//! Answers: JSON with its status, and the refusals of A7.
 
 use axum::{
     body::Body,
@@ -58,7 +58,7 @@ fn invalid(fields: &[(&'static str, String)], details: bool) -> Response {
     with_status(StatusCode::UNPROCESSABLE_ENTITY, &answer)
 }
 
-/// An error in the shape of section 7.3.
+/// An error in the shape of A7.3.
 pub(super) fn failure(status: StatusCode, message: &str) -> Response {
     with_status(status, &json!({"success": false, "message": message}))
 }

@@ -53,7 +53,7 @@ impl Sandbox {
     }
 }
 
-/// An address that is no endpoint: the answer has no `success` (section 1 promises it for endpoints alone).
+/// An address that is no endpoint: the answer has no `success` (A1.4 promises it for endpoints alone).
 async fn no_route(uri: Uri) -> Response {
     if !uri.path().starts_with("/api") {
         return reply::html(StatusCode::NOT_FOUND, dashboard::not_found());

@@ -12,7 +12,7 @@ use std::{
 };
 use uuid::Uuid;
 
-/// A workspace (section 2.1).
+/// A workspace (A2.1).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Workspace {
     /// Its id.
@@ -27,7 +27,7 @@ pub struct Workspace {
     pub custom_domain: Option<String>,
 }
 
-/// A category (section 2.2).
+/// A category (A2.2).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Category {
     /// Its id.
@@ -50,7 +50,7 @@ pub struct Category {
     pub created_at: DateTime<Utc>,
 }
 
-/// An article (section 2.3).
+/// An article (A2.3).
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Article {
     /// Its id.
@@ -300,7 +300,7 @@ impl Store {
     }
 }
 
-/// Returns whether listings show the article. Drafts are never shown (section 3).
+/// Returns whether listings show the article. Drafts are never shown (A3.1).
 pub(super) fn listed(options: &Options, article: &Article) -> bool {
     !article.draft && (article.enabled || options.list_disabled)
 }

@@ -1,4 +1,4 @@
-//! The JSON of the API: which fields each answer has (section 2 and the responses of section 4).
+//! The JSON of the API: which fields each answer has (`docs/api.md`, A2 and A4).
 
 use super::{
     clock::stamp,
@@ -7,7 +7,7 @@ use super::{
 use serde::Serialize;
 use uuid::Uuid;
 
-/// A workspace (section 2.1).
+/// A workspace (A2.1).
 #[derive(Serialize)]
 pub(super) struct Base<'a> {
     id: Uuid,
@@ -39,7 +39,7 @@ impl<'a> Base<'a> {
     }
 }
 
-/// An article in answers to reads: no `enabled`, no `draft`, no `created_at` (section 2.3).
+/// An article in answers to reads: no `enabled`, no `draft`, no `created_at` (A2.3).
 #[derive(Serialize)]
 pub(super) struct ReadArticle<'a> {
     id: Uuid,
@@ -79,7 +79,7 @@ impl<'a> ReadArticle<'a> {
         }
     }
 
-    /// The answer to a request for one article (section 4.4).
+    /// The answer to a request for one article (A4.4).
     pub(super) fn single(article: &'a Article, full_url: String) -> Self {
         Self {
             full_url: Some(full_url),
@@ -88,7 +88,7 @@ impl<'a> ReadArticle<'a> {
     }
 }
 
-/// An article in answers to writes; `user_id` only when it was created (sections 4.6 and 4.7).
+/// An article in answers to writes; `user_id` only when it was created (A4.6 and A4.7).
 #[derive(Serialize)]
 pub(super) struct WrittenArticle<'a> {
     id: Uuid,
@@ -132,7 +132,7 @@ impl<'a> WrittenArticle<'a> {
     }
 }
 
-/// A category with its published articles (section 4.3): with icons, without `created_at`.
+/// A category with its published articles (A4.3): with icons, without `created_at`.
 #[derive(Serialize)]
 pub(super) struct ReadCategory<'a> {
     id: Uuid,
@@ -190,7 +190,7 @@ impl<'a> ListedCategory<'a> {
     }
 }
 
-/// A category in answers to writes; `user_id` only when it was created (sections 4.9 and 4.10).
+/// A category in answers to writes; `user_id` only when it was created (A4.9 and A4.10).
 #[derive(Serialize)]
 pub(super) struct WrittenCategory<'a> {
     id: Uuid,

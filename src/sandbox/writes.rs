@@ -1,4 +1,4 @@
-//! The writing endpoints (sections 4.6 to 4.10).
+//! The writing endpoints (A4.6 to A4.10).
 //!
 //! Each locks the world once, so writes happen one after the other, as in one database transaction each. Nothing is
 //! changed by a request that is refused.
@@ -27,7 +27,7 @@ fn content_type(headers: &HeaderMap) -> Option<&str> {
     headers.get(header::CONTENT_TYPE)?.to_str().ok()
 }
 
-/// `POST /api/article` (section 4.6).
+/// `POST /api/article` (A4.6).
 pub(super) async fn post_article(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -106,7 +106,7 @@ fn free_article_slug(
     Ok(())
 }
 
-/// `PUT /api/article/{id}` (section 4.7): only the fields that are there change, and never `draft`.
+/// `PUT /api/article/{id}` (A4.7): only the fields that are there change, and never `draft`.
 pub(super) async fn put_article(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -182,7 +182,7 @@ fn refuse_empty(options: &Options, empty: bool) -> Result<(), Refusal> {
     }
 }
 
-/// `DELETE /api/article/{id}` (section 4.8): for ever.
+/// `DELETE /api/article/{id}` (A4.8): for ever.
 pub(super) async fn delete_article(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -205,7 +205,7 @@ pub(super) async fn delete_article(
     })
 }
 
-/// `POST /api/category` (section 4.9).
+/// `POST /api/category` (A4.9).
 pub(super) async fn post_category(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,
@@ -274,7 +274,7 @@ fn free_category_slug(
     Ok(())
 }
 
-/// `PUT /api/category/{id}` (section 4.10).
+/// `PUT /api/category/{id}` (A4.10).
 pub(super) async fn put_category(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,

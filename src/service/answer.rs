@@ -1,4 +1,4 @@
-//! What an answer's status, headers and body mean. Pure (API specification, sections 5 and 7).
+//! What an answer's status, headers and body mean. Pure (`docs/api.md`, A5 and A7).
 //!
 //! | answer | meaning |
 //! |---|---|

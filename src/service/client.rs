@@ -83,7 +83,7 @@ pub(super) struct Call<'a> {
     pub(super) purpose: Purpose,
     pub(super) validator: Option<&'a Validator>,
     /// It replaces or deletes what the caller has just looked at: it is sent now or not at all, since a wait
-    /// would make the look an old one (design, section 1).
+    /// would make the look an old one.
     pub(super) guarded: bool,
 }
 

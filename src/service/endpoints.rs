@@ -1,4 +1,4 @@
-//! The endpoints: one method each (API specification, section 4).
+//! The endpoints: one method each (`docs/api.md`, A4).
 //!
 //! An answer about another thing than the one asked for is unreadable, never taken.
 

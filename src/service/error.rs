@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 /// What kind of failure it was.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
-    /// 401, a redirect, or an HTML page: not signed in (API specification, section 5.2).
+    /// 401, a redirect, or an HTML page: not signed in (`docs/api.md`, A5.2).
     Unauthorized,
     /// 403: no right to this article or workspace.
     Forbidden,
@@ -29,11 +29,11 @@ pub enum ErrorKind {
     Unavailable,
     /// Nothing was sent, and nothing will be: whoever asks is being stopped.
     Closed,
-    /// An answer that is not what the specification shows, among them a proxy's 404 page.
+    /// An answer that is not what `docs/api.md` shows, among them a proxy's 404 page.
     Unreadable,
     /// The endpoint does not exist here (404 that is not the service's, 405 or 501 to a listing).
     NoEndpoint,
-    /// An answer over the size limit (design, section 5).
+    /// An answer over the size limit.
     TooLarge,
 }
 

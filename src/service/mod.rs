@@ -1,7 +1,7 @@
 //! The hosted service: what may be asked of it and what it may answer.
 //!
 //! [`ServiceRead`] and [`ServiceWrite`] are the port that the engine works with; `client` speaks HTTP.
-//! Every endpoint of section 4 of the API specification is one method. The JSON shapes are known in
+//! Every endpoint is one method; numbers such as A4.6 are facts of `docs/api.md`. The JSON shapes are known in
 //! `wire` alone. Nothing here decides what to do with an answer.
 
 mod answer;
@@ -40,7 +40,7 @@ use std::{collections::HashSet, future::Future, sync::Arc};
 /// The outcome of one request.
 pub type Answer<T> = Result<T, ServiceError>;
 
-/// A workspace (API specification, section 2.1), as far as kbsync uses it.
+/// A workspace (`docs/api.md`, A2.1), as far as kbsync uses it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Workspace {
     /// Its id.
@@ -53,7 +53,7 @@ pub struct Workspace {
     pub custom_domain: Option<String>,
 }
 
-/// A category as the service holds it (section 2.2).
+/// A category as the service holds it (A2.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteCategory {
     /// Its id.
@@ -66,7 +66,7 @@ pub struct RemoteCategory {
     pub revision: Revision,
 }
 
-/// An article as the service holds it (section 2.3). What an answer left out is `None`.
+/// An article as the service holds it (A2.3). What an answer left out is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteArticle {
     /// Its id.
@@ -138,7 +138,7 @@ pub enum Listed {
 pub struct ListRequest {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// Categories to read one by one where the listing endpoint is missing (design, section 5).
+    /// Categories to read one by one where the listing endpoint is missing.
     pub categories: Vec<CategoryId>,
     /// The validator of the last whole listing, to be sent back.
     pub validator: Option<Validator>,
@@ -171,7 +171,7 @@ pub enum ListEnd {
     },
 }
 
-/// What a request is for; the budget keeps a reserve for pushes (design, section 5).
+/// What a request is for; the budget keeps a reserve for pushes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
     /// Part of a push, or asked for by a person: may spend all of the budget.
@@ -180,7 +180,7 @@ pub enum Purpose {
     Poll,
 }
 
-/// A new article (section 4.6). The slug is always sent: it is the idempotency key (design, section 5).
+/// A new article (A4.6). The slug is always sent: it is the idempotency key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewArticle {
     /// The category.
@@ -201,7 +201,7 @@ pub struct NewArticle {
     pub draft: bool,
 }
 
-/// Changes to an article (section 4.7); only what is `Some` is sent.
+/// Changes to an article (A4.7); only what is `Some` is sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ArticlePatch {
     /// Moves the article.
@@ -220,7 +220,7 @@ pub struct ArticlePatch {
     pub enabled: Option<bool>,
 }
 
-/// A new category (section 4.9).
+/// A new category (A4.9).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewCategory {
     /// The workspace.
@@ -229,7 +229,7 @@ pub struct NewCategory {
     pub version: CategoryVersion,
 }
 
-/// Changes to a category (section 4.10); only what is `Some` is sent.
+/// Changes to a category (A4.10); only what is `Some` is sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CategoryPatch {
     /// A new name.
@@ -244,27 +244,27 @@ pub struct CategoryPatch {
 
 /// The reading half of the service.
 pub trait ServiceRead: Send + Sync {
-    /// `GET /api/bases` (section 4.1): the workspaces that the caller created.
+    /// `GET /api/bases` (A4.1): the workspaces that the caller created.
     fn workspaces(&self) -> impl Future<Output = Answer<Vec<Workspace>>> + Send;
 
-    /// `GET /api/base/{id}` (section 4.2).
+    /// `GET /api/base/{id}` (A4.2).
     fn workspace(&self, id: WorkspaceId) -> impl Future<Output = Answer<Workspace>> + Send;
 
-    /// `GET /api/category/{id}` (section 4.3): the category and its published articles.
+    /// `GET /api/category/{id}` (A4.3): the category and its published articles.
     fn category(
         &self,
         id: CategoryId,
         purpose: Purpose,
     ) -> impl Future<Output = Answer<(RemoteCategory, Vec<Listed>)>> + Send;
 
-    /// `GET /api/article/{id}` (section 4.4). Only published articles can be fetched.
+    /// `GET /api/article/{id}` (A4.4). Only published articles can be fetched.
     fn article(
         &self,
         id: ArticleId,
         purpose: Purpose,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `GET /api/base/{id}/articles` (section 4.5): hands every entry to `sink` as it is read.
+    /// `GET /api/base/{id}/articles` (A4.5): hands every entry to `sink` as it is read.
     ///
     /// An error means that the listing was not read whole, whatever `sink` was given: nothing may be
     /// concluded from what was missing. Two entries with one id are such an error.
@@ -281,37 +281,36 @@ pub trait ServiceRead: Send + Sync {
 /// ([`ServiceError::answer_lost`]). A POST waits out a refusal for want of budget (429);
 /// PUT and DELETE give it back, since a wait would make the look before them an old one.
 pub trait ServiceWrite: Send + Sync {
-    /// `POST /api/article` (section 4.6).
+    /// `POST /api/article` (A4.6).
     fn create_article(
         &self,
         new: &NewArticle,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `PUT /api/article/{id}` (section 4.7).
+    /// `PUT /api/article/{id}` (A4.7).
     fn update_article(
         &self,
         id: ArticleId,
         patch: &ArticlePatch,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `PUT /api/article/{id}` with `{}`: changes nothing, and answers with an unpublished article too
-    /// (design, section 2, "probe").
+    /// `PUT /api/article/{id}` with `{}`: changes nothing, and answers with an unpublished article too (A4.7).
     fn probe(
         &self,
         id: ArticleId,
         purpose: Purpose,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `DELETE /api/article/{id}` (section 4.8): for ever.
+    /// `DELETE /api/article/{id}` (A4.8): for ever.
     fn delete_article(&self, id: ArticleId) -> impl Future<Output = Answer<()>> + Send;
 
-    /// `POST /api/category` (section 4.9).
+    /// `POST /api/category` (A4.9).
     fn create_category(
         &self,
         new: &NewCategory,
     ) -> impl Future<Output = Answer<RemoteCategory>> + Send;
 
-    /// `PUT /api/category/{id}` (section 4.10).
+    /// `PUT /api/category/{id}` (A4.10).
     fn update_category(
         &self,
         id: CategoryId,

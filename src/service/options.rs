@@ -46,7 +46,7 @@ pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
 pub type Welcomed = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 impl ClientOptions {
-    /// The usual options (design, section 5).
+    /// The usual options.
     pub fn new(base_url: impl Into<String>, token: Token, budget: Budget) -> Self {
         Self {
             base_url: base_url.into(),

@@ -1,6 +1,6 @@
 //! What a listing's envelope says: whether it is whole, and where it goes on. Pure.
 //!
-//! The shape is not specified (API specification, section 4.5), so every shape of design, section 5 is read. What is
+//! The shape is not shown (`docs/api.md`, A4.5), so every shape of that fact is read. A shape that is
 //! not known is an error that names the keys: never an empty listing, and never a part taken for the whole.
 
 use super::{
@@ -30,7 +30,7 @@ pub(super) const LISTING: &[Path] = &[
 /// The place of `categories[].articles` in [`LISTING`].
 const BY_CATEGORY: usize = 7;
 
-/// Where a category's answer holds its articles (section 4.3).
+/// Where a category's answer holds its articles (A4.3).
 pub(super) const CATEGORY: &[Path] = &[
     path(&[Step::Key("category"), Step::Key("articles")]),
     path(&[Step::Key("category"), Step::Any, Step::Key("articles")]),

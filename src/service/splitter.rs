@@ -1,7 +1,7 @@
 //! Cuts a JSON document into the entries of its known arrays, as the bytes come in. Pure.
 //!
 //! An entry is handed over as its own bytes, one at a time, so that memory holds one entry and not the
-//! document (design, section 13). All around the entries, the *envelope*, is kept, with the known arrays
+//! document. All around the entries, the *envelope*, is kept, with the known arrays
 //! empty. Here only structure is read: strings, escapes, nesting, commas. Whether an entry and the envelope are
 //! JSON in detail is for the parser that reads them next.
 //!

@@ -7,7 +7,7 @@ use crate::model::Digest;
 use secrecy::{ExposeSecret, SecretString};
 use std::fmt;
 
-/// An access token (API specification, section 5).
+/// An access token (`docs/api.md`, A5).
 #[derive(Clone)]
 pub struct Token(SecretString);
 

@@ -1,4 +1,4 @@
-//! The service's JSON, in and out (API specification, sections 2 and 4). Known only here and in the
+//! The service's JSON, in and out (`docs/api.md`, A2 and A4). Known only here and in the
 //! modules that read a listing's envelope.
 //!
 //! Unknown fields are ignored, absent optional ones are tolerated, `null` texts are empty, and flags and
@@ -198,7 +198,7 @@ pub(super) struct BasesAnswer {
     pub(super) bases: Vec<WireBase>,
 }
 
-/// `{success, base}`; an array in the specification, section 4.2.
+/// `{success, base}`; an array in the documentation (A4.2).
 #[derive(Deserialize)]
 pub(super) struct BaseAnswer {
     /// The workspace.

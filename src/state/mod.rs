@@ -242,7 +242,7 @@ pub enum Intent {
     },
 }
 
-/// What was refused or waits for a person, so that it is not tried again unseen (design, section 5).
+/// What was refused or waits for a person, so that it is not tried again unseen.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Parked {
     /// What waits: an article's id, a file's or a folder's path, with the kind of action.

@@ -1,5 +1,5 @@
 //! The first run over files that are there, and the run after the state was lost: what is equal pairs by
-//! itself, what differs waits, and nothing is deleted (design, sections 3, 6 and 7).
+//! itself, what differs waits, and nothing is deleted.
 
 use crate::look::{
     articles, assert_quiet, both, changed_rows, dump, held, kept, paths, problems, requests, row,

@@ -1,4 +1,4 @@
-//! The API specification, section by section, through the client and the engine. What is sent for each edit of
+//! The facts of `docs/api.md`, one by one, through the client and the engine. What is sent for each edit of
 //! a file is in `edits`, what listings look like in `listing`, what the stand-in service does in its own tests.
 
 use crate::look::{articles, assert_quiet, held, problems, requests, row};
@@ -737,7 +737,7 @@ async fn s8_255_characters_fit_and_256_are_refused_before_they_are_sent() {
 
 #[tokio::test]
 async fn s8_what_is_over_a_limit_on_the_service_stays_editable() {
-    // The specification limits what is sent; what the service holds may be longer all the same.
+    // The service limits what is sent (A8.2); what the service holds may be longer all the same.
     let (world, _, one) = one_article().await;
     let long = "t".repeat(300);
     world.sandbox().edit(one, |article| {

@@ -1,5 +1,4 @@
-//! Folders and their `_category.yaml`: what a writer does to them, and what must happen on the service
-//! (design, section 3).
+//! Folders and their `_category.yaml`: what a writer does to them, and what must happen on the service.
 
 use crate::wire::{held, line, preferring, problems, reason};
 use crate::world::{World, lines};

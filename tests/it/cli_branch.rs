@@ -1,5 +1,5 @@
-//! One branch is published, with the real git and the real binary: on any other nothing is sent and nothing is written
-//! (design, section 8), and what a team removed on the published branch is told from what was left on another one.
+//! One branch is published, with the real git and the real binary: on any other nothing is sent and nothing is written,
+//! and what a team removed on the published branch is told from what was left on another one.
 
 use crate::{
     daemon_deeds::{commit, git, try_git},

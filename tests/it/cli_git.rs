@@ -1,5 +1,5 @@
 //! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a
-//! moved HEAD are held (design, section 6).
+//! moved HEAD are held.
 
 use crate::kb::{Kb, Service};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! Both sides edited: what merges, what waits for a person, and how it is settled (design, section 4).
+//! Both sides edited: what merges, what waits for a person, and how it is settled.
 
 use crate::look::{
     articles, assert_quiet, both, changed_rows, dump, held, kept, problems, requests, stamps,

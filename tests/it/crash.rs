@@ -1,7 +1,7 @@
 //! kill -9 at every moment: before and after every request and every change of the mirror.
 //!
 //! After each death a new process goes on. It must end as an undisturbed run does: no article twice, no
-//! text lost, and then quiet (design, section 1, promise 7; failures rows 1 to 8).
+//! text lost, and then quiet (promise 7; failures rows 1 to 8).
 
 use crate::hostile::{self, Meddler, Stage, calm, dies_at, engine};
 use crate::words::{Sides, Written};

@@ -1,5 +1,4 @@
-//! A service that rewrites what it is sent: one PUT, then quiet, and the writer's formatting stays
-//! (design, section 4, "Echo").
+//! A service that rewrites what it is sent: one PUT, then quiet, and the writer's formatting stays.
 
 use crate::look::{row, versions};
 use crate::wire::{problems, reason};

@@ -1,4 +1,4 @@
-//! What a writer does to a file, and what must happen on the service (design, sections 3 and 4).
+//! What a writer does to a file, and what must happen on the service.
 
 use crate::wire::{held, line, preferring, problems, reason};
 use crate::world::{World, lines};
@@ -393,7 +393,7 @@ async fn what_comes_from_the_service_changes_only_the_lines_concerned() {
     world.is_quiet().await;
 }
 
-// Section 4, row by row.
+// The decision table, row by row.
 
 #[tokio::test]
 async fn f067_both_sides_changed_to_the_same_is_adopted_without_a_write() {

@@ -1,5 +1,5 @@
 //! A service, a network, a budget or a disk that fails in the middle of a cycle: what is done stays done, what
-//! is not is said, nothing is deleted in doubt, and the next cycle finishes (design, sections 1, 5 and 6).
+//! is not is said, nothing is deleted in doubt, and the next cycle finishes.
 
 use crate::hostile::{self, Meddler, Stage, client_within, sync_with};
 use crate::look::{assert_quiet, problems, requests};

@@ -1,5 +1,5 @@
 //! Two writers and a dashboard, with the real git and the real command: what git takes back to the committed version is
-//! nobody's edit. It is neither sent nor overwritten, and it settles when git or the writer moves on (design, section 6).
+//! nobody's edit. It is neither sent nor overwritten, and it settles when git or the writer moves on.
 
 use crate::{
     daemon::{Daemon, unlimited, until},

@@ -1,4 +1,4 @@
-//! `_category.yaml` beside git: what git took back is nobody's edit, what a commit brought is one (design, section 6).
+//! `_category.yaml` beside git: what git took back is nobody's edit, what a commit brought is one.
 
 use crate::git_behind::{HELD, Team, Writer};
 

@@ -1,4 +1,4 @@
-//! The brakes: mass deletions, mass roll-backs, and the guard read (design, sections 5 and 6).
+//! The brakes: mass deletions, mass roll-backs, and the guard read.
 
 use crate::wire::{held, lines_of, problems, reason};
 use crate::world::{World, lines};

@@ -3,7 +3,7 @@
 //! A cell of the matrix is a mirror with something to do through each endpoint, and one endpoint that answers
 //! wrongly for a whole cycle. Nothing may be lost or deleted that a good service would not have made us
 //! delete; the report says in words what is wrong, and the exit code fits; and once the service is good again,
-//! three cycles end where a cycle with it would have (design, sections 1 and 5; failures rows 14 to 39).
+//! three cycles end where a cycle with it would have (failures rows 14 to 39).
 
 use crate::crash::{Outcome, articles, categories, nothing_lost, outcome, sides};
 use crate::hostile::{self, Stage};

@@ -1,4 +1,4 @@
-//! Which file is which article, whatever a writer does to names and ids (design, section 3, "Identity").
+//! Which file is which article, whatever a writer does to names and ids.
 
 use crate::wire::{line, problems, reason};
 use crate::world::{World, lines};

@@ -1,5 +1,4 @@
-//! Paths in motion: a cycle that looks at everything leaves them alone, both ways, and does all the rest
-//! (design, sections 3 and 8).
+//! Paths in motion: a cycle that looks at everything leaves them alone, both ways, and does all the rest.
 
 use crate::hostile::{self, Stage};
 use crate::look::{articles, both, problems, requests};

@@ -1,5 +1,5 @@
 //! How the service is read, whatever shape its listing has, and what may be concluded of a bad one: never a
-//! deletion (design, section 5).
+//! deletion.
 
 use crate::look::{
     articles, assert_quiet, changed_rows, dump, held, problems, requests, row, stamps,

@@ -1,5 +1,4 @@
-//! Answers that do not come: POST without doubles, PUT and DELETE that are looked after (design, section 5;
-//! failures rows 14 to 17, 20).
+//! Answers that do not come: POST without doubles, PUT and DELETE that are looked after (failures rows 14 to 17, 20).
 
 use crate::hostile::{self, Stage};
 use crate::look::{assert_quiet, requests};

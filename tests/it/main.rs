@@ -99,6 +99,7 @@ mod sift;
 mod simulator;
 mod terminal;
 mod tidy;
+mod tidy_documents;
 mod undone;
 mod unusable;
 mod visibility;

@@ -1,5 +1,4 @@
-//! Names, links, leftovers and files that are not ready: what is never pushed and never taken for a removal
-//! (design, section 3).
+//! Names, links, leftovers and files that are not ready: what is never pushed and never taken for a removal.
 
 use crate::wire::{held, problems, reason};
 use crate::world::{World, lines};

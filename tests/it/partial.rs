@@ -1,5 +1,5 @@
 //! A cycle over paths: one read and one write for one saved file, and never another outcome than that of a
-//! cycle that looks at everything (design, section 8).
+//! cycle that looks at everything.
 
 use crate::hostile::{self, Stage};
 use crate::look::{held, problems, requests, row};

@@ -1,5 +1,5 @@
 //! Asking for what is not listed stays cheap: not all at once, and not again in every poll while nothing is
-//! new (design, section 6).
+//! new.
 
 use crate::hostile::{self, Stage, Tampered, Watched};
 use crate::look::{both, held, requests, row};

@@ -1,5 +1,5 @@
 //! Nothing happens without a cause: after whatever came before, a second sync changes no byte, no time of a
-//! file and no row but the moment of the poll (design, section 1, promise 4).
+//! file and no row but the moment of the poll (promise 4).
 
 use crate::look::{changed_rows, dump, requests, stamps};
 use crate::world::{World, lines};

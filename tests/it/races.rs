@@ -1,5 +1,5 @@
 //! Two people and kbsync at once: colleagues who edit between our look and our write, and writers who save
-//! while a cycle runs (design, sections 1, 5 and 6; failures rows 23, 34, 51, 80).
+//! while a cycle runs (failures rows 23, 34, 51, 80).
 
 use crate::hostile::{self, Stage};
 use crate::look::{assert_quiet, both, history, kept, requests, row};

@@ -1,4 +1,4 @@
-//! What colleagues do in the service's editor, and what becomes of it in the mirror (design, sections 3 to 5).
+//! What colleagues do in the service's editor, and what becomes of it in the mirror.
 
 use crate::look::{articles, assert_quiet, both, held, kept, paths, problems, requests, row};
 use crate::world::{World, lines};

@@ -42,7 +42,7 @@ fn every_schema_is_a_schema_with_a_title() {
     assert!(count >= 2);
 }
 
-/// The example of section 9 of the design.
+/// The example of a report.
 fn report() -> Value {
     json!({"version":1,"outcome":"done","dry_run":false,
         "actions":[{"action":"update","side":"remote","path":"billing/refunds.html",

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The modules below `src/` and what each may import of ours (design, section 12).
+/// The modules below `src/` and what each may import of ours.
 const LAYERS: [(&str, &[&str]); 12] = [
     // Empty code in a release.
     ("drill", &[]),

@@ -1,5 +1,4 @@
-//! Articles that leave the listing: drafts, disabled and deleted ones, and what may be concluded of each
-//! (design, section 6).
+//! Articles that leave the listing: drafts, disabled and deleted ones, and what may be concluded of each.
 
 use crate::look::{articles, assert_quiet, both, held, kept, problems, requests, row};
 use crate::world::{World, lines};

@@ -67,7 +67,7 @@ impl Pause {
         }
     }
 
-    /// The exit code of a command that is refused because of it (design, section 9).
+    /// The exit code of a command that is refused because of it.
     pub const fn code(&self) -> u8 {
         match self {
             Self::Busy(_) => 5,

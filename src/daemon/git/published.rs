@@ -1,4 +1,4 @@
-//! Which branch is published, and whether it is the one that is checked out (design, section 8).
+//! Which branch is published, and whether it is the one that is checked out.
 //!
 //! On any other branch nothing is sent and nothing is written. The branch is named in the settings. Else it is the
 //! default branch of the server in a clone, and the branch that was checked out at the first sync elsewhere; the state

@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How long paths wait (design, section 8).
+/// How long paths wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
     /// How long nothing may have happened to a path.

@@ -1,5 +1,5 @@
-//! Articles follow their category's folder: the place in the state is a category and a file's name (design,
-//! section 3, "Identity"), whatever the folder is called and whether the file can be read now or not.
+//! Articles follow their category's folder: the place in the state is a category and a file's name, whatever the folder
+//! is called and whether the file can be read now or not.
 
 use crate::engine::observe::Sight;
 use crate::model::Place;

@@ -1,4 +1,4 @@
-//! Conflicts: the service's version beside the file, until a person settles it (design, section 4). The copies
+//! Conflicts: the service's version beside the file, until a person settles it. The copies
 //! themselves are written and taken away in `copies`.
 
 use super::copies::copy_of;

@@ -1,4 +1,4 @@
-//! The copies of conflicts: files beside the articles' that show the service's version (design, section 4).
+//! The copies of conflicts: files beside the articles' that show the service's version.
 //!
 //! What a person wrote into a copy is in the history before the copy is replaced or taken away, and as soon as it is
 //! seen; what cannot be kept word for word stays where it is. Which conflicts there are is not decided here.

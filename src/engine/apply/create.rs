@@ -1,4 +1,4 @@
-//! POST: a new article, never twice (design, section 5, "POST without doubles").
+//! POST: a new article, never twice.
 //!
 //! The slug is always sent, and the service refuses a second article with the same slug in a category, so
 //! the slug is the idempotency key: after a lost answer the same POST is sent again, and a 422 then means

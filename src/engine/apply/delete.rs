@@ -1,6 +1,6 @@
 //! What goes: articles on the service, rows of what is gone from both.
 //!
-//! A DELETE is for ever (API specification, section 4.8): the last version is in the history before it.
+//! A DELETE is for ever (`docs/api.md`, A4.8): the last version is in the history before it.
 
 use super::guard_read::{changed_meanwhile, is_old_copy, shown_as_before};
 use super::put::{may_repeat, version_of, worth_another_look};

@@ -1,7 +1,7 @@
 //! What a plan changes in the mirror: files written, moved and brought back.
 //!
 //! Many files go in batches: stage all, make them durable, rename all, make that durable, record. Few are
-//! made durable one by one, which is quicker for them (design, section 13).
+//! made durable one by one, which is quicker for them.
 
 use super::record::{agreed, asked_for, deed, row_after};
 use super::render::{Rendered, digest_of, keep_whole, says};

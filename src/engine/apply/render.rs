@@ -14,7 +14,7 @@ use crate::model::{Digest, Field, Place, Stamp, TextDigest, Version};
 use crate::reconcile::plan::Settle;
 use crate::service::Service;
 
-/// The largest article file that is read (design, section 5), with room for front matter.
+/// The largest article file that is read, with room for front matter.
 pub(in crate::engine) const MAX_FILE: usize = (16 << 20) + (128 << 10);
 
 /// The bytes that a file is to have.

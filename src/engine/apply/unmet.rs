@@ -1,6 +1,6 @@
 //! Articles that were read and are not met: neither was a file written, nor is there a row that would remember them. A
-//! cycle that may not write, or could not, has seen their words all the same (design, section 1, promise 1). Not those
-//! whose places are ignored: they are out of scope both ways (section 3).
+//! cycle that may not write, or could not, has seen their words all the same (promise 1). Not those
+//! whose places are ignored: they are out of scope both ways.
 
 use crate::engine::Engine;
 use crate::engine::observe::{Sight, out_of_scope};

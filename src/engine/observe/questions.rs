@@ -1,4 +1,4 @@
-//! Articles that are not in the listing: which to ask for, and what the answers mean (design, section 6).
+//! Articles that are not in the listing: which to ask for, and what the answers mean.
 //!
 //! Absent is not deleted: an article is gone only when a GET and a probe both say so.
 

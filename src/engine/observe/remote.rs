@@ -1,5 +1,5 @@
 //! The service's side of a cycle: the listing, streamed and compared article by article, and the bodies
-//! that it did not carry (design, section 5).
+//! that it did not carry.
 
 use crate::drill::defect::{self, Defect};
 use crate::engine::memory::{Entries, Memory};

@@ -52,7 +52,7 @@ pub(in crate::engine) enum Look {
     /// Nothing was in its way.
     Clear,
     /// A folder could not be read. One that can be a moment later may be an empty one by then: what is missing in
-    /// this cycle is deleted by none (design, section 6).
+    /// this cycle is deleted by none.
     Blurred,
 }
 

@@ -1,8 +1,7 @@
 //! Paths in motion: what was touched a moment ago, or went so lately that it may come back.
 //!
 //! In a cycle that looks at everything such a place is present and unknown, whatever the scan found there: it
-//! is neither sent nor written nor missed, and takes part again when it has settled (design, sections 3 and
-//! 8). All else goes on as ever.
+//! is neither sent nor written nor missed, and takes part again when it has settled. All else goes on as ever.
 
 use super::local::Scanned;
 use crate::drill::defect::{self, Defect};

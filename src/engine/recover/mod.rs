@@ -1,4 +1,4 @@
-//! After a crash: what was half done is finished in the books, or taken back (design, section 5, "Intents").
+//! After a crash: what was half done is finished in the books, or taken back.
 //!
 //! An intent says what was about to happen. The two sides, as they are found now, say whether it did. Only
 //! the base is corrected here; what is left to do follows from it as in any other cycle. Doing this twice

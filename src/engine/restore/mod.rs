@@ -1,4 +1,4 @@
-//! Bringing a version of the history back into the mirror, as a file's content (design, sections 1 and 9).
+//! Bringing a version of the history back into the mirror, as a file's content.
 //!
 //! - Of an article that lives, its file is edited: its words become those of the version, while its `id`,
 //!   its address (name, folder, `slug:`), `enabled`, `draft` and the writer's own keys and comments stay.

@@ -2,7 +2,7 @@
 //! what waits for a person, what readers do not see.
 //!
 //! Nothing is written, no request is made, and no lock is needed: another process may be at work. Its JSON
-//! is a public interface (design, section 9); the schema is `examples/schema/status.schema.json`.
+//! is a public interface; the schema is `examples/schema/status.schema.json`.
 
 mod changes;
 mod open;

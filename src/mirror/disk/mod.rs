@@ -9,7 +9,7 @@
 //!   [`DiskErrorKind::Changed`] (failures row 80).
 //! - [`Disk::publish`], [`Disk::remove`] and the renames do not make anything durable: stage few files with
 //!   [`Durability::Now`] and call [`Disk::sync_folder`]; stage many with [`Durability::Later`], then
-//!   [`Disk::flush`], publish all, and flush again before anything is recorded (design, section 13).
+//!   [`Disk::flush`], publish all, and flush again before anything is recorded.
 //!
 //! - What a program writes into a file that it had open before that was replaced or removed is not lost while
 //!   this value lives: [`Disk::late`] gives it (failures row 81).

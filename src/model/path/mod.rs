@@ -1,9 +1,9 @@
 //! Where things lie in the mirror, and how a slug and a name on disk stand for each other.
 //!
 //! A name that comes from the service is never used as it is: [`stem_for`] is the one way from a slug to
-//! a name, and what it gives is a single portable name, whatever the slug holds (design, sections 3 and 11;
-//! failures rows 59, 101 to 103 and 129). A safe slug is its own name, so that [`slug_of_stem`] finds it again.
-//! Nothing here looks at a disk: the caller says which names are taken.
+//! a name, and what it gives is a single portable name, whatever the slug holds (failures rows 59, 101 to 103 and 129).
+//! A safe slug is its own name, so that [`slug_of_stem`] finds it again. Nothing here looks at a disk: the caller says
+//! which names are taken.
 
 pub mod near;
 
@@ -86,7 +86,7 @@ impl fmt::Display for NameProblem {
 
 impl std::error::Error for NameProblem {}
 
-/// Returns whether a slug is safe as the name of a file or a folder, as it stands (design, section 3).
+/// Returns whether a slug is safe as the name of a file or a folder, as it stands.
 pub fn safe_stem(slug: &str) -> bool {
     !slug.is_empty()
         && slug.len() <= MAX_STEM
@@ -193,7 +193,7 @@ pub fn slugify(title: &str) -> String {
 /// Says why a name is never an article, a category's folder or `_category.yaml`; `None`: it may be one.
 ///
 /// Hidden names, editors' temporary and backup files, our own conflict copies and those of other tools
-/// (design, section 3; failures rows 74 and 121). `_category.yaml` is the caller's to except.
+/// (failures rows 74 and 121). `_category.yaml` is the caller's to except.
 pub fn ignored_name(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     let editor = "a temporary or backup file of an editor";

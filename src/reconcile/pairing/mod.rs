@@ -1,4 +1,4 @@
-//! Which file is which article, and which folder is which category (design, section 3, "Identity").
+//! Which file is which article, and which folder is which category.
 //!
 //! In order: the id in the file; the words, of an article whose id may not have come into its file before that
 //! was moved; the place in the state, so that a renamed folder takes its files along; category and slug,

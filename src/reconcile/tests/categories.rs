@@ -1,4 +1,4 @@
-//! Categories: their words, their folders, their slugs (design, sections 3 and 4).
+//! Categories: their words, their folders, their slugs.
 
 use super::small::{Small, table, table_for};
 use crate::reconcile::snapshot::{Direction, OnConflict};

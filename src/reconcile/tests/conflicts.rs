@@ -1,4 +1,4 @@
-//! Conflicts: shown, held, and settled by hand or by a word (design, section 4, "Conflict").
+//! Conflicts: shown, held, and settled by hand or by a word.
 
 use super::small::{Small, article, conflict, short};
 use crate::model::Place;

@@ -1,5 +1,5 @@
 //! `enabled` and `draft`: the file's lines before and now, what the service was known to have, and what it
-//! shows now (design, sections 3 and 6).
+//! shows now.
 
 use super::small::{Small, article, revision, settles};
 use crate::model::Flags;

@@ -1,4 +1,4 @@
-//! What is held before it is done, and what releases it (design, section 6).
+//! What is held before it is done, and what releases it.
 
 use super::small::{Small, article, short};
 use crate::model::Side;

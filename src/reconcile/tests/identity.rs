@@ -1,4 +1,4 @@
-//! Which file is which article, and which folder which category (design, section 3, "Identity").
+//! Which file is which article, and which folder which category.
 
 use super::small::{Small, table, table_for};
 use crate::reconcile::snapshot::LocalCategory;

@@ -1,4 +1,4 @@
-//! Who goes first, who waits, and which names files get (design, sections 3 and 6).
+//! Who goes first, who waits, and which names files get.
 
 use super::small::{Small, article, table};
 use crate::reconcile::guard::MaxDeletes;

@@ -1,4 +1,4 @@
-//! The decision table of the design's section 4: every row, every direction, every policy.
+//! The decision table: every row, every direction, every policy.
 
 use super::small::{Small, table_for};
 use crate::reconcile::snapshot::{Direction, OnConflict};

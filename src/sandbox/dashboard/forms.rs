@@ -14,7 +14,7 @@ use axum::{
 use serde::Deserialize;
 use uuid::Uuid;
 
-/// The longest title and the like (section 8), in characters.
+/// The longest title and the like (A8.2), in characters.
 const MAX: usize = 255;
 
 fn go(path: &str) -> Response {

@@ -1,4 +1,4 @@
-//! Sign-in, rights, rate limits and the record of requests (sections 5, 7 and 8).
+//! Sign-in, rights, rate limits and the record of requests (A5, A7 and A8).
 
 use super::{Kb, send};
 use crate::sandbox::{Access, Login, Options, RetryAfter, Rights};

@@ -1,4 +1,4 @@
-//! Tests of the stand-in, by section of the API specification, in memory where no socket is needed.
+//! Tests of the stand-in, by the facts of `docs/api.md`, in memory where no socket is needed.
 
 mod api;
 mod dashboard;

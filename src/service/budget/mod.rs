@@ -1,10 +1,9 @@
-//! The budget: 60 requests a minute and 1,440 a day (API specification, section 8), never exceeded.
+//! The budget: 60 requests a minute and 1,440 a day (`docs/api.md`, A8.1), never exceeded.
 //!
-//! It counts the requests of all processes of this machine with one token, in a small file
-//! (design, section 5). Both windows roll. A request is counted before it is sent: what was sent
-//! and lost counts too; only one that never left this machine is taken back. What the service says of its own
-//! count corrects ours downwards only. An operation of several requests keeps them together before it
-//! begins, so that it is not left half done.
+//! It counts the requests of all processes of this machine with one token, in a small file. Both windows roll. A
+//! request is counted before it is sent: what was sent and lost counts too; only one that never left this machine is
+//! taken back. What the service says of its own count corrects ours downwards only. An operation of several requests
+//! keeps them together before it begins, so that it is not left half done.
 //! Waiting is the client's job.
 
 pub mod clock;
@@ -44,7 +43,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// The service's limits (API specification, section 8) and a fifth for pushes.
+    /// The service's limits (`docs/api.md`, A8.1) and a fifth for pushes.
     fn default() -> Self {
         Self {
             per_minute: 60,

@@ -1,4 +1,4 @@
-//! What answers mean, as a table (API specification, section 7).
+//! What answers mean, as a table (`docs/api.md`, A7).
 
 use super::super::{
     ErrorKind,

@@ -4,7 +4,7 @@
 //! passed, everything is put back and the command is killed there. In that instant every path and article must
 //! hold a whole old or new version, and no text may be lost. The command runs again, and must come to what
 //! the undisturbed run came to, byte for byte and row for row; and a run after that must have nothing to do
-//! (design, section 1, promise 7; failures rows 1 to 8; invariants I1, I2, I7 and I8).
+//! (promise 7; failures rows 1 to 8; invariants I1, I2, I7 and I8).
 //!
 //! One limit is not ours to lift: a service that rewrites what it is sent makes a write whose answer is lost look
 //! like a colleague's. Such a run may come to another end, in which nothing is lost or double.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 impl World {
     /// An article is created, perhaps a second time. One whose answer was lost is found again by its address, or
     /// in a listing: one that a colleague gave another address, and that is hidden, cannot be found at all, since
-    /// only its slug could tell (design, section 5, "POST without doubles"). Nor can one that was given another address
+    /// only its slug could tell. Nor can one that was given another address
     /// after the last request before this one: the POST is repeated by then. Nor one whose file was given another, once
     /// the state that knew of the POST is lost.
     pub(crate) fn judge_birth(&mut self, id: ArticleId) {
@@ -41,7 +41,7 @@ impl World {
 
     /// The state is lost. Of a hidden article whose id is in no file, and whose words a file without an id has, nothing
     /// else told: the API shows it to nobody, and only its slug could tell, if neither its file nor a colleague gave it
-    /// another (design, section 5, "POST without doubles"). Nor does anything else tell of one that is shown, once its
+    /// another. Nor does anything else tell of one that is shown, once its
     /// file is given another address.
     pub(crate) fn forget_hidden(&mut self) {
         let mut named = BTreeSet::new();

@@ -111,7 +111,7 @@ impl Run<'_> {
         })
     }
 
-    /// A file that is being written is left alone (design, section 8).
+    /// A file that is being written is left alone.
     fn in_motion(&mut self, at: At, request: &Request) {
         let (before, alone) = {
             let world = self.shared.lock();
@@ -284,7 +284,7 @@ impl Run<'_> {
     }
 
     /// What a person has released and is not carried out yet: a release outlives a cycle that was cut off,
-    /// since what is held survives a restart, and so does what was said of it (design, section 6).
+    /// since what is held survives a restart, and so does what was said of it.
     pub(super) fn released(&mut self) -> BTreeSet<ArticleId> {
         let approvals = self.engine().store().approvals().expect("readable");
         let marks = approvals.iter().map(|approval| approval.set);
@@ -297,7 +297,7 @@ impl Run<'_> {
 /// What a run did otherwise than a dry run had planned.
 ///
 /// The words of a category are asked for once a day, and before they are written where that was longer than the
-/// guard window ago (design, sections 4 and 5): where the budget made the two runs wait for longer than that, the
+/// guard window ago: where the budget made the two runs wait for longer than that, the
 /// second may learn more of them than the first.
 pub(super) fn differs(planned: &Report, report: &Report, waited: bool) -> Option<String> {
     let lines = |report: &Report| -> Vec<String> {

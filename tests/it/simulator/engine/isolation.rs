@@ -110,7 +110,7 @@ pub(crate) fn is_one_article(struck: Option<&Struck>) -> bool {
 }
 
 /// Returns whether the second run may hold all its deletions: an article whose file was removed, and that cannot be read,
-/// counts as one more (design, section 6).
+/// counts as one more.
 fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
     let there = |run: &Outcome, piece: &Piece| {
         let same = |other: &Piece| (other.id, other.side) == (piece.id, piece.side);
@@ -129,10 +129,10 @@ fn is_held(call: Call, first: &Outcome, second: &Outcome) -> bool {
 
 /// What one of the runs did and the other did not, though it has nothing to do with what was struck.
 ///
-/// Nothing is deleted in a cycle in which the disk failed (design, section 6): what the first run deleted may be there.
+/// Nothing is deleted in a cycle in which the disk failed: what the first run deleted may be there.
 /// A file that cannot be read may be that of an article of its folder that has none, or with a new state of any: nobody
 /// makes it a second one.
-/// A folder is a category by its ready files (section 3): where the only one cannot be read, its name is taken, and
+/// A folder is a category by its ready files: where the only one cannot be read, its name is taken, and
 /// the service's category of that name gets another one.
 pub(crate) fn differ(first: &Outcome, second: &Outcome) -> Option<Violation> {
     let Struck {

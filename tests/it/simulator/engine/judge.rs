@@ -48,10 +48,10 @@ impl World {
         vanished.remove(&ledger.outdated);
         if side == Side::Mirror {
             // What a colleague had removed when the service was listed goes from the mirror, though the colleague
-            // may have put it back since: the next cycle brings it (design, section 4).
+            // may have put it back since: the next cycle brings it.
             vanished.remove(&ledger.gone_when_seen);
             if what.ends_with(".conflict.html") {
-                // Such a file is kbsync's own copy of what the service has (design, section 4, "Conflict").
+                // Such a file is kbsync's own copy of what the service has.
                 vanished.remove(&self.kb.tokens());
             }
         }
@@ -62,7 +62,7 @@ impl World {
             let forgotten = gone.and(&ledger.outdated).and(&ledger.removed);
             ledger.owed.remove(&forgotten);
             // What the writer had removed when the mirror was scanned goes from the service, though the writer may
-            // have put it back since: the next cycle sends it (design, section 6).
+            // have put it back since: the next cycle sends it.
             vanished.remove(&ledger.gone_when_scanned);
             // There is no conditional write: what a colleague wrote in this very cycle may be overwritten.
             let unseen = vanished.and(&ledger.fresh);
@@ -118,7 +118,7 @@ impl World {
     }
 
     /// `pull` sends nothing; `push` brings no words into files, but for the copy beside one in conflict, and takes no
-    /// file away (design, section 9).
+    /// file away.
     fn judge_direction(&mut self, side: Side, before: &Tokens, after: &Tokens, what: &str) {
         if self.ledger.spared != Some(side) {
             return;
@@ -140,7 +140,7 @@ impl World {
     }
 
     /// A colleague's words of this very cycle are written over: only those that kbsync could not know, or that
-    /// are to go by `--prefer local` (design, section 9), once they were seen.
+    /// are to go by `--prefer local`, once they were seen.
     fn judge_unseen(&mut self, id: ArticleId, words: &Tokens, what: &str) {
         let edited = self.ledger.edited.get(&id).copied().unwrap_or_default();
         let (read, request) = self.ledger.read.get(&id).copied().unwrap_or_default();
@@ -163,9 +163,8 @@ impl World {
 
     /// A new file needs an article (I4).
     ///
-    /// That kbsync itself deleted an article is known by the state alone (design, section 5, "Stale reads").
-    /// Once that is lost, a stale listing that shows the article is like any first listing, and is believed
-    /// (design, section 7).
+    /// That kbsync itself deleted an article is known by the state alone.
+    /// Once that is lost, a stale listing that shows the article is like any first listing, and is believed.
     pub(crate) fn judge_file(&mut self, folder: &str, name: &str, temporary: &str) {
         if !is_article(folder, name) {
             return;
@@ -210,8 +209,8 @@ impl World {
     }
 
     /// `push` makes no file, and of one that is there it only writes the id: where there was none, or where that of the
-    /// file that it was copied from stood, since this one's article was created, or is the one whose place it took
-    /// (design, section 9). Returns whether it is about to do more, unless somebody saves the file meanwhile.
+    /// file that it was copied from stood, since this one's article was created, or is the one whose place it took.
+    /// Returns whether it is about to do more, unless somebody saves the file meanwhile.
     pub(crate) fn pushes_more(&self, folder: &str, name: &str, temporary: &str) -> bool {
         if self.ledger.spared != Some(Side::Mirror) || !is_article(folder, name) {
             return false;
@@ -240,7 +239,7 @@ impl World {
         !was.as_ref().is_some_and(same)
     }
 
-    /// What is sent has no conflict markers of git: nobody in these worlds writes about them (design, section 4).
+    /// What is sent has no conflict markers of git: nobody in these worlds writes about them.
     pub(crate) fn judge_text(&mut self, text: &str) {
         if text.contains("\n<<<<<<< ") {
             self.violated("I4", "conflict markers of git are published".to_owned());
@@ -312,7 +311,7 @@ impl World {
     /// there since its last request but this one.
     ///
     /// Between that look and the DELETE nobody can know. The file is kept, and waits for a person who says what is
-    /// to become of it (design, section 3, "Identity").
+    /// to become of it.
     fn is_back_unseen(&self, id: ArticleId) -> bool {
         let Some(back) = self.ledger.came_back.get(&id) else {
             return false;
@@ -356,7 +355,7 @@ impl World {
 
     /// Returns whether all words of a file stand in another one with the same id, or did when it was copied, or went with
     /// an article of its own that a colleague deleted before its id was in it. Then this one is the copy, which is an
-    /// article of its own (design, section 3, "Identity"), and is gone by that one's end. What it was copied from may
+    /// article of its own, and is gone by that one's end. What it was copied from may
     /// be gone by then.
     fn is_copied(&self, id: ArticleId, folder: &str, name: &str) -> bool {
         let bytes = self.mirror.bytes(folder, name).unwrap_or_default();

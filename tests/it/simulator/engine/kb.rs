@@ -1,6 +1,6 @@
-//! The service in memory, after the API specification: what it holds, and what it answers.
+//! The service in memory, after `docs/api.md`: what it holds, and what it answers.
 //!
-//! Where the specification says "not shown", the [`Setup`] chooses. It keeps, of every article, the version
+//! Where a fact is "not shown", the [`Setup`] chooses. It keeps, of every article, the version
 //! that kbsync's last write replaced: a replica that is behind by that one write is what stale reads show.
 
 use super::random::mix;

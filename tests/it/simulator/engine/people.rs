@@ -50,7 +50,7 @@ impl World {
     }
 
     /// A file comes to a place while its article's file lies at another: from now on that one is a copy, which
-    /// is an article of its own (design, section 3, "Identity").
+    /// is an article of its own.
     fn copied_elsewhere(&mut self, folder: &str, name: &str, bytes: &[u8]) -> bool {
         let Some(id) = id_of(bytes) else {
             return false;

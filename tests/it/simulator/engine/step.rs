@@ -405,7 +405,7 @@ words! {
 /// What a service and the settings are like.
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "each is a choice that the specification leaves open"
+    reason = "each is a choice that `docs/api.md` leaves open"
 )]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Setup {

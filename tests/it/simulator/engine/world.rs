@@ -422,7 +422,7 @@ impl World {
     }
 
     /// Returns whether hidden articles are left to be asked for today, or ones that left the listing, since as many as
-    /// one cycle may ask for were asked for in this one: their turn comes in the next (design, section 6).
+    /// one cycle may ask for were asked for in this one: their turn comes in the next.
     pub(crate) fn is_rationed(&self) -> bool {
         // What the writer edited or removed is asked for at other times.
         let hidden = |id: &ArticleId| {
@@ -516,7 +516,7 @@ impl World {
     }
 
     /// A replica answers that does not know kbsync's last writes yet. Which version they replaced is known by
-    /// the state alone (design, section 5, "Stale reads"): once that is lost, an old copy of an article that is
+    /// the state alone: once that is lost, an old copy of an article that is
     /// as kbsync left it is like a colleague's revert, and is pulled until the next cycle brings it back.
     pub(crate) fn answered_late(&mut self) {
         let left = |id: &ArticleId| self.kb.articles.get(id).map(|article| article.revision);

@@ -1,6 +1,6 @@
 //! Layer L0: the planner over every world of two articles, and over random worlds of three to eight.
 //!
-//! [`domain`] says which worlds there are, [`reference`] what may happen in each by the design, [`check`] what
+//! [`domain`] says which worlds there are, [`reference`] what may happen in each by the rules, [`check`] what
 //! has to hold besides, and [`zoo`] whether all that would be noticed. Nothing here has files, requests or
 //! clocks.
 

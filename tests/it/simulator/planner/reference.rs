@@ -1,7 +1,7 @@
-//! The reference model: what may happen to each article of a small world, by sections 3, 4 and 6 of the design.
+//! The reference model: what may happen to each article of a small world, by the decision table and the guards.
 //!
-//! It was written from the design's text and shares no code with the planner. Each article is judged alone by
-//! the table, then all of them by guard and addresses. Where two answers are right by the design, both are allowed
+//! It was written from the rules and shares no code with the planner. Each article is judged alone by
+//! the table, then all of them by guard and addresses. Where two answers are right by the rules, both are allowed
 //! and the reason stands beside them. It says nothing of names in the mirror, order and wording.
 
 use super::answers::{After, Answer, KEPT, QUIET, STILL, WAITS, changed, comes, does};
@@ -36,7 +36,7 @@ fn scoped(article: &Article, rules: &Rules) -> Vec<Answer> {
     }
 }
 
-/// The table of section 4.
+/// The decision table.
 #[expect(clippy::match_same_arms, reason = "a row of the table each")]
 fn alone(article: &Article, rules: &Rules) -> Vec<Answer> {
     let base = article.base;
@@ -242,7 +242,7 @@ fn no_ancestor(file: Words, now: Words) -> Merged {
     }
 }
 
-/// Mass deletion, and the doubt that voids every deletion, are section 6's.
+/// Mass deletion, and the doubt that voids every deletion.
 fn guard(articles: &[Article], all: &mut [Vec<Answer>], rules: &Rules) {
     let sides: [fn(&Answer) -> bool; 2] = [|a| a.file == Removed, |a| a.service == Removed];
     let doubt = !rules.listed || !rules.scanned;
