@@ -1,4 +1,5 @@
-//! Conflicts: the service's version beside the file, until a person settles it. The copies
+//! Conflicts: the service's version beside the file, until a person settles it
+//! (`docs/decisions/07-conflict-copies.md`). The copies
 //! themselves are written and taken away in `copies`.
 
 use super::copies::copy_of;

@@ -1,4 +1,4 @@
-//! The guard read: nobody is overwritten unseen.
+//! The guard read: nobody is overwritten unseen. See `docs/decisions/09-read-before-write.md`.
 //!
 //! A version is *seen* while the listing or GET that showed it is younger than `guard_window`. Otherwise it
 //! is read again before it is replaced: one article by GET, several by one listing, an unpublished one by a
