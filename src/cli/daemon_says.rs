@@ -6,11 +6,11 @@ use super::{
     report,
     status::moment,
 };
-use crate::daemon::control::StatusWord;
+use crate::daemon::control::DaemonStatus;
 use std::time::Duration;
 
 /// What the daemon says of itself.
-pub(super) fn daemon_lines(daemon: &StatusWord) -> Vec<String> {
+pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
     let interval = crate::model::time::in_words(Duration::from_secs(daemon.interval));
     let often = match &daemon.cron {
         Some(cron) => format!("by the cron line {}", escape(cron)),
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_cron_line_is_shown_as_one_and_times_as_people_here_write_them() {
-        let mut daemon = StatusWord {
+        let mut daemon = DaemonStatus {
             pid: 7,
             since: "2026-11-20T10:00:00Z".to_owned(),
             next_poll: Some("2026-11-20T11:00:00Z".to_owned()),

@@ -12,8 +12,8 @@ use super::{
 use crate::{
     config::Config,
     daemon::{
-        control::{self, AskError, Command, Refusal, StatusWord, Word},
-        job::{CycleWish, Release, WishDirection},
+        control::{self, Command, DaemonStatus, Refusal, RequestError, Response},
+        job::{CycleCommand, Release, WireDirection},
     },
     drill::failpoint,
     engine::{report::Report, settings::Request},
@@ -39,13 +39,13 @@ const DEAF: u32 = 3;
 pub(super) fn is_daemon_there(config: &Config) -> bool {
     config.roots().iter().any(|root| {
         let holder = Lock::holder(&root.path).ok().flatten();
-        holder.is_some_and(|owner| owner.doing == control::DOING)
+        holder.is_some_and(|owner| owner.doing == control::LOCK_LABEL)
     })
 }
 
 /// A request as the daemon is told it.
-pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> CycleWish {
-    CycleWish {
+pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> CycleCommand {
+    CycleCommand {
         direction: request.direction.into(),
         scope: scope(parts),
         dry_run: request.dry_run,
@@ -53,8 +53,8 @@ pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> 
         new_categories: request.new_categories == NewCategories::Create,
         prefer: request.prefer.and_then(|side| match side {
             OnConflict::Hold => None,
-            OnConflict::Local => Some(crate::daemon::job::WishSide::Local),
-            OnConflict::Remote => Some(crate::daemon::job::WishSide::Remote),
+            OnConflict::Local => Some(crate::daemon::job::WireSide::Local),
+            OnConflict::Remote => Some(crate::daemon::job::WireSide::Remote),
         }),
         resolve: request
             .resolve
@@ -93,16 +93,16 @@ fn scope(parts: &[Part]) -> Vec<String> {
 pub(super) async fn to_daemon(
     context: &Context,
     config: &Config,
-    wish: CycleWish,
+    wish: CycleCommand,
 ) -> Result<Option<Worked>, Failure> {
     if !is_daemon_there(config) {
         return Ok(None);
     }
     let mut progress = Progress::new(context.out.shows_progress());
     let mut per_unit = 0;
-    let partial = wish.direction != WishDirection::Both || !wish.scope.is_empty();
+    let partial = wish.direction != WireDirection::Both || !wish.scope.is_empty();
     let private = config.mirror.join(PRIVATE_FOLDER);
-    let asked = control::ask(&private, Command::Cycle(wish), |step| {
+    let asked = control::request(&private, Command::Cycle(wish), |step| {
         let step = match step {
             control::Step::Phase {
                 name,
@@ -136,14 +136,14 @@ pub(super) async fn to_daemon(
         return Err(deaf());
     };
     match word {
-        Ok(Word::Report(report)) => Ok(Some(Worked {
+        Ok(Response::Report(report)) => Ok(Some(Worked {
             report: Report { partial, ..*report },
             failures: Vec::new(),
         })),
-        Ok(Word::Failed(refusal)) => Err(refused(refusal)),
+        Ok(Response::Failed(refusal)) => Err(refused(refusal)),
         // It starts just now, or has no socket: the lock says who has the mirror.
-        Err(AskError::Nobody(_)) => Ok(None),
-        Ok(Word::Status(_) | Word::Progress(_)) | Err(_) => Err(no_answer(word.err())),
+        Err(RequestError::NotListening(_)) => Ok(None),
+        Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
     }
 }
 
@@ -165,7 +165,7 @@ async fn while_it_lives<T>(
         }
         tokio::select! {
             word = &mut asked => return Some(word),
-            answer = tokio::time::timeout(PATIENCE, control::ask(private, Command::Status, |_| ())) => {
+            answer = tokio::time::timeout(PATIENCE, control::request(private, Command::Status, |_| ())) => {
                 if answer.is_ok() {
                     (deaf, heard) = (0, Instant::now());
                 } else {
@@ -194,15 +194,16 @@ fn tell_silence(context: &Context, config: &Config, silence: Duration) {
 }
 
 /// Asks the daemon how it is; `None`: there is none, or it does not say.
-pub(super) async fn status(config: &Config) -> Option<StatusWord> {
+pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     if !is_daemon_there(config) {
         return None;
     }
     let private = config.mirror.join(PRIVATE_FOLDER);
-    let asked = control::ask(&private, Command::Status, |_| ());
+    let asked = control::request(&private, Command::Status, |_| ());
     match tokio::time::timeout(PATIENCE, asked).await {
-        Ok(Ok(Word::Status(status))) => Some(*status),
-        Ok(Ok(Word::Report(_) | Word::Failed(_) | Word::Progress(_)) | Err(_)) | Err(_) => None,
+        Ok(Ok(Response::Status(status))) => Some(*status),
+        Ok(Ok(Response::Report(_) | Response::Failed(_) | Response::Progress(_)) | Err(_))
+        | Err(_) => None,
     }
 }
 
@@ -231,7 +232,7 @@ fn deaf() -> Failure {
     }
 }
 
-fn no_answer(error: Option<AskError>) -> Failure {
+fn no_answer(error: Option<RequestError>) -> Failure {
     let failure = match error {
         Some(error) => {
             let message = format!("failed to {error}");

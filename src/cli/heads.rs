@@ -40,7 +40,7 @@ impl Heads {
 
     /// What git has not finished, if so.
     pub(super) fn busy(&self) -> Option<Busy> {
-        self.0.iter().find_map(|known| known.sight.busy)
+        self.0.iter().find_map(|known| known.state.busy)
     }
 
     /// Why nothing is synced with what is checked out, if so.
@@ -53,7 +53,7 @@ impl Heads {
         let known = self.repository()?;
         Some(Branches {
             published: known.published.name().map(str::to_owned),
-            checked_out: known.sight.branch.clone(),
+            checked_out: known.state.branch.clone(),
             synced: self.not_published(config).is_none(),
         })
     }
@@ -118,7 +118,7 @@ impl Heads {
             let part = parts
                 .iter()
                 .find(|part| key(&part.root.path) == known.prefix)?;
-            let head = known.sight.head.clone()?;
+            let head = known.state.head.clone()?;
             (known.agreed.as_ref() != Some(&head)).then_some((part, head))
         });
         agreed.collect()

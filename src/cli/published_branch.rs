@@ -68,7 +68,7 @@ pub(super) fn chosen(
     let Some(git) = Git::find(folder) else {
         return Ok(None);
     };
-    let Some(branch) = git.default_branch().or_else(|| git.sight().branch) else {
+    let Some(branch) = git.default_branch().or_else(|| git.state().branch) else {
         context.out.note(
             "kbsync sees no checked-out branch in this git repository (a detached HEAD?): write `git: {branch: NAME}`, with \
              the name of the published branch, into kbsync.yaml",

@@ -12,14 +12,14 @@ use super::{
 use crate::{
     config::{Config, Need},
     daemon::{
-        control::{self, Ear},
-        engines::{Engines, Reload, Seat},
+        cancellable::{CancelFlag, Cancellable},
+        control::{self, ProgressSink},
+        engines::{Engines, Reload, WorkspaceEngine},
+        event_loop::Ended,
         git::Trees,
         settings::Settings,
         signals::Signals,
         start::{self, Daemon},
-        turn::Ended,
-        valve::{Gate, Valve},
         watch,
     },
     engine::{Progress, Teller, open, report::BudgetLeft},
@@ -28,7 +28,7 @@ use crate::{
         budget::Budget,
         client::{Answered, Client, Notify, WaitNote, WaitReason},
     },
-    web::{self, Purse, board::Board},
+    web::{self, BudgetSource, shared_status::SharedStatus},
 };
 use std::{net::SocketAddr, path::Path, sync::Arc};
 use tokio::net::TcpListener;
@@ -48,13 +48,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     connect::consent(context, &config)?;
     warn_of_limits(&config);
     let settings = Settings::of(&config);
-    let locks = locks::take(&config, control::DOING, None)?;
+    let locks = locks::take(&config, control::LOCK_LABEL, None)?;
     // From here on a signal ends it in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
-    let board = Arc::new(Board::new(chrono::Utc::now()));
-    let (stop, ear) = (CancellationToken::new(), Ear::default());
-    let gate = Gate::new(stop.clone());
+    let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
+    let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
+    let cancel = CancelFlag::new(stop.clone());
     // The workspaces share it: they have one service and one token.
     let mut budget = None;
     let folders = config.roots().into_iter();
@@ -62,24 +62,24 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         let prefix = with_slash(open::prefix(&config, &root));
         (prefix, root.path)
     }));
-    let seats = config
+    let workspaces = config
         .roots()
         .iter()
         .zip(locks)
         .map(|(root, lock)| {
             let client =
-                connect_telling(context, &config, log_waits(&board), Some(counted(&board)))?;
+                connect_telling(context, &config, log_waits(&status), Some(counted(&status)))?;
             budget.get_or_insert_with(|| client.budget().clone());
-            let engine = open::writer(&config, root, Valve::new(client, gate.clone()))
+            let engine = open::writer(&config, root, Cancellable::new(client, cancel.clone()))
                 .map_err(Failure::of)?
-                .with_teller(teller(&ear, &board));
-            Ok(Seat {
+                .with_teller(teller(&progress, &status));
+            Ok(WorkspaceEngine {
                 prefix: with_slash(open::prefix(&config, root)),
                 engine,
                 lock,
             })
         })
-        .collect::<Result<Vec<Seat<Valve<Client>, RealDisk>>, Failure>>()?;
+        .collect::<Result<Vec<WorkspaceEngine<Cancellable<Client>, RealDisk>>, Failure>>()?;
     let listen = match args.listen.or(config.listen) {
         Some(address) => Some(bind(address).await?),
         None => None,
@@ -92,15 +92,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }
     };
     let daemon = Daemon {
-        cycle: Engines::new(seats, trees, gate, reload(context, &config)),
+        cycles: Engines::new(workspaces, trees, cancel, reload(context, &config)),
         watch: watched(&config, &private, &settings),
         settings,
         signals,
         control,
         listen,
-        purse: purse(budget),
-        board,
-        ear,
+        budget: budget_source(budget),
+        status,
+        progress,
         stop,
     };
     tracing::info!(mirror = %config.mirror.display(), service = config.service, "started");
@@ -158,18 +158,18 @@ fn with_slash(prefix: String) -> String {
     }
 }
 
-fn teller(ear: &Ear, board: &Arc<Board>) -> Teller {
-    let (ear, board) = (ear.clone(), board.clone());
-    Arc::new(move |progress: Progress| {
+fn teller(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Teller {
+    let (progress, status) = (progress.clone(), status.clone());
+    Arc::new(move |step: Progress| {
         let now = tokio::time::Instant::now();
-        board.show(|seen| seen.progress = now);
-        ear.tell(progress);
+        status.update(|status| status.progress = now);
+        progress.send(step);
     })
 }
 
 /// Waiting for the budget is getting ahead, too.
-fn log_waits(board: &Arc<Board>) -> Notify {
-    let board = board.clone();
+fn log_waits(status: &Arc<SharedStatus>) -> Notify {
+    let status = status.clone();
     Arc::new(move |note: WaitNote| {
         let gets_ahead = match note.reason {
             WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
@@ -178,20 +178,20 @@ fn log_waits(board: &Arc<Board>) -> Notify {
         };
         if gets_ahead {
             let now = tokio::time::Instant::now();
-            board.show(|seen| seen.progress = now);
+            status.update(|status| status.progress = now);
         }
         tracing::debug!("{note}");
     })
 }
 
 /// Each answer counts by itself, whatever the next try comes to.
-fn counted(board: &Arc<Board>) -> Answered {
-    let board = board.clone();
-    Arc::new(move |method, status| board.metrics.request(method, status))
+fn counted(status: &Arc<SharedStatus>) -> Answered {
+    let status = status.clone();
+    Arc::new(move |method, code| status.metrics.request(method, code))
 }
 
 /// What is left is asked for when it is shown: others spend of it, too, and time gives it back.
-fn purse(budget: Option<Budget>) -> Purse {
+fn budget_source(budget: Option<Budget>) -> BudgetSource {
     Arc::new(move || {
         let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
         BudgetLeft {

@@ -1,19 +1,19 @@
 //! The real cycles: an engine per workspace, asked one after the other, with one report of all.
 
 use super::{
-    asked::{may_miss, request_for},
+    cancellable::CancelFlag,
     control::Refusal,
+    debounce::DuePaths,
+    engine_request::{request_for, waits_out_grace},
     git::{self, Head, Remembered, Trees, View},
-    job::{Cycle, CycleWish, Done, Job, Left, Look, Release, Standing, Trigger},
-    quiet::Taken,
-    reach::Wall,
+    job::{CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Release, Scope, Trigger},
+    outage::Outage,
     settings::Settings,
-    valve::Gate,
 };
 use crate::{
     engine::{
         self, Engine,
-        report::{Ending, Report},
+        report::{BudgetLeft, Ending, Report},
         restore::{Refused, RefusedKind},
         settings::Request,
     },
@@ -32,7 +32,7 @@ pub type Reload<'r> =
     Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String> + 'r>;
 
 /// One workspace's engine.
-pub struct Seat<S, D> {
+pub struct WorkspaceEngine<S, D> {
     /// What stands before its paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
     /// The engine.
@@ -43,172 +43,188 @@ pub struct Seat<S, D> {
 
 /// The engines of all workspaces.
 pub struct Engines<'r, S, D> {
-    seats: Vec<Seat<S, D>>,
+    workspaces: Vec<WorkspaceEngine<S, D>>,
     trees: Trees,
-    gate: Gate,
+    cancel: CancelFlag,
     reload: Reload<'r>,
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
-    /// Puts engines behind a gate. `trees`: their folders, by the same prefixes.
-    pub fn new(seats: Vec<Seat<S, D>>, trees: Trees, gate: Gate, reload: Reload<'r>) -> Self {
+    /// Puts engines behind a cancel. `trees`: their folders, by the same prefixes.
+    pub fn new(
+        workspaces: Vec<WorkspaceEngine<S, D>>,
+        trees: Trees,
+        cancel: CancelFlag,
+        reload: Reload<'r>,
+    ) -> Self {
         Self {
-            seats,
+            workspaces,
             trees,
-            gate,
+            cancel,
             reload,
         }
     }
 
-    fn standing(&self) -> Standing {
-        let mut standing = Standing::default();
-        for seat in &self.seats {
-            let store = seat.engine.store();
-            match seat.engine.held_deletions() {
-                Ok(held) => standing.held_deletions += held,
+    fn open_items(&self) -> OpenItems {
+        let mut open_items = OpenItems::default();
+        for workspace in &self.workspaces {
+            let store = workspace.engine.store();
+            match workspace.engine.held_deletions() {
+                Ok(held) => open_items.held_deletions += held,
                 Err(error) => tracing::warn!("{error:#}"),
             }
             match (store.conflicts(), store.intents()) {
                 (Ok(conflicts), Ok(intents)) => {
-                    standing.conflicts += conflicts.len();
-                    standing.intents += intents.len();
+                    open_items.conflicts += conflicts.len();
+                    open_items.intents += intents.len();
                 }
                 (Err(error), _) | (_, Err(error)) => {
                     tracing::warn!(%error, "the state cannot be counted");
                 }
             }
         }
-        standing
+        open_items
     }
 }
 
-impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
-    async fn cycle(&mut self, job: &Job) -> Done {
-        let mut report = Report::new(matches!(&job.look, Look::Wish(wish) if wish.dry_run));
-        let (mut wall, mut refused) = (None, None);
-        let _before = self.gate.take_wall();
+impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
+    async fn run(&mut self, job: &Job) -> CycleOutcome {
+        let mut report =
+            Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
+        let (mut outage, mut refused) = (None, None);
+        let _before = self.cancel.take_outage();
         // The job names what is in motion as of now; the last workspace's turn may come much later.
         let began = engine::Clock::now(&engine::SystemClock);
-        for seat in &mut self.seats {
-            let Some(mut request) = request_for(job, &seat.prefix) else {
+        for workspace in &mut self.workspaces {
+            let Some(mut request) = request_for(job, &workspace.prefix) else {
                 continue;
             };
-            if may_miss(&job.look) {
+            if waits_out_grace(&job.scope) {
                 request.since = Some(began);
             }
             // Git may move HEAD while this workspace waits for its turn, or for a request.
-            if let Some(folder) = self.trees.folder(&seat.prefix) {
+            if let Some(folder) = self.trees.folder(&workspace.prefix) {
                 let view = View::new(folder, job.git.clone());
-                seat.engine.set_git(Arc::new(view));
+                workspace.engine.set_git(Arc::new(view));
             }
-            if let Look::Wish(wish) = &job.look
-                && let Err(error) = seat.release(wish)
+            if let Scope::Command(command) = &job.scope
+                && let Err(error) = workspace.approve(command)
             {
-                note_failure(&mut report, &seat.prefix, &error);
+                note_failure(&mut report, &workspace.prefix, &error);
                 continue;
             }
-            if let Err(error) = seat.restore(job, &mut request, &mut report).await {
+            if let Err(error) = workspace.restore(job, &mut request, &mut report).await {
                 match error.downcast::<Refused>() {
                     Ok(why) => refused = Some(refusal(why)),
-                    Err(error) => note_failure(&mut report, &seat.prefix, &error),
+                    Err(error) => note_failure(&mut report, &workspace.prefix, &error),
                 }
                 continue;
             }
-            match seat.engine.cycle(&request).await {
+            match workspace.engine.cycle(&request).await {
                 Ok(found) => {
-                    if let Look::Wish(wish) = &job.look
+                    if let Scope::Command(command) = &job.scope
                         && found.stopped.is_none()
-                        && let Err(error) = seat.take_back(wish)
+                        && let Err(error) = workspace.drop_approvals(command)
                     {
-                        note_failure(&mut report, &seat.prefix, &error);
+                        note_failure(&mut report, &workspace.prefix, &error);
                     }
                     report.add(found);
-                    if let Some(met) = self.gate.take_wall() {
-                        wall = Some(met);
+                    if let Some(met) = self.cancel.take_outage() {
+                        outage = Some(met);
                         break;
                     }
                 }
                 Err(error) => {
-                    note_failure(&mut report, &seat.prefix, &error);
-                    wall = Some(Wall::Broken);
+                    note_failure(&mut report, &workspace.prefix, &error);
+                    outage = Some(Outage::MirrorUnusable);
                 }
             }
         }
         // What a poll may not spend is there for pushes: it closes nothing.
-        let is_poll = job.look == Look::Whole && job.trigger != Trigger::Startup;
-        let closes = !(is_poll && matches!(wall, Some(Wall::Spent { .. })));
-        Done {
-            standing: self.standing(),
-            wall: wall.filter(|_| closes),
+        let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
+        let closes = !(is_poll && matches!(outage, Some(Outage::BudgetSpent { .. })));
+        CycleOutcome {
+            open_items: self.open_items(),
+            outage: outage.filter(|_| closes),
             report,
             refused,
         }
     }
 
-    fn news(&mut self, taken: Taken) -> Taken {
-        let mut news = Taken::default();
-        for path in taken.changed {
-            if self.is_news(&path) {
-                news.changed.insert(path);
-            }
-        }
-        for (path, gone) in taken.removed {
-            if self.is_news(&path) {
-                news.removed.insert(path, gone);
-            }
-        }
-        news
+    fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
+        due.changed.retain(|path| self.has_changed(path));
+        due.removed.retain(|path, _gone| self.has_changed(path));
+        due
     }
 
     fn is_as_recorded(&mut self) -> bool {
-        self.seats.iter_mut().all(|seat| {
-            seat.engine.is_as_recorded().unwrap_or_else(|error| {
+        self.workspaces.iter_mut().all(|workspace| {
+            workspace.engine.is_as_recorded().unwrap_or_else(|error| {
                 tracing::warn!("{error:#}");
                 false
             })
         })
     }
 
-    fn left(&self) -> Left {
-        let usage = self.seats.first().map(|seat| seat.engine.service().usage());
-        usage.map_or_else(Left::default, |usage| Left {
-            minute: usage.minute_left,
-            day: usage.day_left,
+    fn budget_left(&self) -> BudgetLeft {
+        let usage = self
+            .workspaces
+            .first()
+            .map(|workspace| workspace.engine.service().usage());
+        usage.map_or_else(BudgetLeft::default, |usage| BudgetLeft {
+            minute_left: usage.minute_left,
+            day_left: usage.day_left,
         })
     }
 
     fn remember_head(&mut self, prefix: &str, head: &Head) {
-        let Some(seat) = self.seats.iter_mut().find(|seat| seat.prefix == prefix) else {
+        let Some(workspace) = self
+            .workspaces
+            .iter_mut()
+            .find(|workspace| workspace.prefix == prefix)
+        else {
             return;
         };
         let now = engine::Clock::now(&engine::SystemClock);
-        if let Err(error) = git::remember_head(seat.engine.store_mut(), head, now) {
+        if let Err(error) = git::remember_head(workspace.engine.store_mut(), head, now) {
             tracing::warn!(%error, "where git's HEAD was could not be remembered");
         }
     }
 
     fn remember_branch(&mut self, prefix: &str, branch: &str) {
-        let Some(seat) = self.seats.iter_mut().find(|seat| seat.prefix == prefix) else {
+        let Some(workspace) = self
+            .workspaces
+            .iter_mut()
+            .find(|workspace| workspace.prefix == prefix)
+        else {
             return;
         };
         let now = engine::Clock::now(&engine::SystemClock);
-        if let Err(error) = git::remember_branch(seat.engine.store_mut(), branch, now) {
+        if let Err(error) = git::remember_branch(workspace.engine.store_mut(), branch, now) {
             tracing::warn!(%error, "the published branch could not be remembered");
         }
     }
 
     fn remembered(&self, prefix: &str) -> Remembered {
-        let seat = self.seats.iter().find(|seat| seat.prefix == prefix);
-        seat.map(|seat| git::remembered(seat.engine.store()))
+        let workspace = self
+            .workspaces
+            .iter()
+            .find(|workspace| workspace.prefix == prefix);
+        workspace
+            .map(|workspace| git::remembered(workspace.engine.store()))
             .unwrap_or_default()
     }
 
-    fn missing(&mut self) -> Vec<String> {
+    fn missing_files(&mut self) -> Vec<String> {
         let mut missing = Vec::new();
-        for seat in &mut self.seats {
-            match seat.engine.missing() {
+        for workspace in &mut self.workspaces {
+            match workspace.engine.missing() {
                 Ok(places) => {
-                    missing.extend(places.iter().map(|place| format!("{}{place}", seat.prefix)));
+                    missing.extend(
+                        places
+                            .iter()
+                            .map(|place| format!("{}{place}", workspace.prefix)),
+                    );
                 }
                 Err(error) => tracing::warn!("{error:#}"),
             }
@@ -216,15 +232,16 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
         missing
     }
 
-    fn lost(&self) -> Option<String> {
-        self.seats.iter().find_map(|seat| {
-            if !seat.lock.holds() {
+    fn lost_mirror(&self) -> Option<String> {
+        self.workspaces.iter().find_map(|workspace| {
+            if !workspace.lock.holds() {
                 return Some(format!(
                     "the lock {} was removed or replaced while the daemon ran",
-                    seat.lock.path().display()
+                    workspace.lock.path().display()
                 ));
             }
-            seat.engine
+            workspace
+                .engine
                 .store()
                 .stay()
                 .err()
@@ -233,8 +250,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
     }
 
     fn close(&mut self) {
-        for seat in &mut self.seats {
-            let found = seat.engine.look_back();
+        for workspace in &mut self.workspaces {
+            let found = workspace.engine.look_back();
             tracing::debug!(
                 files = found.len(),
                 "looked a last time; each is in the log"
@@ -244,8 +261,8 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 
     fn reload(&mut self) -> Result<Settings, String> {
         let (settings, each) = (self.reload)()?;
-        for (seat, settings) in self.seats.iter_mut().zip(each) {
-            seat.engine.set_settings(settings);
+        for (workspace, settings) in self.workspaces.iter_mut().zip(each) {
+            workspace.engine.set_settings(settings);
         }
         Ok(settings)
     }
@@ -253,29 +270,30 @@ impl<S: Service, D: Disk> Cycle for Engines<'_, S, D> {
 
 impl<S: Service, D: Disk> Engines<'_, S, D> {
     /// Returns whether what lies at a path is anything but what the state says.
-    fn is_news(&self, path: &str) -> bool {
-        let Some((seat, below)) = self.seats.iter().find_map(|seat| {
-            let below = path.strip_prefix(&seat.prefix)?;
-            Some((seat, below))
+    fn has_changed(&self, path: &str) -> bool {
+        let Some((workspace, below)) = self.workspaces.iter().find_map(|workspace| {
+            let below = path.strip_prefix(&workspace.prefix)?;
+            Some((workspace, below))
         }) else {
             return false;
         };
         match below.split_once('/') {
-            Some((folder, file)) => !seat.engine.is_known(folder, file),
-            None => !seat.engine.is_folder_known(below),
+            Some((folder, file)) => !workspace.engine.is_known(folder, file),
+            None => !workspace.engine.is_folder_known(below),
         }
     }
 }
 
-impl<S: Service, D: Disk> Seat<S, D> {
+impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     /// Remembers what a person released.
-    fn release(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
-        if wish.approve.is_empty() || wish.dry_run {
+    fn approve(&mut self, command: &CycleCommand) -> anyhow::Result<()> {
+        if command.approve.is_empty() || command.dry_run {
             return Ok(());
         }
         let now = engine::Clock::now(&engine::SystemClock);
         self.engine.store_mut().write(now, |tx| {
-            wish.approve
+            command
+                .approve
                 .iter()
                 .try_for_each(|Release { side, mark }| tx.approve(*side, &mark.to_string(), *mark))
         })?;
@@ -289,9 +307,9 @@ impl<S: Service, D: Disk> Seat<S, D> {
         request: &mut Request,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        let wishes = match &job.look {
-            Look::Wish(wish) if !wish.dry_run => wish.restore.as_slice(),
-            Look::Wish(_) | Look::Whole | Look::Mirror | Look::Paths(_) => &[],
+        let wishes = match &job.scope {
+            Scope::Command(command) if !command.dry_run => command.restore.as_slice(),
+            Scope::Command(_) | Scope::Everything | Scope::Mirror | Scope::Paths(_) => &[],
         };
         if wishes.is_empty() {
             return Ok(());
@@ -306,16 +324,19 @@ impl<S: Service, D: Disk> Seat<S, D> {
     }
 
     /// A release that was not used up by its cycle is void.
-    fn take_back(&mut self, wish: &CycleWish) -> anyhow::Result<()> {
-        if wish.approve.is_empty() || wish.dry_run {
+    fn drop_approvals(&mut self, command: &CycleCommand) -> anyhow::Result<()> {
+        if command.approve.is_empty() || command.dry_run {
             return Ok(());
         }
         let now = engine::Clock::now(&engine::SystemClock);
         self.engine.store_mut().write(now, |tx| {
-            wish.approve.iter().try_for_each(|Release { side, mark }| {
-                tx.take_approval(*side, &mark.to_string(), *mark)
-                    .map(|_was_left| ())
-            })
+            command
+                .approve
+                .iter()
+                .try_for_each(|Release { side, mark }| {
+                    tx.take_approval(*side, &mark.to_string(), *mark)
+                        .map(|_was_left| ())
+                })
         })?;
         Ok(())
     }

@@ -2,13 +2,13 @@
 
 use super::{
     control::Refusal,
+    debounce::DuePaths,
     git::{Head, Known, Remembered},
-    quiet::Taken,
-    reach::Wall,
+    outage::Outage,
     settings::Settings,
 };
 use crate::engine::{
-    report::{Ending, Report},
+    report::{BudgetLeft, Ending, Report},
     restore,
 };
 use crate::model::{ArticleId, Digest, Side};
@@ -55,15 +55,15 @@ impl fmt::Display for Trigger {
 
 /// How far a cycle looks.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Look {
+pub enum Scope {
     /// At the whole mirror and the whole workspace: lists once.
-    Whole,
+    Everything,
     /// At the whole mirror, and at the articles that changed in it.
     Mirror,
     /// At these paths and their articles.
-    Paths(Taken),
+    Paths(DuePaths),
     /// At what a command says.
-    Wish(CycleWish),
+    Command(CycleCommand),
 }
 
 /// A cycle to be run.
@@ -72,7 +72,7 @@ pub struct Job {
     /// Why.
     pub trigger: Trigger,
     /// How far it looks.
-    pub look: Look,
+    pub scope: Scope,
     /// Paths whose files are in motion or gone for too short a time: present and unknown in this cycle.
     pub unsettled: BTreeSet<String>,
     /// Why no removal may be pushed because of git, if so.
@@ -85,9 +85,9 @@ pub struct Job {
 /// and `restore`.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CycleWish {
+pub struct CycleCommand {
     /// Which way changes may go.
-    pub direction: WishDirection,
+    pub direction: WireDirection,
     /// Paths relative to the mirror; empty: all.
     #[serde(default)]
     pub scope: Vec<String>,
@@ -102,10 +102,10 @@ pub struct CycleWish {
     pub new_categories: bool,
     /// The side that wins conflicts.
     #[serde(default)]
-    pub prefer: Option<WishSide>,
+    pub prefer: Option<WireSide>,
     /// Conflicts that a person settled.
     #[serde(default)]
-    pub resolve: BTreeMap<ArticleId, WishKeep>,
+    pub resolve: BTreeMap<ArticleId, WireKeep>,
     /// What a person released, to be remembered before the cycle.
     #[serde(default)]
     pub approve: Vec<Release>,
@@ -127,7 +127,7 @@ pub struct Release {
 /// [`Direction`] on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WishDirection {
+pub enum WireDirection {
     /// `sync`.
     Both,
     /// `pull`.
@@ -139,7 +139,7 @@ pub enum WishDirection {
 /// `--prefer` on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WishSide {
+pub enum WireSide {
     /// The files win.
     Local,
     /// The service wins.
@@ -149,7 +149,7 @@ pub enum WishSide {
 /// [`Keep`] on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum WishKeep {
+pub enum WireKeep {
     /// The file.
     Local,
     /// The service's version.
@@ -158,7 +158,18 @@ pub enum WishKeep {
     Both,
 }
 
-impl CycleWish {
+impl Scope {
+    /// Returns whether the cycle does what a poll does.
+    pub fn is_poll(&self) -> bool {
+        match self {
+            Self::Everything => true,
+            Self::Command(command) => command.is_whole(),
+            Self::Mirror | Self::Paths(_) => false,
+        }
+    }
+}
+
+impl CycleCommand {
     /// A whole cycle in a direction.
     pub fn new(direction: Direction) -> Self {
         Self {
@@ -176,11 +187,11 @@ impl CycleWish {
 
     /// Returns whether it does what a poll does.
     pub fn is_whole(&self) -> bool {
-        self.direction == WishDirection::Both && self.scope.is_empty() && !self.dry_run
+        self.direction == WireDirection::Both && self.scope.is_empty() && !self.dry_run
     }
 }
 
-impl From<Direction> for WishDirection {
+impl From<Direction> for WireDirection {
     fn from(direction: Direction) -> Self {
         match direction {
             Direction::Both => Self::Both,
@@ -190,26 +201,26 @@ impl From<Direction> for WishDirection {
     }
 }
 
-impl From<WishDirection> for Direction {
-    fn from(direction: WishDirection) -> Self {
+impl From<WireDirection> for Direction {
+    fn from(direction: WireDirection) -> Self {
         match direction {
-            WishDirection::Both => Self::Both,
-            WishDirection::Pull => Self::Pull,
-            WishDirection::Push => Self::Push,
+            WireDirection::Both => Self::Both,
+            WireDirection::Pull => Self::Pull,
+            WireDirection::Push => Self::Push,
         }
     }
 }
 
-impl From<WishSide> for OnConflict {
-    fn from(side: WishSide) -> Self {
+impl From<WireSide> for OnConflict {
+    fn from(side: WireSide) -> Self {
         match side {
-            WishSide::Local => Self::Local,
-            WishSide::Remote => Self::Remote,
+            WireSide::Local => Self::Local,
+            WireSide::Remote => Self::Remote,
         }
     }
 }
 
-impl From<Keep> for WishKeep {
+impl From<Keep> for WireKeep {
     fn from(keep: Keep) -> Self {
         match keep {
             Keep::Local => Self::Local,
@@ -219,19 +230,19 @@ impl From<Keep> for WishKeep {
     }
 }
 
-impl From<WishKeep> for Keep {
-    fn from(keep: WishKeep) -> Self {
+impl From<WireKeep> for Keep {
+    fn from(keep: WireKeep) -> Self {
         match keep {
-            WishKeep::Local => Self::Local,
-            WishKeep::Remote => Self::Remote,
-            WishKeep::Both => Self::Both,
+            WireKeep::Local => Self::Local,
+            WireKeep::Remote => Self::Remote,
+            WireKeep::Both => Self::Both,
         }
     }
 }
 
 /// What waits for a person or for recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Standing {
+pub struct OpenItems {
     /// Conflicts.
     pub conflicts: usize,
     /// Deletions that are held.
@@ -242,51 +253,42 @@ pub struct Standing {
 
 /// What a cycle came to.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Done {
+pub struct CycleOutcome {
     /// Its report.
     pub report: Report,
     /// What stopped it as a whole, if something did.
-    pub wall: Option<Wall>,
+    pub outage: Option<Outage>,
     /// What is left open.
-    pub standing: Standing,
+    pub open_items: OpenItems,
     /// Why what a command wished for cannot be, if so: then nothing was done.
     pub refused: Option<Refusal>,
 }
 
-impl Done {
+impl CycleOutcome {
     /// Returns whether it came to its end. One that the service or the budget put off, or that could not be
     /// carried out, saw only a part, even where that closes the way to nobody else.
-    pub fn got_through(&self) -> bool {
-        self.wall.is_none()
+    pub fn is_complete(&self) -> bool {
+        self.outage.is_none()
             && self.report.stopped.is_none()
             && self.report.outcome != Ending::Failed
     }
 }
 
-/// Requests that are left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Left {
-    /// In the rolling minute.
-    pub minute: u32,
-    /// In the rolling day.
-    pub day: u32,
-}
-
 /// Runs cycles, one at a time: the engines in the daemon, a stand-in in tests.
-pub trait Cycle {
+pub trait CycleRunner {
     /// Runs one. It does not fail: what goes wrong is in what it comes to.
-    fn cycle(&mut self, job: &Job) -> impl Future<Output = Done>;
+    fn run(&mut self, job: &Job) -> impl Future<Output = CycleOutcome>;
 
     /// Leaves out the paths that need no cycle: those whose files are what the state says, as after our
     /// own writes (failures row 79).
-    fn news(&mut self, taken: Taken) -> Taken;
+    fn drop_unchanged(&mut self, due: DuePaths) -> DuePaths;
 
     /// Returns whether no file is anything but what the state says, and nothing waits: then a doubt about the
     /// files needs no cycle. What cannot be looked at is not as it should be.
     fn is_as_recorded(&mut self) -> bool;
 
     /// What is left of the budget.
-    fn left(&self) -> Left;
+    fn budget_left(&self) -> BudgetLeft;
 
     /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed, for the
     /// workspace whose paths begin like this.
@@ -299,10 +301,10 @@ pub trait Cycle {
     fn remembered(&self, prefix: &str) -> Remembered;
 
     /// Files that went while no daemon ran, but for those that wait for a person already.
-    fn missing(&mut self) -> Vec<String>;
+    fn missing_files(&mut self) -> Vec<String>;
 
     /// Why the mirror is not this daemon's any more, if so: its lock or its state was removed or replaced.
-    fn lost(&self) -> Option<String>;
+    fn lost_mirror(&self) -> Option<String>;
 
     /// Looks a last time at what was replaced while a program had it open, before the daemon ends.
     fn close(&mut self);

@@ -1,41 +1,41 @@
 //! `kbsync run`: one closed enum of events, one loop, one cycle at a time.
 //!
 //! ```text
-//!   watch ────┐                     ┌──────────► desk (what waits; pure)
-//!   trigger ──┤   Event   ┌──────┐  │            quiet, schedule, reach (pure, told the time)
+//!   watch ────┐                     ┌──► work queue, with debounce, schedule and outage (pure)
+//!   ticker ───┤   Event   ┌──────┐  │
 //!   signals ──┼──────────►│ loop │──┤
-//!   control ──┘           └──────┘  └──────────► Cycle: the engines, one cycle at a time
+//!   control ──┘           └──────┘  └──► engines: one cycle at a time
 //! ```
-//! Sources are tasks and threads that only send. A full channel makes them wait, and what the system then
-//! drops becomes a doubt: nothing is ever missed in silence. While a cycle runs the loop goes on receiving,
-//! and what comes in is folded into what waits.
+//! Event sources are tasks and threads that only send. When the channel is full, the sources wait; events that the
+//! system drops meanwhile become a doubt, so no change is ever missed in silence. The loop receives events while a cycle
+//! runs, and adds them to the work that waits.
 //!
-//! In reading order: [`job`] (what the loop asks for), [`desk`] with [`quiet`], [`schedule`] and [`reach`]
-//! (the decisions), [`turn`] (the loop), then the sources [`watch`], [`trigger`], [`signals`], [`control`],
-//! then [`engines`] and [`valve`] (the real cycles) and [`start`] (all of it put together).
+//! In reading order: [`job`] (the values that the loop and the cycles exchange), [`work_queue`] with [`debounce`],
+//! [`schedule`] and [`outage`] (the decisions), [`event_loop`], then the sources [`watch`], [`ticker`], [`signals`] and
+//! [`control`], then [`engines`] and [`cancellable`] (the real cycles), and [`start`] (wires all of it).
 
-mod asked;
+pub mod cancellable;
 pub mod control;
-pub mod desk;
+pub mod debounce;
+mod engine_request;
 pub mod engines;
-mod front;
+pub mod event_loop;
 pub mod git;
 pub mod job;
-pub mod quiet;
-pub mod reach;
+mod log_once;
+mod loop_state;
+pub mod outage;
 pub mod schedule;
 pub mod settings;
 pub mod signals;
 pub mod start;
 pub mod supervisor;
-mod told;
-pub mod trigger;
-pub mod turn;
-pub mod valve;
+pub mod ticker;
 pub mod watch;
+pub mod work_queue;
 
-use control::Wished;
-use quiet::Touch;
+use control::QueuedCommand;
+use debounce::Touch;
 use watch::{Cause, Mode};
 
 /// What can happen to the daemon.
@@ -55,7 +55,7 @@ pub enum Event {
     /// Time went on.
     Tick,
     /// A command came in.
-    Wish(Wished),
+    Command(QueuedCommand),
     /// Everything is to be looked at now (SIGUSR1).
     SyncNow,
     /// The settings are to be read again (SIGHUP).

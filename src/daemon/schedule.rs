@@ -28,7 +28,7 @@ pub struct Moment {
 
 /// What polls cost, and what there is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Spending {
+pub struct PollBudget {
     /// Requests of the last poll.
     pub cost: u32,
     /// Requests allowed in a day.
@@ -39,9 +39,9 @@ pub struct Spending {
     pub day_left: u32,
 }
 
-impl Spending {
+impl PollBudget {
     /// The shortest interval at which polls fit into the day.
-    pub fn least_interval(&self) -> Duration {
+    pub fn min_interval(&self) -> Duration {
         let reserve = u64::from(self.per_day) * u64::from(self.reserve_for_pushes) / 100;
         let left = u64::from(self.day_left).saturating_sub(reserve);
         if left == 0 {
@@ -127,18 +127,18 @@ impl Schedule {
     }
 
     /// Takes note of the time: a clock that was set back must not silence a cron line until it caught up.
-    pub fn observe(&mut self, now: Moment) {
+    pub fn observe_clock(&mut self, now: Moment) {
         if now.wall < self.last.wall {
             self.last.wall = now.wall;
         }
     }
 
     /// How long until the next poll, when polls may come no closer than `least`. Zero: it is due.
-    pub fn wait(&self, now: Moment, least: Duration) -> Duration {
+    pub fn wait(&self, now: Moment, min_interval: Duration) -> Duration {
         let steady = now.steady.saturating_duration_since(self.last.steady);
         let wall = (now.wall - self.last.wall).to_std().unwrap_or_default();
         let elapsed = steady.max(wall);
-        let stretched = least.saturating_sub(elapsed);
+        let stretched = min_interval.saturating_sub(elapsed);
         match &self.when {
             When::Every(period) => period.saturating_sub(elapsed).max(stretched),
             When::Cron { pattern, zone } => {
@@ -156,19 +156,21 @@ impl Schedule {
     }
 
     /// The next poll by the time of day.
-    pub fn next(&self, now: Moment, least: Duration) -> DateTime<Utc> {
-        now.wall + self.wait(now, least)
+    pub fn next(&self, now: Moment, min_interval: Duration) -> DateTime<Utc> {
+        now.wall + self.wait(now, min_interval)
     }
 
     /// The time between two polls: the effective interval that `status` shows and health goes by.
-    pub fn interval(&self, now: Moment, least: Duration) -> Duration {
+    pub fn interval(&self, now: Moment, min_interval: Duration) -> Duration {
         match &self.when {
-            When::Every(period) => (*period).max(least),
+            When::Every(period) => (*period).max(min_interval),
             When::Cron { pattern, zone } => {
                 let local = now.wall.with_timezone(zone);
                 let mut runs = pattern.iter_after(local).take(2);
                 match (runs.next(), runs.next()) {
-                    (Some(one), Some(two)) => (two - one).to_std().unwrap_or_default().max(least),
+                    (Some(one), Some(two)) => {
+                        (two - one).to_std().unwrap_or_default().max(min_interval)
+                    }
                     _ => DAY,
                 }
             }
@@ -208,7 +210,7 @@ mod tests {
         };
         let mut found = Vec::new();
         while now.wall <= at(until) {
-            schedule.observe(now);
+            schedule.observe_clock(now);
             if schedule.wait(now, Duration::ZERO).is_zero() {
                 schedule.polled(now);
                 found.push(now.wall.format("%dT%H:%M:%S").to_string());
@@ -268,7 +270,7 @@ mod tests {
             let mut schedule = Schedule::new(&poll, "UTC", begin).expect("a schedule");
             // The wall clock went on for nine hours, the steady one for a second.
             let morning = moment("2026-11-21T07:00:02Z", start + Duration::from_secs(1));
-            schedule.observe(morning);
+            schedule.observe_clock(morning);
             assert!(schedule.wait(morning, Duration::ZERO).is_zero(), "{poll:?}");
             schedule.polled(morning);
             assert!(
@@ -290,7 +292,7 @@ mod tests {
                     wall: at("2026-11-13T22:00:00Z") + Duration::from_secs(second),
                     steady: start + Duration::from_secs(second),
                 };
-                schedule.observe(now);
+                schedule.observe_clock(now);
                 if schedule.wait(now, Duration::ZERO).is_zero() {
                     schedule.polled(now);
                     polled += 1;
@@ -302,7 +304,7 @@ mod tests {
 
     #[test]
     fn f109_the_budget_stretches_the_interval() {
-        let spending = |cost, day_left| Spending {
+        let poll_budget = |cost, day_left| PollBudget {
             cost,
             per_day: 1440,
             reserve_for_pushes: 20,
@@ -318,17 +320,17 @@ mod tests {
             (5_000, 1440, 86_400),
         ] {
             assert_eq!(
-                spending(cost, left).least_interval().as_secs(),
+                poll_budget(cost, left).min_interval().as_secs(),
                 seconds,
                 "{cost} requests a poll, {left} left"
             );
         }
         let now = moment("2026-11-20T22:00:00Z", Instant::now());
-        let least = spending(11, 1440).least_interval();
+        let min_interval = poll_budget(11, 1440).min_interval();
         for poll in [every(300), Poll::Cron("*/5 * * * *".to_owned())] {
             let schedule = Schedule::new(&poll, "UTC", now).expect("a schedule");
-            assert_eq!(schedule.wait(now, least).as_secs(), 825);
-            assert_eq!(schedule.interval(now, least).as_secs(), 825);
+            assert_eq!(schedule.wait(now, min_interval).as_secs(), 825);
+            assert_eq!(schedule.interval(now, min_interval).as_secs(), 825);
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the loop has to know of the settings.
 
-use super::quiet::Pace;
+use super::debounce::Delays;
 use crate::config::{Config, Poll, PublishedBranch};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How long paths wait.
-    pub pace: Pace,
+    pub delays: Delays,
     /// When the service is asked.
     pub poll: Poll,
     /// The zone of a cron line.
@@ -31,7 +31,7 @@ impl Settings {
     pub fn of(config: &Config) -> Self {
         let options = &config.options;
         Self {
-            pace: Pace {
+            delays: Delays {
                 quiet_period: options.quiet_period,
                 ceiling: CEILING.max(options.quiet_period),
                 delete_grace: options.delete_grace,

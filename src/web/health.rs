@@ -1,6 +1,6 @@
 //! Whether a daemon is well: pure, told the time.
 
-use super::board::Seen;
+use super::shared_status::StatusSnapshot;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -12,27 +12,27 @@ const SHORTEST: Duration = Duration::from_mins(1);
 
 /// Says why a daemon is not well: the loop stands still, or the last successful poll is older than three
 /// intervals. A cycle that gets ahead is well however long it takes, and so is one that waits for git.
-pub fn illness(seen: &Seen, now: Instant) -> Option<String> {
+pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
     let age = |at: Instant| now.saturating_duration_since(at);
-    let patience = (seen.interval * 3).max(SHORTEST);
-    if age(seen.beat) > TICK.max(if seen.busy { patience } else { TICK }) {
+    let patience = (status.interval * 3).max(SHORTEST);
+    if age(status.heartbeat) > TICK.max(if status.busy { patience } else { TICK }) {
         return Some("the loop stands still".to_owned());
     }
-    if seen.paused.is_some() || (seen.busy && age(seen.progress) <= patience) {
+    if status.paused.is_some() || (status.busy && age(status.progress) <= patience) {
         return None;
     }
-    let last = seen.last_poll.map_or(seen.started, |(_, at)| at);
+    let last = status.last_poll.map_or(status.started, |(_, at)| at);
     if age(last) > patience {
         let age = crate::model::time::in_words(Duration::from_secs(age(last).as_secs()));
-        let why = seen.in_the_way.as_deref().unwrap_or("polls fail");
+        let why = status.outage.as_deref().unwrap_or("polls fail");
         return Some(format!("no successful poll for {age}: {why}"));
     }
     None
 }
 
 /// Says why a daemon is not ready, if it is not: its first full cycle is not done.
-pub fn unreadiness(seen: &Seen) -> Option<String> {
-    (!seen.ready).then(|| match &seen.in_the_way {
+pub fn unreadiness(status: &StatusSnapshot) -> Option<String> {
+    (!status.ready).then(|| match &status.outage {
         Some(why) => format!("the first cycle is not done: {why}"),
         None => "the first cycle is not done".to_owned(),
     })
@@ -41,29 +41,39 @@ pub fn unreadiness(seen: &Seen) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::board::Board;
+    use crate::web::shared_status::SharedStatus;
 
-    type Change = fn(&mut Seen, Instant);
+    type Change = fn(&mut StatusSnapshot, Instant);
 
     #[test]
     fn f012_the_age_of_the_last_good_poll_is_health() {
-        let base = Board::new(chrono::DateTime::UNIX_EPOCH).seen();
+        let base = SharedStatus::new(chrono::DateTime::UNIX_EPOCH).snapshot();
         let start = base.started;
         let minutes = |n| Duration::from_mins(n);
-        let base = Seen {
+        let base = StatusSnapshot {
             interval: minutes(5),
             ..base
         };
         // Name, minutes after the start, what is seen, whether it is well.
         let table: [(&str, u64, Change, bool); 8] = [
-            ("just started", 1, |seen, now| seen.beat = now, true),
-            ("never polled", 16, |seen, now| seen.beat = now, false),
+            (
+                "just started",
+                1,
+                |status, now| status.heartbeat = now,
+                true,
+            ),
+            (
+                "never polled",
+                16,
+                |status, now| status.heartbeat = now,
+                false,
+            ),
             (
                 "polled lately",
                 60,
-                |seen, now| {
-                    seen.beat = now;
-                    seen.last_poll =
+                |status, now| {
+                    status.heartbeat = now;
+                    status.last_poll =
                         Some((chrono::DateTime::UNIX_EPOCH, now - Duration::from_mins(14)));
                 },
                 true,
@@ -71,9 +81,9 @@ mod tests {
             (
                 "polled three intervals ago",
                 60,
-                |seen, now| {
-                    seen.beat = now;
-                    seen.last_poll =
+                |status, now| {
+                    status.heartbeat = now;
+                    status.last_poll =
                         Some((chrono::DateTime::UNIX_EPOCH, now - Duration::from_mins(16)));
                 },
                 false,
@@ -82,46 +92,46 @@ mod tests {
             (
                 "a first sync of hours that gets ahead",
                 300,
-                |seen, now| {
-                    seen.beat = now;
-                    seen.busy = true;
-                    seen.progress = now - Duration::from_mins(1);
+                |status, now| {
+                    status.heartbeat = now;
+                    status.busy = true;
+                    status.progress = now - Duration::from_mins(1);
                 },
                 true,
             ),
             (
                 "a cycle that hangs",
                 300,
-                |seen, now| {
-                    seen.beat = now;
-                    seen.busy = true;
+                |status, now| {
+                    status.heartbeat = now;
+                    status.busy = true;
                 },
                 false,
             ),
             (
                 "a rebase over lunch",
                 60,
-                |seen, now| {
-                    seen.beat = now;
-                    seen.paused = Some("paused".to_owned());
+                |status, now| {
+                    status.heartbeat = now;
+                    status.paused = Some("paused".to_owned());
                 },
                 true,
             ),
         ];
         for (name, after, change, well) in table {
-            let mut seen = base.clone();
+            let mut status = base.clone();
             let now = start + minutes(after);
-            change(&mut seen, now);
-            let found = illness(&seen, now);
+            change(&mut status, now);
+            let found = illness(&status, now);
             assert_eq!(found.is_none(), well, "{name}: {found:?}");
         }
     }
 
     #[test]
     fn it_is_ready_after_the_first_full_cycle() {
-        let mut seen = Board::new(chrono::DateTime::UNIX_EPOCH).seen();
-        assert!(unreadiness(&seen).is_some());
-        seen.ready = true;
-        assert_eq!(unreadiness(&seen), None);
+        let mut status = SharedStatus::new(chrono::DateTime::UNIX_EPOCH).snapshot();
+        assert!(unreadiness(&status).is_some());
+        status.ready = true;
+        assert_eq!(unreadiness(&status), None);
     }
 }

@@ -1,6 +1,6 @@
 //! The figures of a daemon, in the text form of Prometheus.
 
-use super::board::Seen;
+use super::shared_status::StatusSnapshot;
 use crate::engine::report::BudgetLeft;
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -81,7 +81,7 @@ impl Metrics {
     /// Writes all of it, with what is seen and what is left of the budget now.
     pub fn text(
         &self,
-        seen: &Seen,
+        status: &StatusSnapshot,
         budget: BudgetLeft,
         now: Instant,
     ) -> Result<String, fmt::Error> {
@@ -102,17 +102,17 @@ impl Metrics {
             (
                 "last_poll_age_seconds",
                 "Seconds since the last successful poll",
-                seen.last_poll.map(|(_, at)| age(at)),
+                status.last_poll.map(|(_, at)| age(at)),
             ),
             (
                 "last_push_age_seconds",
                 "Seconds since the last successful push",
-                seen.last_push.map(age),
+                status.last_push.map(age),
             ),
             (
                 "pending_oldest_age_seconds",
                 "Age of the oldest change that waits",
-                Some(seen.oldest.map_or(0.0, age)),
+                Some(status.oldest.map_or(0.0, age)),
             ),
         ];
         for (name, help, age) in ages {
@@ -124,17 +124,17 @@ impl Metrics {
             }
         }
         let numbers = [
-            ("pending_pushes", "Changes that wait", seen.pending),
-            ("conflicts", "Articles in conflict", seen.conflicts),
+            ("pending_pushes", "Changes that wait", status.pending),
+            ("conflicts", "Articles in conflict", status.conflicts),
             (
                 "held_deletions",
                 "Deletions that are held",
-                seen.held_deletions,
+                status.held_deletions,
             ),
             (
                 "unresolved_intents",
                 "Steps whose outcome is not known",
-                seen.intents,
+                status.intents,
             ),
         ];
         for (name, help, number) in numbers {
@@ -157,29 +157,29 @@ impl Metrics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::web::board::Board;
+    use crate::web::shared_status::SharedStatus;
 
     #[test]
     fn everything_that_was_promised_is_there() {
-        let board = Board::new(chrono::DateTime::UNIX_EPOCH);
-        let now = board.seen().started + Duration::from_secs(90);
-        board.metrics.request("GET", Some(200));
-        board.metrics.request("GET", Some(503));
-        board.metrics.request("GET", Some(200));
-        board.metrics.request("PUT", None);
-        board.metrics.rescan("overflow");
-        board.metrics.cycle("poll", Duration::from_millis(12));
-        board.show(|seen| {
-            seen.last_poll = Some((chrono::DateTime::UNIX_EPOCH, seen.started));
-            seen.pending = 2;
-            seen.oldest = Some(seen.started + Duration::from_secs(80));
-            seen.conflicts = 1;
+        let status = SharedStatus::new(chrono::DateTime::UNIX_EPOCH);
+        let now = status.snapshot().started + Duration::from_secs(90);
+        status.metrics.request("GET", Some(200));
+        status.metrics.request("GET", Some(503));
+        status.metrics.request("GET", Some(200));
+        status.metrics.request("PUT", None);
+        status.metrics.rescan("overflow");
+        status.metrics.cycle("poll", Duration::from_millis(12));
+        status.update(|status| {
+            status.last_poll = Some((chrono::DateTime::UNIX_EPOCH, status.started));
+            status.pending = 2;
+            status.oldest = Some(status.started + Duration::from_secs(80));
+            status.conflicts = 1;
         });
         let budget = BudgetLeft {
             minute_left: 0,
             day_left: 1400,
         };
-        let text = board.metrics.text(&board.seen(), budget, now);
+        let text = status.metrics.text(&status.snapshot(), budget, now);
         let text = text.expect("text");
         for line in [
             "kbsync_requests_total{method=\"GET\",status=\"200\"} 2",

@@ -3,10 +3,10 @@
 //! [`board`] holds what is shown, as plain values; [`health`] judges it, pure; [`metrics`] writes it for
 //! Prometheus; [`guests`] bounds the connections; [`serve()`] answers. No article, path or token is shown.
 
-pub mod board;
-pub mod guests;
+pub mod connections;
 pub mod health;
 pub mod metrics;
 mod serve;
+pub mod shared_status;
 
-pub use serve::{Purse, serve, shown_address};
+pub use serve::{BudgetSource, serve, shown_address};

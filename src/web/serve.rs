@@ -3,9 +3,9 @@
 //! A connection is for one request and ends after [`PATIENCE`], whatever it has said by then.
 
 use super::{
-    board::Board,
-    guests::{Guests, PATIENCE, Seat},
+    connections::{Connections, REQUEST_LIMIT, Slot},
     health,
+    shared_status::SharedStatus,
 };
 use crate::engine::report::BudgetLeft;
 use axum::{
@@ -31,20 +31,20 @@ use tokio::{
 };
 
 /// Tells what is left of the budget now: others spend it, too, and time gives it back.
-pub type Purse = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
+pub type BudgetSource = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
 
 /// What is shown.
 #[derive(Clone)]
 struct Shown {
-    board: Arc<Board>,
-    purse: Purse,
+    status: Arc<SharedStatus>,
+    budget: BudgetSource,
 }
 
 /// Answers until told to stop. The caller binds the port.
 pub async fn serve(
     listener: TcpListener,
-    board: Arc<Board>,
-    purse: Purse,
+    status: Arc<SharedStatus>,
+    budget: BudgetSource,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let loopback = listener.local_addr()?.ip().is_loopback();
@@ -55,10 +55,10 @@ pub async fn serve(
         .layer(middleware::from_fn(move |request, next| {
             check_host(loopback, request, next)
         }))
-        .with_state(Shown { board, purse });
+        .with_state(Shown { status, budget });
     let bounded = Bounded {
         listener,
-        guests: Guests::new("the health port"),
+        connections: Connections::new("the health port"),
     };
     axum::serve(bounded, pages)
         .with_graceful_shutdown(stop)
@@ -68,7 +68,7 @@ pub async fn serve(
 /// The listener with bounded connections.
 struct Bounded {
     listener: TcpListener,
-    guests: Guests,
+    connections: Connections,
 }
 
 impl axum::serve::Listener for Bounded {
@@ -78,8 +78,8 @@ impl axum::serve::Listener for Bounded {
     async fn accept(&mut self) -> (Connection, SocketAddr) {
         loop {
             let accepted = self.listener.accept().await;
-            if let Some(((stream, address), seat)) = self.guests.seat(accepted).await {
-                return (Connection::new(stream, seat), address);
+            if let Some(((stream, address), slot)) = self.connections.admit(accepted).await {
+                return (Connection::new(stream, slot), address);
             }
         }
     }
@@ -94,24 +94,24 @@ struct Connection {
     stream: TcpStream,
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
     is_over: bool,
-    _seat: Seat,
+    _slot: Slot,
 }
 
 impl Connection {
-    fn new(stream: TcpStream, seat: Seat) -> Self {
-        let lost = seat.lost();
+    fn new(stream: TcpStream, slot: Slot) -> Self {
+        let lost = slot.revoked();
         let over = async move {
             // Both ends are the same here.
             tokio::select! {
                 () = lost => (),
-                () = tokio::time::sleep(PATIENCE) => (),
+                () = tokio::time::sleep(REQUEST_LIMIT) => (),
             }
         };
         Self {
             stream,
             over: Box::pin(over),
             is_over: false,
-            _seat: seat,
+            _slot: slot,
         }
     }
 
@@ -210,12 +210,12 @@ fn is_this_machine(headers: &HeaderMap) -> bool {
                 .is_ok_and(|address| address.is_loopback()))
 }
 
-async fn healthz(State(Shown { board, .. }): State<Shown>) -> Response {
-    verdict(health::illness(&board.seen(), Instant::now()))
+async fn healthz(State(Shown { status, .. }): State<Shown>) -> Response {
+    verdict(health::illness(&status.snapshot(), Instant::now()))
 }
 
-async fn readyz(State(Shown { board, .. }): State<Shown>) -> Response {
-    verdict(health::unreadiness(&board.seen()))
+async fn readyz(State(Shown { status, .. }): State<Shown>) -> Response {
+    verdict(health::unreadiness(&status.snapshot()))
 }
 
 fn verdict(wrong: Option<String>) -> Response {
@@ -225,8 +225,11 @@ fn verdict(wrong: Option<String>) -> Response {
     }
 }
 
-async fn metrics(State(Shown { board, purse }): State<Shown>) -> Response {
-    match board.metrics.text(&board.seen(), purse(), Instant::now()) {
+async fn metrics(State(Shown { status, budget }): State<Shown>) -> Response {
+    match status
+        .metrics
+        .text(&status.snapshot(), budget(), Instant::now())
+    {
         Ok(text) => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
             ([(header::CONTENT_TYPE, kind)], text).into_response()

@@ -4,7 +4,7 @@ use crate::{
     daemon::{Daemon, mirror, until},
     kb::Service,
 };
-use kbsync::daemon::control::{self, Command, Word};
+use kbsync::daemon::control::{self, Command, Response};
 use kbsync::model::ArticleId;
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use kbsync::state::Subject;
@@ -174,9 +174,9 @@ fn what_cannot_be_restored_by_its_turn_in_the_daemon_ends_as_it_does_without() {
     let wish = serde_json::from_value(wish).expect("a wish");
     let private = kb.mirror().join(".kbsync");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let asking = control::ask(&private, Command::Cycle(wish), |_| ());
+    let asking = control::request(&private, Command::Cycle(wish), |_| ());
     let word = runtime.block_on(asking).expect("an answer");
-    let Word::Failed(refusal) = word else {
+    let Response::Failed(refusal) = word else {
         panic!("{word:?}");
     };
     assert_eq!(refusal.code, 2);

@@ -3,7 +3,7 @@
 use kbsync::{
     config::PublishedBranch,
     daemon::git::{
-        Busy, Git, HOLD, Head, Known, NotPublished, Remembered, Sight, Trees, UNKNOWN, View,
+        Busy, Git, GitState, HOLD, Head, Known, NotPublished, Remembered, Trees, UNKNOWN, View,
     },
     engine::GitView as _,
 };
@@ -59,12 +59,12 @@ impl Repository {
         Git::find(&self.path().join("a")).expect("a git folder above")
     }
 
-    fn sight(&self) -> Sight {
-        self.found().sight()
+    fn state(&self) -> GitState {
+        self.found().state()
     }
 
     fn head(&self) -> Head {
-        self.sight().head.expect("a head")
+        self.state().head.expect("a head")
     }
 
     /// Whether HEAD counts as moved by what is done.
@@ -100,14 +100,14 @@ fn without_git_there_is_nothing_to_see() {
 #[test]
 fn the_branch_is_the_one_that_is_checked_out() {
     let repository = branches();
-    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
-    assert_eq!(repository.sight().busy, None);
+    assert_eq!(repository.state().branch.as_deref(), Some("main"));
+    assert_eq!(repository.state().busy, None);
     assert_eq!(repository.head().commit.len(), 40);
     repository.git(&["pack-refs", "--all"]);
     let packed = repository.head();
     assert_eq!(packed.commit.len(), 40, "a packed branch is found, too");
     repository.git(&["checkout", "-q", "--detach"]);
-    assert_eq!(repository.sight().branch, None);
+    assert_eq!(repository.state().branch, None);
     assert_eq!(repository.head().commit, packed.commit);
 }
 
@@ -178,28 +178,28 @@ fn f084_a_repository_without_a_log_of_moves_is_doubted() {
 fn f086_what_git_has_not_finished_is_seen() {
     let repository = branches();
     fs::write(repository.path().join(".git/index.lock"), "").expect("written");
-    assert_eq!(repository.sight().busy, Some(Busy::Lock));
+    assert_eq!(repository.state().busy, Some(Busy::Lock));
     fs::remove_file(repository.path().join(".git/index.lock")).expect("removed");
     assert!(!repository.try_git(&["merge", "clash"]), "it conflicts");
-    assert_eq!(repository.sight().busy, Some(Busy::Merge));
+    assert_eq!(repository.state().busy, Some(Busy::Merge));
     repository.git(&["merge", "--abort"]);
-    assert_eq!(repository.sight().busy, None);
+    assert_eq!(repository.state().busy, None);
     assert!(!repository.try_git(&["rebase", "clash"]), "it conflicts");
-    assert_eq!(repository.sight().busy, Some(Busy::Rebase));
+    assert_eq!(repository.state().busy, Some(Busy::Rebase));
     repository.git(&["rebase", "--abort"]);
     assert!(
         !repository.try_git(&["cherry-pick", "clash"]),
         "it conflicts"
     );
-    assert_eq!(repository.sight().busy, Some(Busy::CherryPick));
+    assert_eq!(repository.state().busy, Some(Busy::CherryPick));
     repository.git(&["cherry-pick", "--abort"]);
     assert!(
         !repository.try_git(&["revert", "--no-edit", "HEAD~1"]),
         "it conflicts"
     );
-    assert_eq!(repository.sight().busy, Some(Busy::Revert));
+    assert_eq!(repository.state().busy, Some(Busy::Revert));
     repository.git(&["revert", "--abort"]);
-    assert_eq!(repository.sight().busy, None);
+    assert_eq!(repository.state().busy, None);
 }
 
 #[test]
@@ -220,9 +220,9 @@ fn f091_a_linked_work_tree_has_its_own_head() {
     let name = linked.to_str().expect("text");
     repository.git(&["worktree", "add", "-q", name, "other"]);
     let git = Git::find(&linked).expect("through the .git file");
-    assert_eq!(git.sight().branch.as_deref(), Some("other"));
-    assert_eq!(git.sight().head.expect("a head").commit.len(), 40);
-    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+    assert_eq!(git.state().branch.as_deref(), Some("other"));
+    assert_eq!(git.state().head.expect("a head").commit.len(), 40);
+    assert_eq!(repository.state().branch.as_deref(), Some("main"));
 }
 
 #[test]
@@ -235,8 +235,8 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     repository.write("a/b.html", "one\n");
     repository.commit("first");
     repository.git(&["branch", "other"]);
-    assert!(repository.sight().reftable);
-    assert_eq!(repository.sight().branch, None);
+    assert!(repository.state().reftable);
+    assert_eq!(repository.state().branch, None);
     let found = look(&repository, &PublishedBranch::Auto, None);
     assert_eq!(found.not_published(), Some(NotPublished::Unreadable));
     let found = look(&repository, &PublishedBranch::Any, None);
@@ -247,9 +247,9 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     assert!(repository.moves(|repository| repository.git(&["checkout", "-q", "other"])));
     repository.git(&["worktree", "add", "-q", "linked", "main"]);
     let linked = Git::find(&repository.path().join("linked")).expect("a git folder");
-    let before = linked.sight().head.expect("a head");
+    let before = linked.state().head.expect("a head");
     repository.git(&["-C", "linked", "checkout", "-q", "--detach"]);
-    assert!(linked.moved(&before, &linked.sight().head.expect("a head")));
+    assert!(linked.moved(&before, &linked.state().head.expect("a head")));
 }
 
 /// What a look at the repository finds, with this HEAD remembered.
@@ -405,18 +405,18 @@ fn f091_a_submodule_has_its_own_head() {
     let pointer = fs::read_to_string(sub.join(".git")).expect("a file");
     assert!(pointer.starts_with("gitdir: ../"), "{pointer}");
     let git = Git::find(&sub.join("a")).expect("through the .git file");
-    assert_eq!(git.sight().branch.as_deref(), Some("main"));
-    let before = git.sight().head.expect("a head");
+    assert_eq!(git.state().branch.as_deref(), Some("main"));
+    let before = git.state().head.expect("a head");
     assert_eq!(before.commit.len(), 40);
     // What is done around it is none of its business.
     repository.commit("with a submodule");
-    assert_eq!(git.sight().head.as_ref(), Some(&before));
+    assert_eq!(git.state().head.as_ref(), Some(&before));
     repository.git(&["-C", "sub", "checkout", "-q", "other"]);
-    assert!(git.moved(&before, &git.sight().head.expect("a head")));
-    assert_eq!(git.sight().branch.as_deref(), Some("other"));
-    assert_eq!(repository.sight().branch.as_deref(), Some("main"));
+    assert!(git.moved(&before, &git.state().head.expect("a head")));
+    assert_eq!(git.state().branch.as_deref(), Some("other"));
+    assert_eq!(repository.state().branch.as_deref(), Some("main"));
     let own = repository.path().join(".git/modules/sub");
     fs::write(own.join("index.lock"), "").expect("written");
-    assert_eq!(git.sight().busy, Some(Busy::Lock));
-    assert_eq!(repository.sight().busy, None);
+    assert_eq!(git.state().busy, Some(Busy::Lock));
+    assert_eq!(repository.state().busy, None);
 }

@@ -6,10 +6,10 @@ use crate::{
     kb::Service,
 };
 use kbsync::{
-    daemon::turn::GRACE,
+    daemon::event_loop::GRACE,
     engine::report::BudgetLeft,
     sandbox::{Fault, FaultKind, Hook, Matcher, RetryAfter},
-    web::{self, Purse, board::Board},
+    web::{self, BudgetSource, shared_status::SharedStatus},
 };
 use rustix::process::Signal;
 use std::{
@@ -142,9 +142,11 @@ fn f025_an_outage_is_one_line_when_it_begins_and_one_when_it_ends() {
     }
     service.sandbox.clear_faults();
     kb.run(&["sync"]).exits(0);
-    until("it is told", || daemon.log().contains("all is well again"));
+    until("it is told", || {
+        daemon.log().contains("syncing works again")
+    });
     let told = daemon.log_since(&before);
-    let (outage, after) = told.split_once("all is well again").expect("its end");
+    let (outage, after) = told.split_once("syncing works again").expect("its end");
     let down: Vec<&str> = outage
         .lines()
         .take_while(|line| !line.contains("a cycle is done"))
@@ -382,16 +384,16 @@ async fn f012_the_page_of_an_ill_daemon_is_a_503_with_the_reason() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0");
     let listener = listener.await.expect("a port");
     let address = listener.local_addr().expect("bound").to_string();
-    let board = Arc::new(Board::new(chrono::Utc::now()));
+    let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
     let long_ago = tokio::time::Instant::now().checked_sub(Duration::from_mins(20));
-    board.show(|seen| {
-        seen.ready = true;
-        seen.interval = Duration::from_mins(5);
-        seen.last_poll = long_ago.map(|at| (chrono::Utc::now(), at));
-        seen.in_the_way = Some("the service cannot be reached".to_owned());
+    status.update(|status| {
+        status.ready = true;
+        status.interval = Duration::from_mins(5);
+        status.last_poll = long_ago.map(|at| (chrono::Utc::now(), at));
+        status.outage = Some("the service cannot be reached".to_owned());
     });
-    let purse: Purse = Arc::new(BudgetLeft::default);
-    tokio::spawn(web::serve(listener, board, purse, std::future::pending()));
+    let budget: BudgetSource = Arc::new(BudgetLeft::default);
+    tokio::spawn(web::serve(listener, status, budget, std::future::pending()));
     let ask = move |path: &'static str| {
         let address = address.clone();
         tokio::task::spawn_blocking(move || get(&address, path, "localhost"))

@@ -5,16 +5,16 @@ use kbsync::{
     config::{Poll, PublishedBranch},
     daemon::{
         Event,
-        control::{Ear, Refusal, Step, Wished, Word},
-        desk::Desk,
+        control::{ProgressSink, QueuedCommand, Refusal, Response, Step},
+        debounce::{Delays, DuePaths, Touch},
+        event_loop::{Ended, EventLoop, GRACE, Parts},
         git::{Head, Remembered, Trees},
-        job::{Cycle, CycleWish, Done, Job, Left, Look, Standing, Trigger},
-        quiet::{Pace, Taken, Touch},
-        reach::{Reach, Wall},
+        job::{CycleCommand, CycleOutcome, CycleRunner, Job, OpenItems, Scope, Trigger},
+        outage::{Outage, OutageBackoff},
         schedule::{Moment, Schedule},
         settings::Settings,
-        turn::{Ended, GRACE, Loop, Parts},
         watch::{Cause, Mode, Rescan},
+        work_queue::WorkQueue,
     },
     engine::{
         Progress,
@@ -26,7 +26,7 @@ use kbsync::{
         ErrorKind, Purpose,
         budget::{Budget, Limits, Refusal as NoBudget},
     },
-    web::{board::Board, health::illness},
+    web::{health::illness, shared_status::SharedStatus},
 };
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
@@ -51,7 +51,7 @@ struct Script {
     jobs: Vec<(Duration, Trigger, Vec<String>)>,
     full: Vec<Job>,
     /// What is in the way until when.
-    down_until: Option<(Instant, Wall)>,
+    down_until: Option<(Instant, Outage)>,
     /// How long a cycle takes.
     takes: Duration,
     /// When requests were sent by us.
@@ -84,27 +84,27 @@ struct Fake {
     start: Instant,
     script: Arc<Mutex<Script>>,
     budget: Option<Budget>,
-    ear: Ear,
+    progress: ProgressSink,
     stop: CancellationToken,
     /// Whether a cycle ends when the valve is shut.
     obeys: bool,
 }
 
 fn look(job: &Job) -> Vec<String> {
-    match &job.look {
-        Look::Whole => vec!["whole".to_owned()],
-        Look::Mirror => vec!["mirror".to_owned()],
-        Look::Paths(taken) => {
-            let gone = taken.removed.keys().map(|path| format!("-{path}"));
-            taken.changed.iter().cloned().chain(gone).collect()
+    match &job.scope {
+        Scope::Everything => vec!["whole".to_owned()],
+        Scope::Mirror => vec!["mirror".to_owned()],
+        Scope::Paths(due) => {
+            let gone = due.removed.keys().map(|path| format!("-{path}"));
+            due.changed.iter().cloned().chain(gone).collect()
         }
-        Look::Wish(_) => vec!["wish".to_owned()],
+        Scope::Command(_) => vec!["wish".to_owned()],
     }
 }
 
 impl Fake {
     /// Pays for a request as the client does: waits out a full minute, gives up on a full day.
-    async fn pay(&self, purpose: Purpose) -> Result<(), Wall> {
+    async fn pay(&self, purpose: Purpose) -> Result<(), Outage> {
         let Some(budget) = &self.budget else {
             return Ok(());
         };
@@ -115,7 +115,7 @@ impl Fake {
                     sleep(free_in.max(Duration::from_millis(1))).await;
                 }
                 Err(NoBudget::Day { free_in }) => {
-                    return Err(Wall::Spent {
+                    return Err(Outage::BudgetSpent {
                         wait: Some(free_in),
                     });
                 }
@@ -154,15 +154,15 @@ impl Fake {
             return Ok(());
         };
         budget.block(wait).await.expect("in memory");
-        Err(Wall::Spent { wait: Some(wait) })
+        Err(Outage::BudgetSpent { wait: Some(wait) })
     }
 
-    async fn requests(&self, job: &Job) -> Result<(), Wall> {
-        match &job.look {
-            Look::Whole => self.pay(Purpose::Poll).await,
-            Look::Mirror | Look::Wish(_) => self.pay(Purpose::Push).await,
-            Look::Paths(taken) => {
-                for _ in 0..=taken.paths().len() {
+    async fn requests(&self, job: &Job) -> Result<(), Outage> {
+        match &job.scope {
+            Scope::Everything => self.pay(Purpose::Poll).await,
+            Scope::Mirror | Scope::Command(_) => self.pay(Purpose::Push).await,
+            Scope::Paths(due) => {
+                for _ in 0..=due.paths().len() {
                     self.pay(Purpose::Push).await?;
                 }
                 Ok(())
@@ -171,8 +171,8 @@ impl Fake {
     }
 }
 
-impl Cycle for Fake {
-    async fn cycle(&mut self, job: &Job) -> Done {
+impl CycleRunner for Fake {
+    async fn run(&mut self, job: &Job) -> CycleOutcome {
         let (takes, down) = {
             let mut script = self.script.lock().expect("script");
             let began = self.start.elapsed();
@@ -181,9 +181,9 @@ impl Cycle for Fake {
             let down = script
                 .down_until
                 .filter(|(until, _)| Instant::now() < *until);
-            (script.takes, down.map(|(_, wall)| wall))
+            (script.takes, down.map(|(_, outage)| outage))
         };
-        self.ear.tell(Progress::Phase {
+        self.progress.send(Progress::Phase {
             name: "pushing",
             total: Some(1),
             requests: 1,
@@ -196,23 +196,23 @@ impl Cycle for Fake {
         } else {
             sleep(takes).await;
         }
-        let wall = match down {
+        let outage = match down {
             Some(wall) => Some(wall),
             None => self.requests(job).await.err(),
         };
         let mut report = Report::new(false);
-        if let Some(wall) = wall {
+        if let Some(outage) = outage {
             report.outcome = Ending::Retry;
-            let kind = match wall {
-                Wall::Spent { wait } => ErrorKind::RateLimited { retry_after: wait },
-                Wall::Unreachable | Wall::Broken => ErrorKind::Unavailable,
-                Wall::Unusable => ErrorKind::Unreadable,
-                Wall::SignedOut => ErrorKind::Unauthorized,
-                Wall::Stopping => ErrorKind::Closed,
+            let kind = match outage {
+                Outage::BudgetSpent { wait } => ErrorKind::RateLimited { retry_after: wait },
+                Outage::Unreachable | Outage::MirrorUnusable => ErrorKind::Unavailable,
+                Outage::UnusableAnswer => ErrorKind::Unreadable,
+                Outage::TokenRejected => ErrorKind::Unauthorized,
+                Outage::Stopping => ErrorKind::Closed,
             };
-            report.stopped = Some((kind, wall.to_string()));
-        } else if let Look::Paths(taken) = &job.look {
-            report.actions = taken
+            report.stopped = Some((kind, outage.to_string()));
+        } else if let Scope::Paths(due) = &job.scope {
+            report.actions = due
                 .paths()
                 .into_iter()
                 .map(|path| Line {
@@ -237,37 +237,40 @@ impl Cycle for Fake {
         }
         report.requests.get = 1;
         report.doubt = self.script.lock().expect("script").doubt;
-        let polls = job.look == Look::Whole && job.trigger == Trigger::Poll;
-        Done {
+        let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
+        CycleOutcome {
             report,
             // As with the engines: what a poll may not spend closes nothing, and an answer that cannot be read
             // is no wall.
-            wall: wall
-                .filter(|wall| !(polls && matches!(wall, Wall::Spent { .. })))
-                .filter(|wall| *wall != Wall::Unusable),
+            outage: outage
+                .filter(|outage| !(polls && matches!(outage, Outage::BudgetSpent { .. })))
+                .filter(|outage| *outage != Outage::UnusableAnswer),
             refused: None,
-            standing: Standing {
+            open_items: OpenItems {
                 held_deletions: self.script.lock().expect("script").held_deletions,
-                ..Standing::default()
+                ..OpenItems::default()
             },
         }
     }
 
-    fn news(&mut self, mut taken: Taken) -> Taken {
+    fn drop_unchanged(&mut self, mut due: DuePaths) -> DuePaths {
         let script = self.script.lock().expect("script");
-        taken.changed.retain(|path| !script.known.contains(path));
-        taken
+        due.changed.retain(|path| !script.known.contains(path));
+        due
     }
 
-    fn left(&self) -> Left {
+    fn budget_left(&self) -> BudgetLeft {
         match &self.budget {
             Some(budget) => {
                 let (minute, day) = budget.left();
-                Left { minute, day }
+                BudgetLeft {
+                    minute_left: minute,
+                    day_left: day,
+                }
             }
-            None => Left {
-                minute: 60,
-                day: 1440,
+            None => BudgetLeft {
+                minute_left: 60,
+                day_left: 1440,
             },
         }
     }
@@ -294,11 +297,11 @@ impl Cycle for Fake {
         self.script.lock().expect("script").as_recorded
     }
 
-    fn missing(&mut self) -> Vec<String> {
+    fn missing_files(&mut self) -> Vec<String> {
         self.script.lock().expect("script").missing.clone()
     }
 
-    fn lost(&self) -> Option<String> {
+    fn lost_mirror(&self) -> Option<String> {
         None
     }
 
@@ -312,7 +315,7 @@ impl Cycle for Fake {
 
 fn settings() -> Settings {
     Settings {
-        pace: Pace {
+        delays: Delays {
             quiet_period: Duration::from_millis(200),
             ceiling: Duration::from_secs(5),
             delete_grace: Duration::from_mins(1),
@@ -331,7 +334,7 @@ fn settings() -> Settings {
 struct Bench {
     to: Sender<Event>,
     script: Arc<Mutex<Script>>,
-    board: Arc<Board>,
+    status: Arc<SharedStatus>,
     start: Instant,
     rescan: Rescan,
     ahead: Arc<AtomicI64>,
@@ -430,14 +433,18 @@ impl Stage {
     /// Plays a scene against a loop, and stops it afterwards.
     async fn play<F: Future>(self, scene: impl FnOnce(Arc<Bench>) -> F) -> (Ended, F::Output) {
         let (to, events) = channel(64);
-        let (script, stop, ear) = (Arc::default(), CancellationToken::new(), Ear::default());
+        let (script, stop, progress) = (
+            Arc::default(),
+            CancellationToken::new(),
+            ProgressSink::default(),
+        );
         let start = Instant::now();
         let epoch: DateTime<Utc> = "2026-11-20T00:00:00Z".parse().expect("a time");
         let fake = Fake {
             start,
             script: Arc::clone(&script),
             budget: self.budget,
-            ear: ear.clone(),
+            progress: progress.clone(),
             stop: stop.clone(),
             obeys: self.obeys,
         };
@@ -446,19 +453,19 @@ impl Stage {
             steady: start,
         };
         let schedule = Schedule::new(&self.settings.poll, "UTC", now).expect("a schedule");
-        let board = Arc::new(Board::new(epoch));
+        let status = Arc::new(SharedStatus::new(epoch));
         let rescan = Rescan::new(self.settings.rescan);
         let ahead = Arc::<AtomicI64>::default();
         let leaps = Arc::clone(&ahead);
-        let turn = Loop::new(Parts {
-            cycle: fake,
-            desk: Desk::new(self.settings.clone(), schedule, Reach::new(0)),
+        let turn = EventLoop::new(Parts {
+            cycles: fake,
+            work_queue: WorkQueue::new(self.settings.clone(), schedule, OutageBackoff::new(0)),
             settings: self.settings,
-            board: Arc::clone(&board),
-            ear,
+            status: Arc::clone(&status),
+            progress,
             trees: self.trees,
             rescan: rescan.clone(),
-            wall: Box::new(move || {
+            clock: Box::new(move || {
                 let ahead = chrono::Duration::seconds(leaps.load(Ordering::Relaxed));
                 epoch + start.elapsed() + ahead
             }),
@@ -467,7 +474,7 @@ impl Stage {
         let bench = Arc::new(Bench {
             to: to.clone(),
             script,
-            board,
+            status,
             start,
             rescan,
             ahead,
@@ -524,7 +531,7 @@ async fn it_looks_at_everything_once_the_watch_is_set_up() {
             // The first look saw the early file, too.
             assert_eq!(bench.jobs()[0], (Trigger::Startup, strings(&["whole"])));
             assert_eq!(bench.jobs().len(), 1, "{:?}", bench.jobs());
-            assert!(bench.board.seen().ready);
+            assert!(bench.status.snapshot().ready);
         })
         .await;
     assert_eq!(ended, Ended::Stopped);
@@ -608,7 +615,7 @@ async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait
             seconds(1).await;
             bench.clear();
             let until = Instant::now() + Duration::from_mins(30);
-            bench.script.lock().expect("script").down_until = Some((until, Wall::Unusable));
+            bench.script.lock().expect("script").down_until = Some((until, Outage::UnusableAnswer));
             bench.touch("a/b.html").await;
             seconds(10).await;
             let save = (Trigger::Watch, strings(&["a/b.html"]));
@@ -670,10 +677,11 @@ async fn f075_any_number_of_overflows_is_one_rescan() {
                 "one ran, one folded"
             );
             let now = Instant::now();
-            let text = bench
-                .board
-                .metrics
-                .text(&bench.board.seen(), BudgetLeft::default(), now);
+            let text =
+                bench
+                    .status
+                    .metrics
+                    .text(&bench.status.snapshot(), BudgetLeft::default(), now);
             let text = text.expect("text");
             assert!(text.contains("kbsync_rescans_total{cause=\"overflow\"} 101"));
         })
@@ -762,7 +770,10 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
             bench.knows("a/moved.html");
             seconds(5).await;
             let look = &bench.full()[2];
-            assert_eq!((look.trigger, &look.look), (Trigger::Poll, &Look::Whole));
+            assert_eq!(
+                (look.trigger, &look.scope),
+                (Trigger::Poll, &Scope::Everything)
+            );
             assert!(look.unsettled.is_empty(), "{look:?}");
             // That is all: the next one is a poll.
             seconds(60).await;
@@ -814,7 +825,7 @@ async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
         seconds(1).await;
         bench.clear();
         let until = bench.start + Duration::from_hours(48);
-        bench.script.lock().expect("script").down_until = Some((until, Wall::Unreachable));
+        bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
         for hour in 0..40 {
             bench.touch(&format!("a/{hour:02}.html")).await;
             bench.touch(&format!("a/.{hour:02}.html.swp")).await;
@@ -823,9 +834,9 @@ async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
         }
         let tries = bench.jobs().len();
         assert!(tries < 40 * 5, "{tries} tries in 40 hours");
-        assert!(bench.board.seen().in_the_way.is_some());
+        assert!(bench.status.snapshot().outage.is_some());
         assert_eq!(
-            bench.board.seen().pending,
+            bench.status.snapshot().pending,
             40,
             "editors' files do not count"
         );
@@ -837,8 +848,8 @@ async fn f025_edits_made_without_a_network_are_pushed_when_it_is_back() {
         let pushed = pushed.filter(|path| !path.contains("/.") && !path.ends_with("4913"));
         assert_eq!(pushed.count(), 40, "all of it, in order");
         assert_eq!(jobs.last().expect("a poll").1, ["whole"], "then the poll");
-        assert_eq!(bench.board.seen().in_the_way, None);
-        assert_eq!(bench.board.seen().pending, 0);
+        assert_eq!(bench.status.snapshot().outage, None);
+        assert_eq!(bench.status.snapshot().pending, 0);
     })
     .await;
 }
@@ -905,26 +916,27 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
         .play(|bench| async move {
             seconds(1).await;
             let until = Instant::now() + Duration::from_hours(10);
-            bench.script.lock().expect("script").down_until = Some((until, Wall::Unreachable));
+            bench.script.lock().expect("script").down_until = Some((until, Outage::Unreachable));
             bench.event(Event::SyncNow).await;
             seconds(2).await;
             bench.clear();
-            let (wished, mut steps, outcome) = Wished::new(CycleWish::new(Direction::Both));
-            bench.event(Event::Wish(wished)).await;
+            let (wished, mut steps, outcome) =
+                QueuedCommand::new(CycleCommand::new(Direction::Both));
+            bench.event(Event::Command(wished)).await;
             let mut heard = Vec::new();
             while let Some(step) = steps.recv().await {
                 heard.push(step);
             }
             assert!(matches!(&heard[..], [Step::Phase { name, .. }] if name == "pushing"));
-            let Word::Report(report) = outcome.await.expect("an answer") else {
+            let Response::Report(report) = outcome.await.expect("an answer") else {
                 panic!("no report");
             };
             assert_eq!(report.outcome, Ending::Retry);
             assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);
             // One whose client went away is carried out all the same.
-            let (wished, steps, outcome) = Wished::new(CycleWish::new(Direction::Push));
+            let (wished, steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Push));
             drop((steps, outcome));
-            bench.event(Event::Wish(wished)).await;
+            bench.event(Event::Command(wished)).await;
             seconds(1).await;
             assert_eq!(bench.jobs().len(), 2);
         })
@@ -985,7 +997,7 @@ async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor
                 seconds(30).await;
                 assert_eq!(gone(&bench), 1, "{round}: {:?}", bench.jobs());
                 seconds(3_600 - 82).await;
-                assert_eq!(illness(&bench.board.seen(), Instant::now()), None);
+                assert_eq!(illness(&bench.status.snapshot(), Instant::now()), None);
             }
             let jobs = bench.jobs();
             let polls = jobs.iter().filter(|job| job.0 == Trigger::Poll).count();
@@ -1047,12 +1059,17 @@ async fn f086_nothing_is_done_while_git_works() {
             bench.touch("a/b.html").await;
             bench.event(Event::SyncNow).await;
             seconds(400).await;
-            assert_eq!(bench.jobs(), [], "paused: {:?}", bench.board.seen().paused);
-            assert!(bench.board.seen().paused.is_some());
+            assert_eq!(
+                bench.jobs(),
+                [],
+                "paused: {:?}",
+                bench.status.snapshot().paused
+            );
+            assert!(bench.status.snapshot().paused.is_some());
             // A command that writes is told; a plan is made.
-            let (wished, _steps, outcome) = Wished::new(CycleWish::new(Direction::Both));
-            bench.event(Event::Wish(wished)).await;
-            let Word::Failed(Refusal { code, message, .. }) = outcome.await.expect("an answer")
+            let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
+            bench.event(Event::Command(wished)).await;
+            let Response::Failed(Refusal { code, message, .. }) = outcome.await.expect("an answer")
             else {
                 panic!("not refused");
             };
@@ -1060,12 +1077,12 @@ async fn f086_nothing_is_done_while_git_works() {
                 (code, message.as_str()),
                 (5, "paused: git is changing files")
             );
-            let (wished, _steps, outcome) = Wished::new(CycleWish {
+            let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand {
                 dry_run: true,
-                ..CycleWish::new(Direction::Both)
+                ..CycleCommand::new(Direction::Both)
             });
-            bench.event(Event::Wish(wished)).await;
-            assert!(matches!(outcome.await, Ok(Word::Report(_))));
+            bench.event(Event::Command(wished)).await;
+            assert!(matches!(outcome.await, Ok(Response::Report(_))));
             bench.clear();
             bench.touch("a/c.html").await;
             seconds(1).await;
@@ -1127,7 +1144,7 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
             bench.touch("1/a/b.html").await;
             seconds(10).await;
             assert_eq!(bench.jobs(), []);
-            let paused = bench.board.seen().paused;
+            let paused = bench.status.snapshot().paused;
             assert_eq!(paused.as_deref(), Some("paused: git is changing files"));
             std::fs::remove_file(git.join("index.lock")).expect("removed");
             seconds(2).await;
@@ -1309,7 +1326,7 @@ async fn only_the_branch_of_the_settings_is_synced() {
         .play(|bench| async move {
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
-            let paused = bench.board.seen().paused.expect("paused");
+            let paused = bench.status.snapshot().paused.expect("paused");
             assert_eq!(
                 paused,
                 "paused: branch draft is checked out, and only branch main is published"
@@ -1346,12 +1363,12 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
             bench.touch("0/a/b.html").await;
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
-            assert!(bench.board.seen().paused.is_some());
+            assert!(bench.status.snapshot().paused.is_some());
             // No event tells that it is back.
             check_out("main");
             seconds(2).await;
             assert!(!bench.jobs().is_empty());
-            assert_eq!(bench.board.seen().paused, None);
+            assert_eq!(bench.status.snapshot().paused, None);
         })
         .await;
 }
@@ -1458,7 +1475,7 @@ async fn f109_what_was_saved_goes_before_a_poll_all_day_long() {
             while bench.start.elapsed() < Duration::from_hours(24) {
                 seconds(60).await;
                 bench.script.lock().expect("script").takes = Duration::from_secs(20);
-                let next = bench.board.seen().next_poll.expect("known");
+                let next = bench.status.snapshot().next_poll.expect("known");
                 let epoch: DateTime<Utc> = "2026-11-20T00:00:00Z".parse().expect("a time");
                 let until = (next - epoch).to_std().expect("to come");
                 tokio::time::sleep_until(bench.start + until - Duration::from_secs(10)).await;

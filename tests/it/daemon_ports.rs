@@ -6,7 +6,7 @@ use crate::{
 };
 use kbsync::daemon::{
     Event,
-    control::{self, Command, StatusWord, Word},
+    control::{self, Command, DaemonStatus, Response},
 };
 use std::{
     io::{Read as _, Write as _},
@@ -137,12 +137,12 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let folder = tempfile::tempdir().expect("a folder");
     let listening = control::listen(folder.path()).expect("it listens");
     let (to, mut events) = tokio::sync::mpsc::channel(1024);
-    let status: control::Teller = Arc::new(status);
+    let status: control::StatusSource = Arc::new(status);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(control::serve(listening, to, status, stop.clone()));
     // Nobody carries the commands out.
-    let taken = Arc::new(Mutex::new(Vec::<Event>::new()));
-    let kept = Arc::clone(&taken);
+    let due = Arc::new(Mutex::new(Vec::<Event>::new()));
+    let kept = Arc::clone(&due);
     tokio::spawn(async move {
         while let Some(event) = events.recv().await {
             kept.lock().expect("no panic").push(event);
@@ -151,7 +151,7 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let private = folder.path().to_owned();
     let ask = move |command: Command| {
         let private = private.clone();
-        async move { control::ask(&private, command, |_| ()).await }
+        async move { control::request(&private, command, |_| ()).await }
     };
     let sync = || {
         let wish = serde_json::from_str(r#"{"direction":"both"}"#).expect("a wish");
@@ -160,13 +160,13 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let mut commands = tokio::task::JoinSet::new();
     for number in 1..=MOST {
         commands.spawn(ask(sync()));
-        while taken.lock().expect("no panic").len() < number {
+        while due.lock().expect("no panic").len() < number {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     }
     let in_time = |command| tokio::time::timeout(BOUND, ask(command));
     match in_time(sync()).await.expect("in time") {
-        Ok(Word::Failed(refusal)) => {
+        Ok(Response::Failed(refusal)) => {
             assert_eq!(refusal.code, 5);
             assert!(
                 refusal.message.contains("too many commands wait"),
@@ -176,13 +176,13 @@ async fn a_status_is_answered_however_many_commands_wait() {
         other => panic!("{other:?}"),
     }
     let word = in_time(Command::Status).await.expect("in time");
-    assert!(matches!(word, Ok(Word::Status(_))), "{word:?}");
+    assert!(matches!(word, Ok(Response::Status(_))), "{word:?}");
     stop.cancel();
     commands.abort_all();
     serving.await.expect("it ends");
 }
 
-fn status() -> StatusWord {
+fn status() -> DaemonStatus {
     serde_json::from_value(serde_json::json!({
         "pid": 1, "since": "", "next_poll": null, "last_poll": null, "interval": 60, "cron": null,
         "watching": WORKSPACE, "pending": 0, "waiting_for": null, "unhealthy": null

@@ -203,7 +203,7 @@ fn settings_are_read_again_and_bad_ones_change_nothing() {
     kb.write("kbsync.yaml", &(settings.clone() + "nonsense: 1\n"));
     daemon.signal(Signal::HUP);
     until("it says so", || {
-        daemon.log().contains("the settings stay as they were")
+        daemon.log().contains("the settings were not changed")
     });
     kb.write("kbsync.yaml", &settings.replace("poll: 1h", "poll: 30m"));
     daemon.signal(Signal::HUP);
@@ -235,7 +235,9 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
         .add_token(TOKEN, Rights::everywhere(Access::Write));
     // A person does not have to wait for the next try.
     kb.run(&["sync"]).exits(0);
-    until("it is told", || daemon.log().contains("all is well again"));
+    until("it is told", || {
+        daemon.log().contains("syncing works again")
+    });
     assert_eq!(daemon.log().matches(refused).count(), 1);
     daemon.stop();
 }

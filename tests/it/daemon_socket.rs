@@ -6,7 +6,7 @@ use crate::{
     schema,
 };
 use chrono::{DateTime, NaiveDateTime, TimeDelta, Utc};
-use kbsync::daemon::control::{self, Command, Step, Word};
+use kbsync::daemon::control::{self, Command, Response, Step};
 use kbsync::sandbox::Article;
 use rustix::process::Signal;
 use std::{
@@ -32,9 +32,9 @@ fn f118_a_client_hears_how_far_it_is_before_the_report() {
     let private = kb.mirror().join(".kbsync");
     let mut heard = Vec::new();
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let asking = control::ask(&private, Command::Cycle(wish), |step| heard.push(step));
+    let asking = control::request(&private, Command::Cycle(wish), |step| heard.push(step));
     let word = runtime.block_on(asking).expect("an answer");
-    let Word::Report(report) = word else {
+    let Response::Report(report) = word else {
         panic!("{word:?}");
     };
     assert_eq!(report.actions.len(), 3);

@@ -5,7 +5,7 @@
 
 use kbsync::daemon::{
     Event,
-    quiet::{Pace, Quiet, Taken},
+    debounce::{Debounce, Delays, DuePaths},
     watch::{Cause, Mode, Options, Rescan, Root, Watch, start},
 };
 use std::{
@@ -25,7 +25,7 @@ use tokio::{
 struct Scene {
     folder: TempDir,
     events: Receiver<Event>,
-    quiet: Quiet,
+    debounce: Debounce,
     doubts: Vec<Cause>,
     modes: Vec<Mode>,
     marks: u32,
@@ -60,10 +60,10 @@ impl Scene {
             root.join(".kbsync"),
             Rescan::new(Duration::from_millis(20)),
         );
-        options.patience = BOUND;
+        options.cookie_timeout = BOUND;
         change(&mut options);
         let watch = start(options, to).expect("a thread");
-        let pace = Pace {
+        let delays = Delays {
             quiet_period: Duration::from_millis(200),
             ceiling: Duration::from_secs(5),
             delete_grace: Duration::from_mins(1),
@@ -72,7 +72,7 @@ impl Scene {
         let mut scene = Self {
             folder,
             events,
-            quiet: Quiet::new(pace),
+            debounce: Debounce::new(delays),
             doubts: Vec::new(),
             modes: Vec::new(),
             marks: 0,
@@ -110,7 +110,7 @@ impl Scene {
         match event.expect("in time").expect("a watch") {
             Event::Touched { path, touch } => {
                 if !path.starts_with("marks/") {
-                    self.quiet.note(&path, touch, Instant::now());
+                    self.debounce.record(&path, touch, Instant::now());
                 }
                 Some(path)
             }
@@ -123,7 +123,7 @@ impl Scene {
                 None
             }
             other @ (Event::Tick
-            | Event::Wish(_)
+            | Event::Command(_)
             | Event::SyncNow
             | Event::Reload
             | Event::Stop) => panic!("{other:?}"),
@@ -151,14 +151,14 @@ impl Scene {
     /// What is due once everything is quiet: changed paths, and removed ones with a `-`.
     async fn due(&mut self) -> Vec<String> {
         self.settle().await;
-        let mut taken = Taken::default();
-        while let Some(deadline) = self.quiet.next_deadline() {
-            let due = self.quiet.due(deadline);
-            taken.changed.extend(due.changed);
-            taken.removed.extend(due.removed);
+        let mut due = DuePaths::default();
+        while let Some(deadline) = self.debounce.next_deadline() {
+            let now_due = self.debounce.due(deadline);
+            due.changed.extend(now_due.changed);
+            due.removed.extend(now_due.removed);
         }
-        let gone = taken.removed.keys().map(|path| format!("-{path}"));
-        taken.changed.into_iter().chain(gone).collect()
+        let gone = due.removed.keys().map(|path| format!("-{path}"));
+        due.changed.into_iter().chain(gone).collect()
     }
 }
 
@@ -418,8 +418,8 @@ async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
 
 #[tokio::test]
 async fn f078_where_no_events_come_the_files_are_looked_through() {
-    let mut scene = Scene::with(|_| (), |options| options.patience = Duration::ZERO).await;
-    let Mode::Looking { why, .. } = &scene.modes[0] else {
+    let mut scene = Scene::with(|_| (), |options| options.cookie_timeout = Duration::ZERO).await;
+    let Mode::Polling { why, .. } = &scene.modes[0] else {
         panic!("{:?}", scene.modes);
     };
     assert_eq!(why, "the file system tells of no changes");
@@ -455,7 +455,7 @@ async fn f078_settings_that_were_read_again_say_how_often_it_looks() {
     let mut scene = Scene::with(
         |_| (),
         |options| {
-            options.patience = Duration::ZERO;
+            options.cookie_timeout = Duration::ZERO;
             options.rescan = rescan.clone();
         },
     )
@@ -482,7 +482,7 @@ async fn f088_a_mirror_that_went_away_is_watched_again_when_it_is_back() {
     while scene.modes.len() < 2 {
         scene.next().await;
     }
-    assert!(matches!(&scene.modes[1], Mode::Looking { .. }));
+    assert!(matches!(&scene.modes[1], Mode::Polling { .. }));
     fs::rename(&there, &here).expect("moved back");
     while scene.modes.len() < 3 {
         scene.next().await;
@@ -509,11 +509,11 @@ async fn f077_without_a_private_folder_it_still_notices() {
         |options| options.private = options.private.join("missing"),
     )
     .await;
-    while !matches!(scene.modes.last(), Some(Mode::Looking { .. })) {
+    while !matches!(scene.modes.last(), Some(Mode::Polling { .. })) {
         scene.next().await;
     }
     scene.write("a/b.html", "longer than before");
     while scene.next().await.as_deref() != Some("a/b.html") {}
-    let touch = scene.quiet.unsettled(Instant::now());
+    let touch = scene.debounce.unsettled(Instant::now());
     assert!(touch.contains("a/b.html"));
 }

@@ -3,7 +3,7 @@
 
 use clap::CommandFactory as _;
 use kbsync::cli::{Cli, exit::ExitCode};
-use kbsync::daemon::turn::GRACE;
+use kbsync::daemon::event_loop::GRACE;
 use serde::Deserialize as _;
 use serde_yaml::Value;
 use std::collections::{BTreeMap, BTreeSet};

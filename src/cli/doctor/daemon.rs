@@ -1,7 +1,7 @@
 //! The running daemon, as far as it says how it is.
 
 use super::{Check, Verdict};
-use crate::{cli::handed, config::Config, daemon::control::StatusWord};
+use crate::{cli::handed, config::Config, daemon::control::DaemonStatus};
 
 /// What there is to say of a daemon that has the mirror.
 pub(super) async fn check(config: &Config) -> Option<Check> {
@@ -23,7 +23,7 @@ fn silent() -> Check {
 }
 
 /// What a daemon says of itself.
-pub(super) fn says(found: StatusWord) -> Check {
+pub(super) fn says(found: DaemonStatus) -> Check {
     match (found.unhealthy, found.waiting_for) {
         (Some(why), _) => Check::new("daemon", Verdict::Bad, why).help("its log says more"),
         (None, Some(why)) => Check::new("daemon", Verdict::Warning, why)

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
-    daemon::control::StatusWord,
+    daemon::control::DaemonStatus,
     mirror::lock::Lock,
     service::{
         Purpose, Service as _, ServiceRead as _,
@@ -144,7 +144,7 @@ async fn health(context: &Context) -> Outcome {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
         // A pause is no illness.
-        Some(found) => daemon::says(StatusWord {
+        Some(found) => daemon::says(DaemonStatus {
             waiting_for: None,
             ..found
         }),

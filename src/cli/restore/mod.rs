@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     config::{Config, Need},
-    daemon::job::CycleWish,
+    daemon::job::CycleCommand,
     engine::{
         Clock as _, SystemClock, open,
         report::Report,
@@ -228,7 +228,7 @@ async fn to_daemon(
     wishes: &[Wish],
 ) -> Result<Option<Worked>, Failure> {
     let request = Request::new(Direction::Both);
-    let asked = CycleWish {
+    let asked = CycleCommand {
         restore: wishes.to_vec(),
         ..handed::wish(std::slice::from_ref(part), &request, Vec::new())
     };

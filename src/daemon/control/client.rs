@@ -1,14 +1,14 @@
 //! A command's end of the socket.
 
-use super::{Ask, Command, Step, VERSION, Word, socket};
+use super::{Command, Request, Response, Step, VERSION, socket};
 use std::{fmt, io, path::Path};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 /// Why there was no answer.
 #[derive(Debug)]
-pub enum AskError {
+pub enum RequestError {
     /// Nobody listens: there is no daemon, or it has no socket.
-    Nobody(io::Error),
+    NotListening(io::Error),
     /// The connection broke.
     Broken(io::Error),
     /// What came cannot be read.
@@ -17,10 +17,10 @@ pub enum AskError {
     Ended,
 }
 
-impl fmt::Display for AskError {
+impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Nobody(_) => "reach the daemon",
+            Self::NotListening(_) => "reach the daemon",
             Self::Broken(_) => "talk to the daemon",
             Self::Unreadable(_) => "understand the daemon",
             Self::Ended => "hear the daemon out: it ended",
@@ -28,10 +28,10 @@ impl fmt::Display for AskError {
     }
 }
 
-impl std::error::Error for AskError {
+impl std::error::Error for RequestError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Nobody(error) | Self::Broken(error) => Some(error),
+            Self::NotListening(error) | Self::Broken(error) => Some(error),
             Self::Unreadable(error) => Some(error),
             Self::Ended => None,
         }
@@ -39,26 +39,30 @@ impl std::error::Error for AskError {
 }
 
 /// Asks the daemon of a private folder, and gives its last word. `told` hears the steps on the way.
-pub async fn ask(
+pub async fn request(
     private: &Path,
     command: Command,
-    mut told: impl FnMut(Step),
-) -> Result<Word, AskError> {
-    let stream = socket::connect(private).await.map_err(AskError::Nobody)?;
+    mut on_step: impl FnMut(Step),
+) -> Result<Response, RequestError> {
+    let stream = socket::connect(private)
+        .await
+        .map_err(RequestError::NotListening)?;
     let (read, mut write) = stream.into_split();
-    let ask = Ask {
+    let request = Request {
         version: VERSION,
         command,
     };
-    let mut line = serde_json::to_vec(&ask).map_err(AskError::Unreadable)?;
+    let mut line = serde_json::to_vec(&request).map_err(RequestError::Unreadable)?;
     line.push(b'\n');
-    write.write_all(&line).await.map_err(AskError::Broken)?;
+    write.write_all(&line).await.map_err(RequestError::Broken)?;
     let mut lines = BufReader::new(read).lines();
-    while let Some(line) = lines.next_line().await.map_err(AskError::Broken)? {
-        match serde_json::from_str(&line).map_err(AskError::Unreadable)? {
-            Word::Progress(step) => told(step),
-            word @ (Word::Report(_) | Word::Status(_) | Word::Failed(_)) => return Ok(word),
+    while let Some(line) = lines.next_line().await.map_err(RequestError::Broken)? {
+        match serde_json::from_str(&line).map_err(RequestError::Unreadable)? {
+            Response::Progress(step) => on_step(step),
+            response @ (Response::Report(_) | Response::Status(_) | Response::Failed(_)) => {
+                return Ok(response);
+            }
         }
     }
-    Err(AskError::Ended)
+    Err(RequestError::Ended)
 }

@@ -1,6 +1,6 @@
 //! Commands for a running daemon, over `.kbsync/daemon.sock`: one JSON value a line.
 //!
-//! A client sends one [`Ask`]; the daemon answers with any number of [`Word::Progress`] and then with one
+//! A client sends one [`Request`]; the daemon answers with any number of [`Response::Progress`] and then with one
 //! other word. Whoever may open the socket owns the mirror: it is for its owner alone. A client that goes
 //! away is no error, and its command is carried out all the same.
 //!
@@ -10,11 +10,11 @@ mod client;
 mod server;
 mod socket;
 
-pub use client::{AskError, ask};
-pub use server::{Teller, serve};
+pub use client::{RequestError, request};
+pub use server::{StatusSource, serve};
 pub use socket::{Listening, SOCKET, listen};
 
-use super::job::CycleWish;
+use super::job::CycleCommand;
 use crate::engine::{self, report::Report};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,11 +24,11 @@ use tokio::sync::{mpsc, oneshot};
 pub const VERSION: u32 = 2;
 
 /// What the lock says of a daemon: its owner listens to commands.
-pub const DOING: &str = "run";
+pub const LOCK_LABEL: &str = "run";
 
 /// What a client says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct Ask {
+pub struct Request {
     /// The version of the form.
     pub version: u32,
     /// The command.
@@ -40,7 +40,7 @@ pub struct Ask {
 #[serde(rename_all = "snake_case")]
 pub enum Command {
     /// Run a cycle.
-    Cycle(CycleWish),
+    Cycle(CycleCommand),
     /// Tell how it is.
     Status,
 }
@@ -48,13 +48,13 @@ pub enum Command {
 /// What the daemon says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum Response {
     /// How far it has come.
     Progress(Step),
     /// The report of the cycle.
     Report(Box<Report>),
     /// How the daemon is.
-    Status(Box<StatusWord>),
+    Status(Box<DaemonStatus>),
     /// It could not be done.
     Failed(Refusal),
 }
@@ -106,7 +106,7 @@ pub struct Refusal {
 
 /// How the daemon is: what `status` shows.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct StatusWord {
+pub struct DaemonStatus {
     /// Its process.
     pub pid: u32,
     /// When it was started, as RFC 3339.
@@ -132,55 +132,55 @@ pub struct StatusWord {
 
 /// A command that waits for its turn, and who waits for it.
 #[derive(Debug)]
-pub struct Wished {
-    wish: CycleWish,
+pub struct QueuedCommand {
+    command: CycleCommand,
     steps: mpsc::Sender<Step>,
-    outcome: oneshot::Sender<Word>,
+    outcome: oneshot::Sender<Response>,
 }
 
-impl Wished {
+impl QueuedCommand {
     /// A command, with the two ends that its sender listens to.
-    pub fn new(wish: CycleWish) -> (Self, mpsc::Receiver<Step>, oneshot::Receiver<Word>) {
-        let (steps, listen) = mpsc::channel(64);
-        let (outcome, hear) = oneshot::channel();
-        let wished = Self {
-            wish,
+    pub fn new(command: CycleCommand) -> (Self, mpsc::Receiver<Step>, oneshot::Receiver<Response>) {
+        let (steps, receive_steps) = mpsc::channel(64);
+        let (outcome, receive_outcome) = oneshot::channel();
+        let queued = Self {
+            command,
             steps,
             outcome,
         };
-        (wished, listen, hear)
+        (queued, receive_steps, receive_outcome)
     }
 
     /// The cycle that it asks for.
-    pub fn cycle(&self) -> CycleWish {
-        self.wish.clone()
+    pub fn command(&self) -> CycleCommand {
+        self.command.clone()
     }
 
     /// Returns whether it would change anything.
     pub fn writes(&self) -> bool {
-        !self.wish.dry_run
+        !self.command.dry_run
     }
 
     /// Says how it ended.
-    pub fn answer(self, word: Word) {
+    pub fn respond(self, response: Response) {
         // A client that went away is no error.
-        let _nobody_listens = self.outcome.send(word);
+        let _nobody_listens = self.outcome.send(response);
     }
 }
 
 /// Takes the engine's progress to whoever waits for the cycle that runs.
 #[derive(Clone, Debug, Default)]
-pub struct Ear(Arc<Mutex<Option<mpsc::Sender<Step>>>>);
+pub struct ProgressSink(Arc<Mutex<Option<mpsc::Sender<Step>>>>);
 
-impl Ear {
+impl ProgressSink {
     /// From now on progress goes to this command's client, or nowhere.
-    pub fn turn_to(&self, wished: Option<&Wished>) {
+    pub fn send_to(&self, wished: Option<&QueuedCommand>) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *inner = wished.map(|wished| wished.steps.clone());
     }
 
     /// Tells a step. A client that is slow or gone misses some.
-    pub fn tell(&self, progress: engine::Progress) {
+    pub fn send(&self, progress: engine::Progress) {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(steps) = inner.as_ref() {
             let _missed = steps.try_send(progress.into());

@@ -3,10 +3,12 @@
 //! A client has [`PATIENCE`] to say what it wants, and so many clients at a time may be about to. A command then waits
 //! for its cycle as long as the cycle takes; the number of commands that wait is bounded as well.
 
-use super::{Ask, Command, Refusal, StatusWord, VERSION, Wished, Word, socket::Listening};
+use super::{
+    Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, VERSION, socket::Listening,
+};
 use crate::{
-    daemon::{Event, job::CycleWish},
-    web::guests::{self, Guests, PATIENCE, Seat},
+    daemon::{Event, job::CycleCommand},
+    web::connections::{self, Connections, REQUEST_LIMIT, Slot},
 };
 use std::{io, sync::Arc, time::Duration};
 use tokio::{
@@ -20,30 +22,30 @@ use tokio::{
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// A command is not longer than this, paths and all.
-const LONGEST: u64 = 4 * 1024 * 1024;
+const MAX_REQUEST: u64 = 4 * 1024 * 1024;
 
 /// Tells how the daemon is.
-pub type Teller = Arc<dyn Fn() -> StatusWord + Send + Sync>;
+pub type StatusSource = Arc<dyn Fn() -> DaemonStatus + Send + Sync>;
 
 /// Serves clients until it is stopped. Clients that wait for a report get one last word first.
 pub async fn serve(
     listening: Listening,
     to: Sender<Event>,
-    status: Teller,
+    status: StatusSource,
     stop: CancellationToken,
 ) {
     let clients = TaskTracker::new();
-    let mut guests = Guests::new("the control socket");
-    let waiting = Arc::new(Semaphore::new(guests::room()));
+    let mut connections = Connections::new("the control socket");
+    let waiting = Arc::new(Semaphore::new(connections::capacity()));
     loop {
         let accepted = tokio::select! {
             () = stop.cancelled() => break,
             accepted = listening.listener.accept() => accepted,
         };
-        if let Some(((stream, _), seat)) = guests.seat(accepted).await {
+        if let Some(((stream, _), slot)) = connections.admit(accepted).await {
             let (to, status, waiting) = (to.clone(), status.clone(), Arc::clone(&waiting));
             clients.spawn(async move {
-                if let Err(error) = talk(stream, seat, &to, &status, &waiting).await {
+                if let Err(error) = answer(stream, slot, &to, &status, &waiting).await {
                     tracing::debug!(%error, "a client went away");
                 }
             });
@@ -54,48 +56,50 @@ pub async fn serve(
     let _late = tokio::time::timeout(Duration::from_secs(1), clients.wait()).await;
 }
 
-async fn talk(
+async fn answer(
     stream: UnixStream,
-    seat: Seat,
+    slot: Slot,
     to: &Sender<Event>,
-    status: &Teller,
+    status: &StatusSource,
     waiting: &Semaphore,
 ) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
-    let wish = tokio::select! {
-        () = seat.lost() => return Err(io::ErrorKind::TimedOut.into()),
-        wish = tokio::time::timeout(PATIENCE, wish(read, &mut write, status)) => wish??,
+    let command = tokio::select! {
+        () = slot.revoked() => return Err(io::ErrorKind::TimedOut.into()),
+        command = tokio::time::timeout(REQUEST_LIMIT, request(read, &mut write, status)) => command??,
     };
     // The place goes to the next client while this one waits.
-    drop(seat);
-    let Some(wish) = wish else {
+    drop(slot);
+    let Some(command) = command else {
         return Ok(());
     };
     let Ok(_place) = waiting.try_acquire() else {
-        return say(&mut write, &Word::Failed(too_many())).await;
+        return send(&mut write, &Response::Failed(too_many())).await;
     };
-    let (wished, mut steps, outcome) = Wished::new(wish);
-    if to.send(Event::Wish(wished)).await.is_err() {
-        return say(&mut write, &Word::Failed(stops())).await;
+    let (wished, mut steps, outcome) = QueuedCommand::new(command);
+    if to.send(Event::Command(wished)).await.is_err() {
+        return send(&mut write, &Response::Failed(stopped())).await;
     }
     // The steps end when the command has been answered.
     while let Some(step) = steps.recv().await {
-        say(&mut write, &Word::Progress(step)).await?;
+        send(&mut write, &Response::Progress(step)).await?;
     }
-    let word = outcome.await.unwrap_or_else(|_| Word::Failed(stops()));
-    say(&mut write, &word).await
+    let response = outcome
+        .await
+        .unwrap_or_else(|_| Response::Failed(stopped()));
+    send(&mut write, &response).await
 }
 
 /// Hears what a client wants, and answers at once unless it is a cycle.
-async fn wish(
+async fn request(
     read: OwnedReadHalf,
     write: &mut OwnedWriteHalf,
-    status: &Teller,
-) -> io::Result<Option<CycleWish>> {
-    match hear(read).await? {
-        Err(refusal) => say(write, &Word::Failed(refusal)).await?,
-        Ok(Command::Status) => say(write, &Word::Status(Box::new(status()))).await?,
-        Ok(Command::Cycle(wish)) => return Ok(Some(wish)),
+    status: &StatusSource,
+) -> io::Result<Option<CycleCommand>> {
+    match receive(read).await? {
+        Err(refusal) => send(write, &Response::Failed(refusal)).await?,
+        Ok(Command::Status) => send(write, &Response::Status(Box::new(status()))).await?,
+        Ok(Command::Cycle(command)) => return Ok(Some(command)),
     }
     Ok(None)
 }
@@ -109,7 +113,7 @@ fn too_many() -> Refusal {
 }
 
 /// What the daemon says to those it cannot serve any more.
-pub(crate) fn stops() -> Refusal {
+pub(crate) fn stopped() -> Refusal {
     Refusal {
         code: 5,
         message: "the daemon stopped before it came to this command".to_owned(),
@@ -117,14 +121,14 @@ pub(crate) fn stops() -> Refusal {
     }
 }
 
-async fn hear(read: OwnedReadHalf) -> io::Result<Result<Command, Refusal>> {
+async fn receive(read: OwnedReadHalf) -> io::Result<Result<Command, Refusal>> {
     let mut line = Vec::new();
-    let mut reader = BufReader::new(read.take(LONGEST));
+    let mut reader = BufReader::new(read.take(MAX_REQUEST));
     reader.read_until(b'\n', &mut line).await?;
-    Ok(understand(&line))
+    Ok(parse(&line))
 }
 
-fn understand(line: &[u8]) -> Result<Command, Refusal> {
+fn parse(line: &[u8]) -> Result<Command, Refusal> {
     /// The version is read first: another form may have another shape.
     #[derive(serde::Deserialize)]
     struct Versioned {
@@ -145,13 +149,13 @@ fn understand(line: &[u8]) -> Result<Command, Refusal> {
             versioned.version
         )));
     }
-    let ask: Ask = serde_json::from_slice(line)
+    let request: Request = serde_json::from_slice(line)
         .map_err(|error| refuse(format!("the daemon does not know this command: {error}")))?;
-    Ok(ask.command)
+    Ok(request.command)
 }
 
-async fn say(write: &mut OwnedWriteHalf, word: &Word) -> io::Result<()> {
-    let mut line = serde_json::to_vec(word)?;
+async fn send(write: &mut OwnedWriteHalf, response: &Response) -> io::Result<()> {
+    let mut line = serde_json::to_vec(response)?;
     line.push(b'\n');
     write.write_all(&line).await
 }
@@ -172,13 +176,15 @@ mod tests {
                 "does not know",
             ),
         ] {
-            let refusal = understand(line.as_bytes()).expect_err("refused");
+            let refusal = parse(line.as_bytes()).expect_err("refused");
             assert!(refusal.message.contains(expected), "{line}: {refusal:?}");
             assert_eq!(refusal.code, 2);
         }
         let sync = r#"{"version":2,"command":{"cycle":{"direction":"both"}}}"#;
-        assert!(matches!(understand(sync.as_bytes()), Ok(Command::Cycle(wish)) if wish.is_whole()));
+        assert!(
+            matches!(parse(sync.as_bytes()), Ok(Command::Cycle(command)) if command.is_whole())
+        );
         let status = r#"{"version":2,"command":"status"}"#;
-        assert_eq!(understand(status.as_bytes()), Ok(Command::Status));
+        assert_eq!(parse(status.as_bytes()), Ok(Command::Status));
     }
 }

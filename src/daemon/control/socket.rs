@@ -12,7 +12,7 @@ use tokio::net::{UnixListener, UnixStream};
 pub const SOCKET: &str = "daemon.sock";
 
 /// The system takes no longer names for sockets (`sun_path`, with its end).
-const LONGEST: usize = 100;
+const MAX_REQUEST: usize = 100;
 
 /// A socket that listens; its name goes when it is dropped.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub fn listen(private: &Path) -> io::Result<Listening> {
 /// Connects to the daemon of a private folder.
 pub(super) async fn connect(private: &Path) -> io::Result<UnixStream> {
     let path = private.join(SOCKET);
-    if path.as_os_str().len() < LONGEST {
+    if path.as_os_str().len() < MAX_REQUEST {
         return UnixStream::connect(path).await;
     }
     let folder = open(private)?;
@@ -52,7 +52,7 @@ pub(super) async fn connect(private: &Path) -> io::Result<UnixStream> {
 
 /// Names a socket whose own path is too long through an open folder.
 fn via<T>(private: &Path, path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-    if path.as_os_str().len() < LONGEST {
+    if path.as_os_str().len() < MAX_REQUEST {
         return make(path);
     }
     let folder = open(private)?;

@@ -4,7 +4,7 @@
 //! branch, and the HEAD at which both sides last agreed on removals. Users add and remove repositories at any time, so each
 //! look searches for the repositories again.
 
-use super::{Git, Head, NotPublished, Published, Sight};
+use super::{Git, GitState, Head, NotPublished, Published};
 use crate::{config::PublishedBranch, model::Timestamp, state::Store};
 use std::path::{Path, PathBuf};
 
@@ -64,7 +64,7 @@ pub struct Known {
     /// The git folder.
     pub git: Git,
     /// What git is doing.
-    pub sight: Sight,
+    pub state: GitState,
     /// HEAD when both sides last agreed on removals; `None`: no sync recorded a HEAD.
     pub agreed: Option<Head>,
     /// The published branch.
@@ -76,16 +76,16 @@ pub struct Known {
 impl Known {
     /// Returns why the checkout is not synced; `None`: the checkout is synced.
     pub fn not_published(&self) -> Option<NotPublished> {
-        self.published.refuses(&self.git, &self.sight)
+        self.published.refuses(&self.git, &self.state)
     }
 
     /// Returns why every removal is held; `None`: not all are held. With a published branch, the [`super::View`] judges a
     /// moved HEAD file by file.
     pub fn hold(&self) -> Option<&'static str> {
-        if self.sight.sparse {
+        if self.state.sparse {
             return Some(super::SPARSE);
         }
-        let (Some(agreed), Some(now)) = (&self.agreed, &self.sight.head) else {
+        let (Some(agreed), Some(now)) = (&self.agreed, &self.state.head) else {
             return Some(super::UNKNOWN);
         };
         let judged = self.published.name().is_some();
@@ -129,17 +129,17 @@ impl Trees {
 }
 
 fn look(prefix: &str, git: Git, setting: &PublishedBranch, remembered: Remembered) -> Known {
-    let sight = git.sight();
+    let state = git.state();
     let takes = *setting == PublishedBranch::Auto && remembered.branch.is_none();
     // A clone knows the branch that its team shares; a clone is often first synced on another one.
-    let first = git.default_branch().or_else(|| sight.branch.clone());
+    let first = git.default_branch().or_else(|| state.branch.clone());
     let first = first.filter(|_| takes);
     Known {
         prefix: prefix.to_owned(),
         agreed: remembered.head,
         published: Published::of(setting, remembered.branch.or_else(|| first.clone())),
         first,
-        sight,
+        state,
         git,
     }
 }

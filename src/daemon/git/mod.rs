@@ -13,7 +13,7 @@ pub use known::{
     Known, Remembered, Trees, not_published, remember_branch, remember_head, remembered,
 };
 pub use published::{NotPublished, Published};
-pub use repository::{Busy, Git, Head, Sight};
+pub use repository::{Busy, Git, GitState, Head};
 pub use view::View;
 
 /// The reason of a hold: the files disappeared when HEAD moved.

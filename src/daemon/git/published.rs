@@ -4,7 +4,7 @@
 //! default branch of the server in a clone, and the branch that was checked out at the first sync elsewhere; the state
 //! remembers it. Only git's own files are read.
 
-use super::{Git, Sight};
+use super::{Git, GitState};
 use crate::{config::PublishedBranch, model::path::quoted};
 use std::fmt;
 
@@ -116,14 +116,14 @@ impl Published {
     }
 
     /// Returns why the checkout is not synced; `None`: the checkout is synced.
-    pub fn refuses(&self, git: &Git, sight: &Sight) -> Option<NotPublished> {
+    pub fn refuses(&self, git: &Git, state: &GitState) -> Option<NotPublished> {
         let published = match self {
             Self::Any => return None,
-            _ if sight.reftable => return Some(NotPublished::Unreadable),
+            _ if state.reftable => return Some(NotPublished::Unreadable),
             Self::Unnamed => return Some(NotPublished::NoBranch),
             Self::Only(name) => name.clone(),
         };
-        match &sight.branch {
+        match &state.branch {
             Some(branch) if *branch == published => None,
             Some(branch) => Some(NotPublished::Other {
                 checked_out: branch.clone(),
@@ -132,7 +132,7 @@ impl Published {
             // CI systems check out a commit without a branch.
             None => {
                 let tips = git.tips(&published);
-                let at = sight.head.as_ref().map(|head| &head.commit);
+                let at = state.head.as_ref().map(|head| &head.commit);
                 let newest = at.is_some_and(|commit| tips.contains(commit));
                 (!newest).then_some(NotPublished::Detached { published })
             }

@@ -98,7 +98,7 @@ pub struct Head {
 
 /// What git is doing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Sight {
+pub struct GitState {
     /// What is under way, if something is.
     pub busy: Option<Busy>,
     /// The branch that is checked out; `None`: none, or a commit by itself.
@@ -146,14 +146,14 @@ impl Git {
     }
 
     /// Looks at it.
-    pub fn sight(&self) -> Sight {
+    pub fn state(&self) -> GitState {
         let busy = UNDER_WAY
             .iter()
             .find(|(name, _)| fs::symlink_metadata(self.own.join(name)).is_ok())
             .map(|(_, what)| *what);
         let sparse = self.is_sparse();
         if let Some(tables) = self.tables() {
-            return Sight {
+            return GitState {
                 busy,
                 branch: None,
                 head: Some(tables),
@@ -176,7 +176,7 @@ impl Git {
             None => head.trim().to_owned(),
         };
         let log = fs::metadata(self.own.join("logs/HEAD")).map_or(0, |found| found.len());
-        Sight {
+        GitState {
             busy,
             branch: branch.map(str::to_owned),
             head: Some(Head { commit, log }),

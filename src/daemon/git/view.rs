@@ -52,22 +52,22 @@ impl View {
         let Some(git) = Git::find(&self.folder) else {
             return Removals::Meant;
         };
-        let sight = git.sight();
+        let state = git.state();
         let Some(before) = self.before(&git) else {
             return held(UNKNOWN);
         };
-        if sight.sparse {
+        if state.sparse {
             return held(SPARSE);
         }
         // A checkout moves HEAD last: until then only its lock shows the checkout.
-        if let Some(busy) = sight.busy {
+        if let Some(busy) = state.busy {
             return Removals::Held(format!("{busy}, and deletions wait until git has finished"));
         }
-        if let Some(why) = before.published.refuses(&git, &sight) {
+        if let Some(why) = before.published.refuses(&git, &state) {
             return Removals::Held(format!("{why}: no article is deleted"));
         }
         let (Some(agreed), Some(at_first), Some(now)) =
-            (&before.agreed, &before.sight.head, &sight.head)
+            (&before.agreed, &before.state.head, &state.head)
         else {
             return held(UNKNOWN);
         };
@@ -96,15 +96,15 @@ impl GitView for View {
 
     fn checkout(&self) -> Checkout {
         let known = Git::find(&self.folder)
-            .and_then(|git| self.before(&git).map(|before| (git.sight(), before, git)));
-        let Some((sight, before, git)) = known else {
+            .and_then(|git| self.before(&git).map(|before| (git.state(), before, git)));
+        let Some((state, before, git)) = known else {
             return Checkout::Same;
         };
         // A checkout moves HEAD last: until then only its lock shows the checkout.
-        if let Some(busy) = sight.busy {
+        if let Some(busy) = state.busy {
             return Checkout::Changing(busy.to_string());
         }
-        match before.published.refuses(&git, &sight) {
+        match before.published.refuses(&git, &state) {
             Some(why) => Checkout::Other(why.to_string()),
             None => Checkout::Same,
         }
@@ -139,7 +139,7 @@ impl GitView for View {
         let moved = || {
             let git = Git::find(&self.folder)?;
             let agreed = self.before(&git)?.agreed.as_ref()?;
-            Some(git.moved(agreed, &git.sight().head?))
+            Some(git.moved(agreed, &git.state().head?))
         };
         moved().unwrap_or(false)
     }
@@ -148,24 +148,24 @@ impl GitView for View {
         let Some(git) = Git::find(&self.folder) else {
             return Ok(Committed::default());
         };
-        let sight = git.sight();
+        let state = git.state();
         // Files change before HEAD does.
-        if let Some(busy) = sight.busy {
+        if let Some(busy) = state.busy {
             return Err(busy.to_string());
         }
         let before = self.before(&git);
-        if before.is_some_and(|known| known.sight.head != sight.head) {
+        if before.is_some_and(|known| known.state.head != state.head) {
             return Err("git moved HEAD just now".to_owned());
         }
-        if let Some(why) = before.and_then(|known| known.published.refuses(&git, &sight)) {
+        if let Some(why) = before.and_then(|known| known.published.refuses(&git, &state)) {
             return Err(why.to_string());
         }
         let objects = Objects::around(&self.folder);
-        let head = if sight.reftable {
-            // For reftables, `sight.head` is a digest of the tables and no commit.
+        let head = if state.reftable {
+            // For reftables, `state.head` is a digest of the tables and no commit.
             "HEAD".to_owned()
         } else {
-            sight.head.map(|head| head.commit).unwrap_or_default()
+            state.head.map(|head| head.commit).unwrap_or_default()
         };
         let mut now = BTreeMap::new();
         read(&objects, &head, paths, |path, content| {

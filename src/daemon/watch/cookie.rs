@@ -14,7 +14,7 @@ pub(super) struct Cookie {
 
 impl Cookie {
     /// Writes it into the private folder.
-    pub(super) fn bake(private: &Path) -> io::Result<Self> {
+    pub(super) fn create(private: &Path) -> io::Result<Self> {
         // One name for all: what a killed daemon left is taken up by the next one.
         let path = private.join("cookie");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;

@@ -12,8 +12,8 @@
 //! What a path means is not decided here.
 
 mod cookie;
-mod look;
-mod names;
+mod event_meaning;
+mod stamps;
 mod thread;
 
 #[cfg(test)]
@@ -74,7 +74,7 @@ pub enum Mode {
     /// By the system's events.
     Events,
     /// By looking at all files now and then.
-    Looking {
+    Polling {
         /// How often.
         every: Duration,
         /// Why.
@@ -86,7 +86,7 @@ impl fmt::Display for Mode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Events => f.write_str("events"),
-            Self::Looking { every, why } => {
+            Self::Polling { every, why } => {
                 let every = crate::model::time::in_words(*every);
                 write!(f, "looking every {every}: {why}")
             }
@@ -138,7 +138,7 @@ pub struct Options {
     /// How often the files are looked through where no events come.
     pub rescan: Rescan,
     /// How long the file's event may take. Zero: events are not trusted, the files are looked through.
-    pub patience: Duration,
+    pub cookie_timeout: Duration,
 }
 
 impl Options {
@@ -148,7 +148,7 @@ impl Options {
             roots,
             private,
             rescan,
-            patience: Duration::from_secs(2),
+            cookie_timeout: Duration::from_secs(2),
         }
     }
 }

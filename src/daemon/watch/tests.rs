@@ -1,7 +1,7 @@
 //! Watchers that say little or nothing: what is made of the file that shows whether events come. And watchers
 //! that fail: what cannot be watched is looked at.
 
-use super::{Cause, Mode, Options, Rescan, Root, thread::start_by};
+use super::{Cause, Mode, Options, Rescan, Root, thread::start_with};
 use crate::daemon::Event;
 use notify::{
     Config, Error, ErrorKind, EventHandler, EventKind, NullWatcher, RecursiveMode, Result, Watcher,
@@ -57,7 +57,7 @@ fn options(mirror: &Path) -> Options {
         path: mirror.to_owned(),
     };
     Options {
-        patience: Duration::from_millis(50),
+        cookie_timeout: Duration::from_millis(50),
         ..Options::new(vec![root], private, Rescan::new(Duration::from_hours(1)))
     }
 }
@@ -76,11 +76,11 @@ fn cookies(mirror: &Path) -> usize {
 async fn f078_where_its_own_file_is_not_told_of_the_files_are_looked_through() {
     let mirror = tempfile::tempdir().expect("a folder");
     let (to, mut events) = channel(16);
-    let _watch = start_by::<NullWatcher>(options(mirror.path()), to).expect("a thread");
+    let _watch = start_with::<NullWatcher>(options(mirror.path()), to).expect("a thread");
     let first = next(&mut events).await;
     assert!(matches!(first, Event::Watching(Mode::Events)), "{first:?}");
     let second = next(&mut events).await;
-    let Event::Watching(Mode::Looking { why, .. }) = second else {
+    let Event::Watching(Mode::Polling { why, .. }) = second else {
         panic!("{second:?}");
     };
     assert_eq!(why, "the file system tells of no changes");
@@ -92,7 +92,7 @@ async fn f078_where_its_own_file_is_not_told_of_the_files_are_looked_through() {
 async fn f078_where_its_own_file_is_missed_among_others_events_are_trusted() {
     let mirror = tempfile::tempdir().expect("a folder");
     let (to, mut events) = channel(16);
-    let _watch = start_by::<Deaf>(options(mirror.path()), to).expect("a thread");
+    let _watch = start_with::<Deaf>(options(mirror.path()), to).expect("a thread");
     let first = next(&mut events).await;
     assert!(matches!(first, Event::Watching(Mode::Events)), "{first:?}");
     let second = next(&mut events).await;
@@ -174,8 +174,8 @@ async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
     let (to, mut events) = channel(16);
     let mut options = options(mirror.path());
     // Nothing hangs on the file that shows whether events come.
-    options.patience = Duration::from_secs(20);
-    let _watch = start_by::<W>(options, to).expect("a thread");
+    options.cookie_timeout = Duration::from_secs(20);
+    let _watch = start_with::<W>(options, to).expect("a thread");
     let mut told = [const { String::new() }; COUNT];
     for word in &mut told {
         *word = match next(&mut events).await {
@@ -183,7 +183,7 @@ async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
             Event::Doubt(cause) => cause.to_string(),
             Event::Touched { path, .. } => path,
             event @ (Event::Tick
-            | Event::Wish(_)
+            | Event::Command(_)
             | Event::SyncNow
             | Event::Reload
             | Event::Stop) => {

@@ -3,11 +3,11 @@
 use super::{
     Cause, Mode, Options,
     cookie::Cookie,
-    look::Stamps,
-    names::{self, Lying, Meaning},
+    event_meaning::{self, Meaning, OnDisk},
+    stamps::Stamps,
 };
 use crate::{
-    daemon::{Event, quiet::Touch},
+    daemon::{Event, debounce::Touch},
     drill::failpoint,
 };
 use notify::{ErrorKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -31,7 +31,7 @@ use tokio::sync::mpsc::Sender;
 const IN_FLIGHT: usize = 4096;
 
 /// How long another wish of the settings may stay unnoticed where files are looked through.
-const WAKE: Duration = Duration::from_secs(1);
+const SETTINGS_CHECK: Duration = Duration::from_secs(1);
 
 /// What comes to the thread.
 enum Raw {
@@ -45,7 +45,7 @@ enum Raw {
 ///
 /// Either there is room by now for what wakes it, or it has a full channel still to take, and looks before each
 /// event whether one was lost. So it never needs to look by itself.
-fn lose(lost: &AtomicBool, raw: &SyncSender<Raw>) {
+fn report_loss(lost: &AtomicBool, raw: &SyncSender<Raw>) {
     lost.store(true, Ordering::SeqCst);
     // Full: it is awake. Gone: so will be the watcher.
     let _awake = raw.try_send(Raw::Lost);
@@ -66,11 +66,11 @@ impl Drop for Watch {
 
 /// Starts to watch. The first thing sent is [`Event::Watching`], once nothing can be missed any more.
 pub fn start(options: Options, to: Sender<Event>) -> io::Result<Watch> {
-    start_by::<RecommendedWatcher>(options, to)
+    start_with::<RecommendedWatcher>(options, to)
 }
 
 /// The same, with a watcher that may not be the system's.
-pub(super) fn start_by<W: Watcher>(options: Options, to: Sender<Event>) -> io::Result<Watch> {
+pub(super) fn start_with<W: Watcher>(options: Options, to: Sender<Event>) -> io::Result<Watch> {
     let (raw, events) = sync_channel(IN_FLIGHT);
     let stop = raw.clone();
     std::thread::Builder::new()
@@ -95,64 +95,64 @@ struct Thread {
 }
 
 /// The loop is gone, or the watch was stopped.
-struct Over;
+struct Finished;
 
 /// Why events were given up.
 struct GivenUp {
     why: String,
     /// Whether it may work again later.
-    for_now: bool,
+    temporary: bool,
 }
 
-type Step = ControlFlow<Over>;
+type Step = ControlFlow<Finished>;
 
 impl Thread {
     fn run<W: Watcher>(self) {
         let mut again = false;
         loop {
             let given_up = match self.watch::<W>(again) {
-                Ok(Over) => return,
+                Ok(Finished) => return,
                 Err(given_up) => given_up,
             };
             again = true;
             tracing::warn!(why = given_up.why, "watching by looking through the files");
-            if self.look(&given_up).is_break() {
+            if self.poll_files(&given_up).is_break() {
                 return;
             }
         }
     }
 
     /// Watches by events until it is over, or events are given up.
-    fn watch<W: Watcher>(&self, again: bool) -> Result<Over, GivenUp> {
+    fn watch<W: Watcher>(&self, again: bool) -> Result<Finished, GivenUp> {
         let raw = self.raw.clone();
         let lost = Arc::new(AtomicBool::new(false));
         let overflow = lost.clone();
         let handler = move |event| {
             if raw.try_send(Raw::Event(event)).is_err() {
-                lose(&overflow, &raw);
+                report_loss(&overflow, &raw);
             }
         };
         let config = notify::Config::default().with_follow_symlinks(false);
         let mut watcher = W::new(handler, config).map_err(|error| given_up(&error))?;
         let mut subfolders = self.watch_all(&mut watcher)?;
-        if self.options.patience.is_zero() {
-            return Err(silent());
+        if self.options.cookie_timeout.is_zero() {
+            return Err(no_events());
         }
-        let mut cookie = self.bake(&mut watcher)?;
+        let mut cookie = self.create_cookie(&mut watcher)?;
         if self.send(Event::Watching(Mode::Events)).is_break() {
-            return Ok(Over);
+            return Ok(Finished);
         }
         if again && self.send(Event::Doubt(Cause::Replaced)).is_break() {
-            return Ok(Over);
+            return Ok(Finished);
         }
-        let deadline = Instant::now() + self.options.patience;
-        let mut heard = false;
+        let deadline = Instant::now() + self.options.cookie_timeout;
+        let mut any_event = false;
         loop {
             if lost.swap(false, Ordering::SeqCst) {
                 // A folder may have come meanwhile that nobody told of.
                 subfolders = self.watch_all(&mut watcher)?;
                 if self.send(Event::Doubt(Cause::Overflow)).is_break() {
-                    return Ok(Over);
+                    return Ok(Finished);
                 }
             }
             let next = match &cookie {
@@ -163,24 +163,24 @@ impl Thread {
             };
             let next = match next {
                 Ok(raw) => raw,
-                Err(RecvTimeoutError::Timeout) if heard => {
+                Err(RecvTimeoutError::Timeout) if any_event => {
                     // Its own event was lost among many: that they come is all it was to tell.
                     cookie = None;
                     let _unwatched = watcher.unwatch(&self.options.private);
                     continue;
                 }
-                Err(RecvTimeoutError::Timeout) => return Err(silent()),
-                Err(RecvTimeoutError::Disconnected) => return Ok(Over),
+                Err(RecvTimeoutError::Timeout) => return Err(no_events()),
+                Err(RecvTimeoutError::Disconnected) => return Ok(Finished),
             };
             let event = match next {
-                Raw::Stop => return Ok(Over),
-                // Told at the beginning of the turn.
+                Raw::Stop => return Ok(Finished),
+                // LogOnce at the beginning of the turn.
                 Raw::Lost => {
-                    heard = true;
+                    any_event = true;
                     continue;
                 }
                 Raw::Event(Ok(event)) => {
-                    heard = true;
+                    any_event = true;
                     event
                 }
                 Raw::Event(Err(error)) => {
@@ -189,7 +189,7 @@ impl Thread {
                     }
                     tracing::warn!(%error, "the watch failed; everything is looked at");
                     if self.send(Event::Doubt(Cause::Error)).is_break() {
-                        return Ok(Over);
+                        return Ok(Finished);
                     }
                     continue;
                 }
@@ -200,8 +200,11 @@ impl Thread {
                 let _unwatched = watcher.unwatch(&self.options.private);
                 continue;
             }
-            if self.take(&event, &mut watcher, &mut subfolders)?.is_break() {
-                return Ok(Over);
+            if self
+                .handle(&event, &mut watcher, &mut subfolders)?
+                .is_break()
+            {
+                return Ok(Finished);
             }
         }
     }
@@ -220,29 +223,29 @@ impl Thread {
         Ok(subfolders)
     }
 
-    fn bake(&self, watcher: &mut dyn Watcher) -> Result<Option<Cookie>, GivenUp> {
+    fn create_cookie(&self, watcher: &mut dyn Watcher) -> Result<Option<Cookie>, GivenUp> {
         watch_folder(watcher, &self.options.private)?;
-        Cookie::bake(&self.options.private)
+        Cookie::create(&self.options.private)
             .map(Some)
             .map_err(|error| GivenUp {
                 why: format!("nothing can be written to the private folder: {error}"),
-                for_now: false,
+                temporary: false,
             })
     }
 
-    fn take(
+    fn handle(
         &self,
         event: &notify::Event,
         watcher: &mut dyn Watcher,
         subfolders: &mut HashSet<PathBuf>,
     ) -> Result<Step, GivenUp> {
         failpoint::pass("watch: an event");
-        let lying = Lying {
+        let on_disk = OnDisk {
             file: &is_file,
             folder: &is_folder,
             was_folder: &|path| subfolders.contains(path),
         };
-        let meanings = names::read(event, &self.options.roots, &lying);
+        let meanings = event_meaning::interpret(event, &self.options.roots, &on_disk);
         for meaning in meanings {
             let sent = match meaning {
                 Meaning::Touched(path, touch) => Event::Touched { path, touch },
@@ -276,23 +279,23 @@ impl Thread {
                 Meaning::RootWent => {
                     return Err(GivenUp {
                         why: "the folder was removed or replaced".to_owned(),
-                        for_now: true,
+                        temporary: true,
                     });
                 }
             };
             if self.send(sent).is_break() {
-                return Ok(ControlFlow::Break(Over));
+                return Ok(ControlFlow::Break(Finished));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
     /// Looks through the files now and then; comes back when events may be tried again.
-    fn look(&self, given_up: &GivenUp) -> Step {
-        let mut before = Stamps::take(&self.options.roots);
+    fn poll_files(&self, given_up: &GivenUp) -> Step {
+        let mut before = Stamps::read(&self.options.roots);
         let mut every = self.options.rescan.every();
         let looking = |every| {
-            Event::Watching(Mode::Looking {
+            Event::Watching(Mode::Polling {
                 every,
                 why: given_up.why.clone(),
             })
@@ -300,38 +303,38 @@ impl Thread {
         self.send(looking(every))?;
         self.send(Event::Doubt(Cause::Fallback))?;
         loop {
-            self.wait_to_look()?;
+            self.wait_for_rescan()?;
             let wanted = self.options.rescan.every();
             if wanted != every {
                 every = wanted;
                 self.send(looking(every))?;
             }
             if self.to.is_closed() {
-                return ControlFlow::Break(Over);
+                return ControlFlow::Break(Finished);
             }
-            let mut now = Stamps::take(&self.options.roots);
+            let mut now = Stamps::read(&self.options.roots);
             for (path, touch) in now.touched(&before) {
                 self.send(Event::Touched { path, touch })?;
             }
-            now.keep(before);
+            now.carry_over(before);
             before = now;
-            if given_up.for_now && self.options.roots.iter().all(|root| is_folder(&root.path)) {
+            if given_up.temporary && self.options.roots.iter().all(|root| is_folder(&root.path)) {
                 return ControlFlow::Continue(());
             }
         }
     }
 
     /// Waits until it is time to look again, by what the settings say meanwhile.
-    fn wait_to_look(&self) -> Step {
+    fn wait_for_rescan(&self) -> Step {
         let since = Instant::now();
         loop {
             let left = self.options.rescan.every().checked_sub(since.elapsed());
             let Some(left) = left.filter(|left| !left.is_zero()) else {
                 return ControlFlow::Continue(());
             };
-            match self.events.recv_timeout(left.min(WAKE)) {
+            match self.events.recv_timeout(left.min(SETTINGS_CHECK)) {
                 Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => {
-                    return ControlFlow::Break(Over);
+                    return ControlFlow::Break(Finished);
                 }
                 // A watcher that was given up may have left some.
                 Ok(Raw::Event(_) | Raw::Lost) | Err(RecvTimeoutError::Timeout) => {}
@@ -343,7 +346,7 @@ impl Thread {
     fn send(&self, event: Event) -> Step {
         match self.to.blocking_send(event) {
             Ok(()) => ControlFlow::Continue(()),
-            Err(_) => ControlFlow::Break(Over),
+            Err(_) => ControlFlow::Break(Finished),
         }
     }
 }
@@ -366,14 +369,14 @@ fn given_up(error: &notify::Error) -> GivenUp {
     };
     GivenUp {
         why,
-        for_now: false,
+        temporary: false,
     }
 }
 
-fn silent() -> GivenUp {
+fn no_events() -> GivenUp {
     GivenUp {
         why: "the file system tells of no changes".to_owned(),
-        for_now: false,
+        temporary: false,
     }
 }
 
@@ -409,7 +412,7 @@ fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
         .and_then(|disk| disk.list(At::Root))
         .map_err(|error| GivenUp {
             why: format!("failed to {error}"),
-            for_now: true,
+            temporary: true,
         })?;
     let is_category = |name: &str| !name.starts_with(['.', '_']);
     Ok(listing
@@ -439,20 +442,20 @@ mod tests {
         let (raw, events) = sync_channel(2);
         let lost = AtomicBool::new(false);
         // Full, and taken empty before it was told: the word of it comes.
-        lose(&lost, &raw);
+        report_loss(&lost, &raw);
         assert!(lost.swap(false, Ordering::SeqCst));
         assert!(matches!(events.recv(), Ok(Raw::Lost)));
         // Still full: whoever takes an event afterwards sees the flag.
         for _ in 0..2 {
             raw.try_send(Raw::Stop).expect("room");
         }
-        lose(&lost, &raw);
+        report_loss(&lost, &raw);
         assert!(lost.load(Ordering::SeqCst));
         assert!(matches!(events.recv(), Ok(Raw::Stop)));
         assert!(matches!(events.recv(), Ok(Raw::Stop)));
         assert!(events.try_recv().is_err());
         // Nobody is there any more.
         drop(events);
-        lose(&lost, &raw);
+        report_loss(&lost, &raw);
     }
 }

@@ -15,10 +15,10 @@ use tokio::{
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 /// The time in which a connection must send its request.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const REQUEST_LIMIT: Duration = Duration::from_secs(5);
 
 /// The most connections at a time.
-const MOST: u64 = 32;
+const MAX_CONNECTIONS: u64 = 32;
 
 /// Under a low limit of open files, connections get one part in this many: the rest is for syncing.
 const SHARE: u64 = 8;
@@ -31,54 +31,54 @@ const EPISODE: Duration = Duration::from_mins(1);
 
 /// The connections of one listener.
 #[derive(Debug)]
-pub struct Guests {
+pub struct Connections {
     name: &'static str,
-    room: usize,
+    capacity: usize,
     free: Arc<Semaphore>,
-    seated: VecDeque<CancellationToken>,
+    open: VecDeque<CancellationToken>,
     failed: Option<Instant>,
 }
 
 /// The seat of one connection, which is free again on drop.
 #[derive(Debug)]
-pub struct Seat {
+pub struct Slot {
     over: CancellationToken,
     _permit: Option<OwnedSemaphorePermit>,
 }
 
-impl Seat {
+impl Slot {
     /// Returns a future that is ready when a newer connection takes the seat.
-    pub fn lost(&self) -> WaitForCancellationFutureOwned {
+    pub fn revoked(&self) -> WaitForCancellationFutureOwned {
         self.over.clone().cancelled_owned()
     }
 }
 
-impl Drop for Seat {
+impl Drop for Slot {
     fn drop(&mut self) {
         self.over.cancel();
     }
 }
 
-impl Guests {
+impl Connections {
     /// Makes the seats of a listener. The log shows the listener's name.
     pub fn new(name: &'static str) -> Self {
-        Self::with_room(name, room())
+        Self::with_capacity(name, capacity())
     }
 
-    fn with_room(name: &'static str, room: usize) -> Self {
+    fn with_capacity(name: &'static str, capacity: usize) -> Self {
         Self {
             name,
-            room,
-            free: Arc::new(Semaphore::new(room)),
-            seated: VecDeque::new(),
+            capacity,
+            free: Arc::new(Semaphore::new(capacity)),
+            open: VecDeque::new(),
             failed: None,
         }
     }
 
     /// Gives an accepted connection a seat. After a failed accept, logs the failure, pauses, and returns `None`.
-    pub async fn seat<T>(&mut self, accepted: io::Result<T>) -> Option<(T, Seat)> {
+    pub async fn admit<T>(&mut self, accepted: io::Result<T>) -> Option<(T, Slot)> {
         match accepted {
-            Ok(connection) => Some((connection, self.place().await)),
+            Ok(connection) => Some((connection, self.free_slot().await)),
             Err(error) => {
                 self.failure(&error).await;
                 None
@@ -86,18 +86,18 @@ impl Guests {
         }
     }
 
-    async fn place(&mut self) -> Seat {
-        self.seated.retain(|over| !over.is_cancelled());
-        if self.seated.len() >= self.room
-            && let Some(oldest) = self.seated.pop_front()
+    async fn free_slot(&mut self) -> Slot {
+        self.open.retain(|over| !over.is_cancelled());
+        if self.open.len() >= self.capacity
+            && let Some(oldest) = self.open.pop_front()
         {
             oldest.cancel();
         }
         // The semaphore is never closed.
         let permit = Arc::clone(&self.free).acquire_owned().await.ok();
         let over = CancellationToken::new();
-        self.seated.push_back(over.clone());
-        Seat {
+        self.open.push_back(over.clone());
+        Slot {
             over,
             _permit: permit,
         }
@@ -131,9 +131,9 @@ impl Guests {
 }
 
 /// Returns the number of seats that leaves enough descriptors for syncing.
-pub(crate) fn room() -> usize {
+pub(crate) fn capacity() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    usize::try_from((limit / SHARE).clamp(2, MOST)).unwrap_or(2)
+    usize::try_from((limit / SHARE).clamp(2, MAX_CONNECTIONS)).unwrap_or(2)
 }
 
 #[cfg(test)]
@@ -142,12 +142,12 @@ mod tests {
 
     #[tokio::test]
     async fn the_oldest_connection_goes_when_the_room_is_full() {
-        let mut guests = Guests::with_room("the test", 2);
-        let mut next = async || guests.seat(Ok(())).await.expect("a seat").1;
+        let mut connections = Connections::with_capacity("the test", 2);
+        let mut next = async || connections.admit(Ok(())).await.expect("a slot").1;
         let (first, second) = (next().await, next().await);
-        let gone = first.lost();
+        let gone = first.revoked();
         let leaves = tokio::spawn(async move {
-            first.lost().await;
+            first.revoked().await;
             drop(first);
         });
         let third = next().await;
@@ -162,15 +162,15 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_failure_that_lasts_is_one_episode() {
-        let mut guests = Guests::with_room("the test", 2);
+        let mut connections = Connections::with_capacity("the test", 2);
         let begun = Instant::now();
         let full = || Err::<(), _>(io::Error::from_raw_os_error(24));
         for _ in 0..3 {
-            assert!(guests.seat(full()).await.is_none());
+            assert!(connections.admit(full()).await.is_none());
         }
         assert_eq!(begun.elapsed(), PAUSE * 3);
         let gone = || Err::<(), _>(io::ErrorKind::ConnectionAborted.into());
-        assert!(guests.seat(gone()).await.is_none());
+        assert!(connections.admit(gone()).await.is_none());
         assert_eq!(begun.elapsed(), PAUSE * 3, "no pause after one that left");
     }
 }

@@ -10,13 +10,13 @@ use tokio::time::Instant;
 
 /// What can be seen of a daemon.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct StatusSnapshot {
     /// When it was started.
     pub since: DateTime<Utc>,
     /// The same, on the steady clock.
     pub started: Instant,
     /// When the loop last came round.
-    pub beat: Instant,
+    pub heartbeat: Instant,
     /// When a cycle last got ahead.
     pub progress: Instant,
     /// Whether a cycle runs.
@@ -40,7 +40,7 @@ pub struct Seen {
     /// Why nothing is done on purpose: git works.
     pub paused: Option<String>,
     /// What is in the way.
-    pub in_the_way: Option<String>,
+    pub outage: Option<String>,
     /// How changes are noticed.
     pub watching: String,
     /// Conflicts.
@@ -53,21 +53,21 @@ pub struct Seen {
 
 /// What is shown, and the figures that only grow.
 #[derive(Debug)]
-pub struct Board {
-    seen: Mutex<Seen>,
+pub struct SharedStatus {
+    status: Mutex<StatusSnapshot>,
     /// Counters and durations.
     pub metrics: Metrics,
 }
 
-impl Board {
+impl SharedStatus {
     /// An empty board of a daemon that was started just now.
     pub fn new(since: DateTime<Utc>) -> Self {
         let now = Instant::now();
         Self {
-            seen: Mutex::new(Seen {
+            status: Mutex::new(StatusSnapshot {
                 since,
                 started: now,
-                beat: now,
+                heartbeat: now,
                 progress: now,
                 busy: false,
                 ready: false,
@@ -79,7 +79,7 @@ impl Board {
                 pending: 0,
                 oldest: None,
                 paused: None,
-                in_the_way: None,
+                outage: None,
                 watching: "not yet".to_owned(),
                 conflicts: 0,
                 held_deletions: 0,
@@ -90,15 +90,15 @@ impl Board {
     }
 
     /// What is shown now.
-    pub fn seen(&self) -> Seen {
-        self.seen
+    pub fn snapshot(&self) -> StatusSnapshot {
+        self.status
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
     /// Changes what is shown.
-    pub fn show(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    pub fn update(&self, change: impl FnOnce(&mut StatusSnapshot)) {
+        change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }

@@ -1,8 +1,8 @@
 //! What a job asks of one workspace: paths of the whole mirror become paths of its folder.
 
 use super::{
-    job::{CycleWish, Job, Look},
-    quiet::Taken,
+    debounce::DuePaths,
+    job::{CycleCommand, Job, Scope},
 };
 use crate::{
     engine::{self, settings::Request},
@@ -14,36 +14,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What a job asks of one workspace; `None`: nothing.
 pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
-    let request = match &job.look {
-        Look::Whole => Request {
+    let request = match &job.scope {
+        Scope::Everything => Request {
             purpose: Purpose::Poll,
             ..Request::new(Direction::Both)
         },
-        Look::Mirror => Request::new(Direction::Both),
-        Look::Paths(taken) => Request {
-            gone: below(taken.removed.keys(), prefix).collect(),
-            scope: scope(taken.paths().iter(), prefix)?,
-            look: files(taken, prefix).map_or(engine::settings::Look::Whole, |places| {
+        Scope::Mirror => Request::new(Direction::Both),
+        Scope::Paths(due) => Request {
+            gone: below(due.removed.keys(), prefix).collect(),
+            scope: scope(due.paths().iter(), prefix)?,
+            look: files(due, prefix).map_or(engine::settings::Look::Whole, |places| {
                 engine::settings::Look::Paths(places)
             }),
             ..Request::new(Direction::Both)
         },
-        Look::Wish(wish) => {
-            return wished(wish, prefix).map(|request| Request {
+        Scope::Command(command) => {
+            return from_command(command, prefix).map(|request| Request {
                 git_hold: job.git_hold.clone(),
                 ..request
             });
         }
     };
-    Some(guarded(job, request, prefix))
+    Some(with_holds(job, request, prefix))
 }
 
 /// What is in motion is left alone, and what git removed is held. A cycle that is limited to paths that came
 /// to rest needs the others to know what was moved.
-fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
-    let limited = match job.look {
-        Look::Whole | Look::Mirror => false,
-        Look::Paths(_) | Look::Wish(_) => true,
+fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
+    let limited = match job.scope {
+        Scope::Everything | Scope::Mirror => false,
+        Scope::Paths(_) | Scope::Command(_) => true,
     };
     let unsettled = below(job.unsettled.iter(), prefix);
     Request {
@@ -56,10 +56,10 @@ fn guarded(job: &Job, request: Request, prefix: &str) -> Request {
 
 /// Returns whether files that go while such a cycle waits have their grace time before them. A person who says what
 /// is to be looked at means what is there.
-pub(super) fn may_miss(look: &Look) -> bool {
+pub(super) fn waits_out_grace(look: &Scope) -> bool {
     match look {
-        Look::Whole | Look::Mirror | Look::Paths(_) => true,
-        Look::Wish(_) => false,
+        Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
+        Scope::Command(_) => false,
     }
 }
 
@@ -71,28 +71,28 @@ fn below<'p>(
     paths.filter_map(move |path| path.strip_prefix(prefix).map(str::to_owned))
 }
 
-fn wished(wish: &CycleWish, prefix: &str) -> Option<Request> {
-    let scope = if wish.scope.is_empty() {
+fn from_command(command: &CycleCommand, prefix: &str) -> Option<Request> {
+    let scope = if command.scope.is_empty() {
         Vec::new()
     } else {
-        scope(wish.scope.iter(), prefix)?
+        scope(command.scope.iter(), prefix)?
     };
     Some(Request {
         scope,
-        dry_run: wish.dry_run,
-        allow_deletes: wish.allow_deletes,
-        new_categories: if wish.new_categories {
+        dry_run: command.dry_run,
+        allow_deletes: command.allow_deletes,
+        new_categories: if command.new_categories {
             NewCategories::Create
         } else {
             NewCategories::Ask
         },
-        prefer: wish.prefer.map(Into::into),
-        resolve: wish
+        prefer: command.prefer.map(Into::into),
+        resolve: command
             .resolve
             .iter()
             .map(|(id, keep)| (*id, (*keep).into()))
             .collect::<BTreeMap<_, _>>(),
-        ..Request::new(wish.direction.into())
+        ..Request::new(command.direction.into())
     })
 }
 
@@ -111,9 +111,9 @@ fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Ve
 }
 
 /// The files that changed in a workspace's folder; `None`: something else did, too.
-fn files(taken: &Taken, prefix: &str) -> Option<BTreeSet<Place>> {
-    let gone = taken.removed.keys().any(|path| path.starts_with(prefix));
-    let changed = taken.changed.iter();
+fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
+    let gone = due.removed.keys().any(|path| path.starts_with(prefix));
+    let changed = due.changed.iter();
     let places: Option<BTreeSet<Place>> = changed
         .filter_map(|path| path.strip_prefix(prefix))
         .map(|path| {

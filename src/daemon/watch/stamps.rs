@@ -1,8 +1,8 @@
 //! Looking through the files where no events come: stamps before against stamps now.
 
-use super::{Root, names};
+use super::{Root, event_meaning};
 use crate::{
-    daemon::quiet::Touch,
+    daemon::debounce::Touch,
     mirror::disk::{At, Disk as _, Kind, RealDisk},
     model::Stamp,
 };
@@ -13,33 +13,33 @@ use std::collections::BTreeMap;
 pub(super) struct Stamps {
     files: BTreeMap<String, Stamp>,
     /// Whether something could not be read: then nothing is missing.
-    unsure: bool,
+    incomplete: bool,
 }
 
 impl Stamps {
     /// Looks at all files.
-    pub(super) fn take(roots: &[Root]) -> Self {
+    pub(super) fn read(roots: &[Root]) -> Self {
         let mut stamps = Self::default();
         for root in roots {
-            if stamps.take_root(root).is_none() {
-                stamps.unsure = true;
+            if stamps.read_root(root).is_none() {
+                stamps.incomplete = true;
             }
         }
         stamps
     }
 
-    fn take_root(&mut self, root: &Root) -> Option<()> {
+    fn read_root(&mut self, root: &Root) -> Option<()> {
         let disk = RealDisk::open(&root.path).ok()?;
         for folder in disk.list(At::Root).ok()?.entries {
             if folder.kind != Kind::Folder || folder.name.starts_with(['.', '_']) {
                 continue;
             }
             let Ok(listing) = disk.list(At::Folder(&folder.name)) else {
-                self.unsure = true;
+                self.incomplete = true;
                 continue;
             };
             for entry in listing.entries {
-                if let Some((name, _)) = names::counts(&entry.name, Touch::Changed) {
+                if let Some((name, _)) = event_meaning::relevant_name(&entry.name, Touch::Changed) {
                     // A conflict's copy counts for its article; its stamp is kept under its own name.
                     let own = format!("{}{}/{}", root.prefix, folder.name, entry.name);
                     let about = format!("{}{}/{name}", root.prefix, folder.name);
@@ -56,15 +56,15 @@ impl Stamps {
         let mut found = BTreeMap::new();
         for (path, stamp) in &self.files {
             if before.files.get(path) != Some(stamp) {
-                found.extend(about(path, Touch::Changed));
+                found.extend(concerned(path, Touch::Changed));
             }
         }
         let gone = before
             .files
             .keys()
-            .filter(|path| !self.unsure && !self.files.contains_key(*path));
+            .filter(|path| !self.incomplete && !self.files.contains_key(*path));
         for path in gone {
-            let Some((path, touch)) = about(path, Touch::Removed) else {
+            let Some((path, touch)) = concerned(path, Touch::Removed) else {
                 continue;
             };
             found.entry(path).or_insert(touch);
@@ -73,19 +73,19 @@ impl Stamps {
     }
 
     /// Keeps what this look could not see.
-    pub(super) fn keep(&mut self, before: Self) {
-        if self.unsure {
+    pub(super) fn carry_over(&mut self, before: Self) {
+        if self.incomplete {
             for (path, stamp) in before.files {
                 self.files.entry(path).or_insert(stamp);
             }
-            self.unsure = false;
+            self.incomplete = false;
         }
     }
 }
 
-fn about(path: &str, touch: Touch) -> Option<(String, Touch)> {
+fn concerned(path: &str, touch: Touch) -> Option<(String, Touch)> {
     let (folder, name) = path.rsplit_once('/')?;
-    let (name, touch) = names::counts(name, touch)?;
+    let (name, touch) = event_meaning::relevant_name(name, touch)?;
     Some((format!("{folder}/{name}"), touch))
 }
 
@@ -105,7 +105,7 @@ mod tests {
                     ((*path).to_owned(), stamp)
                 })
                 .collect(),
-            unsure: false,
+            incomplete: false,
         }
     }
 
@@ -140,9 +140,9 @@ mod tests {
     fn f097_what_cannot_be_read_is_not_gone() {
         let before = stamps(&[("a/x.html", 1), ("b/y.html", 1)]);
         let mut now = stamps(&[("a/x.html", 1)]);
-        now.unsure = true;
+        now.incomplete = true;
         assert_eq!(now.touched(&before), []);
-        now.keep(before.clone());
+        now.carry_over(before.clone());
         assert_eq!(stamps(&[("a/x.html", 1)]).touched(&now).len(), 1);
     }
 }

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 /// How long paths wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Pace {
+pub struct Delays {
     /// How long nothing may have happened to a path.
     pub quiet_period: Duration,
     /// How long after its first event a path is taken although it is not quiet.
@@ -29,10 +29,10 @@ pub struct Pace {
 }
 
 /// A path in motion is left alone for so long. What is written then is compared at the very instant.
-const RESTLESS: Duration = Duration::from_mins(1);
+const MAX_MOTION: Duration = Duration::from_mins(1);
 
 /// Removals that follow each other within this time are one deed.
-const TOGETHER: Duration = Duration::from_secs(5);
+const GROUP_GAP: Duration = Duration::from_secs(5);
 
 /// What was seen of a path last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -45,14 +45,14 @@ pub enum Touch {
 
 /// What is to be looked at now.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Taken {
+pub struct DuePaths {
     /// Paths that changed.
     pub changed: BTreeSet<String>,
     /// Paths that have been gone for the grace time, with the moment they went.
     pub removed: BTreeMap<String, Instant>,
 }
 
-impl Taken {
+impl DuePaths {
     /// Returns whether nothing is due.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
@@ -99,19 +99,19 @@ struct Waiting {
 
 /// The paths that wait.
 #[derive(Clone, Debug)]
-pub struct Quiet {
-    pace: Pace,
+pub struct Debounce {
+    delays: Delays,
     waiting: BTreeMap<String, Waiting>,
     /// Since when a path has not been quiet, and when it was last touched, whether or not it was taken meanwhile.
     moving: BTreeMap<String, (Instant, Instant)>,
     pushed: BTreeMap<String, Instant>,
 }
 
-impl Quiet {
+impl Debounce {
     /// Nothing waits.
-    pub fn new(pace: Pace) -> Self {
+    pub fn new(delays: Delays) -> Self {
         Self {
-            pace,
+            delays,
             waiting: BTreeMap::new(),
             moving: BTreeMap::new(),
             pushed: BTreeMap::new(),
@@ -119,18 +119,18 @@ impl Quiet {
     }
 
     /// Goes on with other times, as after the settings were read again.
-    pub fn set_pace(&mut self, pace: Pace) {
-        self.pace = pace;
+    pub fn set_delays(&mut self, delays: Delays) {
+        self.delays = delays;
     }
 
     /// Notes that something happened to a path.
-    pub fn note(&mut self, path: &str, touch: Touch, now: Instant) {
+    pub fn record(&mut self, path: &str, touch: Touch, now: Instant) {
         for folder in folders_above(path) {
             if let Some(above) = self.waiting.get_mut(folder) {
                 above.last = above.last.max(now);
             }
         }
-        let quiet = self.pace.quiet_period;
+        let quiet = self.delays.quiet_period;
         let (since, last) = self.moving.entry(path.to_owned()).or_insert((now, now));
         if now.saturating_duration_since(*last) >= quiet {
             *since = now;
@@ -164,35 +164,35 @@ impl Quiet {
     }
 
     /// Takes what is due.
-    pub fn due(&mut self, now: Instant) -> Taken {
-        let interval = self.pace.push_interval;
-        let quiet = self.pace.quiet_period;
+    pub fn due(&mut self, now: Instant) -> DuePaths {
+        let interval = self.delays.push_interval;
+        let quiet = self.delays.quiet_period;
         self.moving
             .retain(|_, (_, last)| now.saturating_duration_since(*last) < quiet);
         self.pushed
             .retain(|_, at| now.saturating_duration_since(*at) < interval);
         let deadlines = self.deadlines();
-        let due: Vec<String> = self
+        let paths: Vec<String> = self
             .waiting
             .iter()
             .filter(|(path, waiting)| deadlines.of(path, waiting) <= now)
             .map(|(path, _)| path.clone())
             .collect();
-        let mut taken = Taken::default();
-        for path in due {
+        let mut due = DuePaths::default();
+        for path in paths {
             let Some(waiting) = self.waiting.remove(&path) else {
                 continue;
             };
             match waiting.touch {
                 Touch::Changed => {
-                    taken.changed.insert(path);
+                    due.changed.insert(path);
                 }
                 Touch::Removed => {
-                    taken.removed.insert(path, waiting.gone);
+                    due.removed.insert(path, waiting.gone);
                 }
             }
         }
-        taken
+        due
     }
 
     /// When the next path is due.
@@ -214,7 +214,7 @@ impl Quiet {
             .filter(|(path, waiting)| match waiting.touch {
                 Touch::Removed => true,
                 Touch::Changed => {
-                    waiting.last + self.pace.quiet_period > now && !self.is_restless(path, now)
+                    waiting.last + self.delays.quiet_period > now && !self.moves_too_long(path, now)
                 }
             })
             .map(|(path, _)| path.clone())
@@ -222,10 +222,10 @@ impl Quiet {
     }
 
     /// Returns whether a path has been in motion for so long that it is not waited for any more.
-    fn is_restless(&self, path: &str, now: Instant) -> bool {
+    fn moves_too_long(&self, path: &str, now: Instant) -> bool {
         self.moving.get(path).is_some_and(|(since, last)| {
-            now.saturating_duration_since(*last) < self.pace.quiet_period
-                && last.saturating_duration_since(*since) >= RESTLESS
+            now.saturating_duration_since(*last) < self.delays.quiet_period
+                && last.saturating_duration_since(*since) >= MAX_MOTION
         })
     }
 
@@ -245,7 +245,7 @@ impl Quiet {
         gone.sort_unstable();
         let mut ends = gone.clone();
         for at in (1..gone.len()).rev() {
-            if gone[at].saturating_duration_since(gone[at - 1]) <= TOGETHER {
+            if gone[at].saturating_duration_since(gone[at - 1]) <= GROUP_GAP {
                 ends[at - 1] = ends[at];
             }
         }
@@ -259,7 +259,7 @@ impl Quiet {
 
 /// When each path is due, as of now.
 struct Deadlines<'q> {
-    quiet: &'q Quiet,
+    quiet: &'q Debounce,
     /// When each path that is gone went, in order.
     gone: Vec<Instant>,
     /// When the last one went that went together with it.
@@ -268,20 +268,20 @@ struct Deadlines<'q> {
 
 impl Deadlines<'_> {
     fn of(&self, path: &str, waiting: &Waiting) -> Instant {
-        let pace = self.quiet.pace;
-        let quiet = waiting.last + pace.quiet_period;
+        let delays = self.quiet.delays;
+        let quiet = waiting.last + delays.quiet_period;
         match waiting.touch {
             Touch::Removed => {
-                let grace = pace.delete_grace;
+                let grace = delays.delete_grace;
                 let at = self.gone.partition_point(|gone| *gone < waiting.gone);
                 let end = self.ends.get(at).copied().unwrap_or(waiting.gone);
                 // No removal waits for others longer than for itself.
                 quiet.max(end.min(waiting.gone + grace) + grace)
             }
             Touch::Changed => {
-                let settled = quiet.min(waiting.first + pace.ceiling);
+                let settled = quiet.min(waiting.first + delays.ceiling);
                 match self.quiet.pushed.get(path) {
-                    Some(&at) => settled.max(at + pace.push_interval),
+                    Some(&at) => settled.max(at + delays.push_interval),
                     None => settled,
                 }
             }

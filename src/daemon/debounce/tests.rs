@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-const PACE: Pace = Pace {
+const PACE: Delays = Delays {
     quiet_period: Duration::from_millis(200),
     ceiling: Duration::from_secs(5),
     delete_grace: Duration::from_mins(1),
@@ -21,17 +21,17 @@ use Do::{Change, Due, Pushed, Remove};
 
 fn check(name: &str, steps: &[(u64, Do)]) {
     let start = Instant::now();
-    let mut quiet = Quiet::new(PACE);
+    let mut quiet = Debounce::new(PACE);
     for (millis, step) in steps {
         let now = start + Duration::from_millis(*millis);
         match step {
-            Change(path) => quiet.note(path, Touch::Changed, now),
-            Remove(path) => quiet.note(path, Touch::Removed, now),
+            Change(path) => quiet.record(path, Touch::Changed, now),
+            Remove(path) => quiet.record(path, Touch::Removed, now),
             Pushed(path) => quiet.pushed(path, now),
             Due(expected) => {
-                let taken = quiet.due(now);
-                let gone = taken.removed.keys().map(|path| format!("-{path}"));
-                let found: Vec<String> = taken.changed.iter().cloned().chain(gone).collect();
+                let due = quiet.due(now);
+                let gone = due.removed.keys().map(|path| format!("-{path}"));
+                let found: Vec<String> = due.changed.iter().cloned().chain(gone).collect();
                 assert_eq!(found, *expected, "{name}, at {millis} ms");
             }
         }
@@ -158,22 +158,21 @@ fn f073_what_is_removed_together_is_taken_together() {
     );
     // Somebody who removes a file every few seconds is not waited for without end.
     let start = Instant::now();
-    let mut quiet = Quiet::new(PACE);
+    let mut quiet = Debounce::new(PACE);
     for second in 0..300_u64 {
         let now = start + Duration::from_secs(second);
         if second.is_multiple_of(4) {
-            quiet.note(&format!("{second:03}"), Touch::Removed, now);
+            quiet.record(&format!("{second:03}"), Touch::Removed, now);
         }
-        let taken = quiet.due(now);
+        let due = quiet.due(now);
         assert!(
-            taken
-                .removed
+            due.removed
                 .values()
                 .all(|gone| now - *gone <= PACE.delete_grace * 2)
         );
         assert_eq!(
             second >= 120 && second.is_multiple_of(4),
-            !taken.is_empty(),
+            !due.is_empty(),
             "{second}"
         );
     }
@@ -200,12 +199,12 @@ fn f082_an_article_is_pushed_once_per_interval_with_its_last_state() {
     );
     // A minute of autosave, every second: at most five takes.
     let start = Instant::now();
-    let mut quiet = Quiet::new(PACE);
+    let mut quiet = Debounce::new(PACE);
     let mut takes = 0;
     for tick in 0..700_u64 {
         let now = start + Duration::from_millis(tick * 100);
         if tick % 10 == 0 && tick < 600 {
-            quiet.note("a", Touch::Changed, now);
+            quiet.record("a", Touch::Changed, now);
         }
         if !quiet.due(now).is_empty() {
             takes += 1;
@@ -213,11 +212,7 @@ fn f082_an_article_is_pushed_once_per_interval_with_its_last_state() {
         }
     }
     assert_eq!(takes, 5);
-    assert_eq!(
-        quiet.backlog(|_| true).0,
-        0,
-        "the last state was taken, too"
-    );
+    assert_eq!(quiet.backlog(|_| true).0, 0, "the last state was due, too");
 }
 
 #[test]
@@ -238,11 +233,11 @@ fn f076_a_new_folder_waits_for_what_happens_in_it() {
 fn f073_the_grace_of_a_removal_counts_from_the_last_one() {
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
-    let mut quiet = Quiet::new(PACE);
+    let mut quiet = Debounce::new(PACE);
     // A file that is replaced by an exchange of names looks as if it had gone.
-    quiet.note("a", Touch::Removed, at(0));
-    quiet.note("a", Touch::Removed, at(50_000));
-    assert_eq!(quiet.due(at(60_500)), Taken::default());
+    quiet.record("a", Touch::Removed, at(0));
+    quiet.record("a", Touch::Removed, at(50_000));
+    assert_eq!(quiet.due(at(60_500)), DuePaths::default());
     assert_eq!(quiet.due(at(110_000)).removed.len(), 1);
 }
 
@@ -282,7 +277,7 @@ proptest! {
     fn every_event_is_taken_once_and_in_time(steps in steps()) {
         let start = Instant::now();
         let mut now = start;
-        let mut quiet = Quiet::new(PACE);
+        let mut quiet = Debounce::new(PACE);
         // By path: the last touch, the first and the last event since it was taken, its last push.
         let mut open: BTreeMap<String, (Touch, Instant, Instant)> = BTreeMap::new();
         let mut pushes: BTreeMap<String, Instant> = BTreeMap::new();
@@ -291,12 +286,12 @@ proptest! {
             now += Duration::from_millis(step.after);
             let path = format!("p{}", step.path);
             let touch = if step.removed { Touch::Removed } else { Touch::Changed };
-            quiet.note(&path, touch, now);
+            quiet.record(&path, touch, now);
             open.entry(path).and_modify(|entry| (entry.0, entry.2) = (touch, now)).or_insert((touch, now, now));
             if step.look {
                 looks += 1;
-                let taken = quiet.due(now);
-                for path in &taken.changed {
+                let due = quiet.due(now);
+                for path in &due.changed {
                     let (touch, first, last) = open.remove(path).expect("it was noted");
                     prop_assert_eq!(touch, Touch::Changed);
                     prop_assert!(now >= last + PACE.quiet_period || now >= first + PACE.ceiling);
@@ -308,7 +303,7 @@ proptest! {
                         pushes.insert(path.clone(), now);
                     }
                 }
-                for path in taken.removed.keys() {
+                for path in due.removed.keys() {
                     let (touch, _, last) = open.remove(path).expect("it was noted");
                     prop_assert_eq!(touch, Touch::Removed);
                     prop_assert!(now >= last + PACE.quiet_period);
@@ -319,9 +314,9 @@ proptest! {
         let mut guard = 0;
         while let Some(deadline) = quiet.next_deadline() {
             now = now.max(deadline);
-            let taken = quiet.due(now);
-            prop_assert!(!taken.is_empty(), "a deadline keeps its word");
-            for path in taken.paths() {
+            let due = quiet.due(now);
+            prop_assert!(!due.is_empty(), "a deadline keeps its word");
+            for path in due.paths() {
                 prop_assert!(open.remove(&path).is_some());
             }
             guard += 1;
@@ -337,10 +332,10 @@ proptest! {
 fn f071_a_path_that_is_never_quiet_takes_part_in_polls_after_a_minute() {
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
-    let mut quiet = Quiet::new(PACE);
-    let touch = |until: u64, quiet: &mut Quiet, from: u64| {
+    let mut quiet = Debounce::new(PACE);
+    let touch = |until: u64, quiet: &mut Debounce, from: u64| {
         for millis in (from..=until).step_by(150) {
-            quiet.note("a", Touch::Changed, at(millis));
+            quiet.record("a", Touch::Changed, at(millis));
             quiet.due(at(millis));
         }
     };
@@ -354,7 +349,7 @@ fn f071_a_path_that_is_never_quiet_takes_part_in_polls_after_a_minute() {
     assert!(quiet.unsettled(at(61_010)).contains("a"));
     // A removal is waited for in any case.
     touch(130_000, &mut quiet, 61_050);
-    quiet.note("a", Touch::Removed, at(130_010));
+    quiet.record("a", Touch::Removed, at(130_010));
     assert!(quiet.unsettled(at(130_020)).contains("a"));
     // Nothing is remembered of what rests.
     quiet.due(at(300_000));
@@ -365,15 +360,15 @@ fn f071_a_path_that_is_never_quiet_takes_part_in_polls_after_a_minute() {
 fn f082_a_path_that_waits_for_its_push_interval_alone_takes_part_in_polls() {
     let start = Instant::now();
     let at = |millis| start + Duration::from_millis(millis);
-    let mut quiet = Quiet::new(PACE);
-    quiet.note("a", Touch::Changed, at(0));
+    let mut quiet = Debounce::new(PACE);
+    quiet.record("a", Touch::Changed, at(0));
     quiet.pushed("a", at(100));
     assert!(quiet.unsettled(at(150)).contains("a"), "it is in motion");
     assert!(quiet.unsettled(at(250)).is_empty(), "it is quiet");
     assert!(quiet.due(at(250)).is_empty(), "and not pushed again yet");
     // Saved again and again, it is in motion, however long ago that began.
     for millis in (300..=6_000).step_by(100) {
-        quiet.note("a", Touch::Changed, at(millis));
+        quiet.record("a", Touch::Changed, at(millis));
     }
     assert!(quiet.unsettled(at(6_050)).contains("a"));
     assert!(quiet.unsettled(at(6_250)).is_empty());

@@ -1,4 +1,4 @@
-//! The desk: what came in, what waits, and what is to be done next. The loop's memory, without its waiting.
+//! The work_queue: what came in, what waits, and what is to be outcome next. The loop's memory, without its waiting.
 //!
 //! It is told the time, and reads neither clock nor file. Its rules:
 //! - What came in is kept until a cycle dealt with it; what a cycle could not deal with comes back.
@@ -11,23 +11,24 @@
 //!   but plans and a person's commands.
 //! - The start is a look at everything, and waits until the watch is set up: nothing falls between.
 
-mod choice;
-mod settle;
-mod shown;
+mod finish;
+mod next_job;
+mod summary;
 
-pub use settle::is_push;
-pub use shown::Shown;
+pub use finish::is_push;
+pub use summary::QueueSummary;
 
 use super::{
-    control::Wished,
+    control::QueuedCommand,
+    debounce::{Debounce, DuePaths, Touch},
     git::{self, Busy, Known, NotPublished},
-    job::{Job, Left, Trigger},
-    quiet::{Quiet, Taken, Touch},
-    reach::{Reach, Wall},
-    schedule::{Moment, Schedule, Spending},
+    job::{Job, Trigger},
+    outage::{Outage, OutageBackoff},
+    schedule::{Moment, PollBudget, Schedule},
     settings::Settings,
     watch::Cause,
 };
+use crate::engine::report::BudgetLeft;
 use std::{
     collections::{BTreeMap, BTreeSet, VecDeque},
     fmt,
@@ -36,17 +37,17 @@ use std::{
 use tokio::time::Instant;
 
 /// How often it is asked what is left of the budget.
-const BUDGET_LOOK: Duration = Duration::from_secs(30);
+const BUDGET_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// What to do next.
 #[derive(Debug)]
-pub struct Next {
+pub struct NextJob {
     /// The cycle.
     pub job: Job,
     /// Who waits for its report.
-    pub wished: Option<Wished>,
+    pub command: Option<QueuedCommand>,
     /// Whether it is only because events were lost: then a look at the files tells whether it is needed.
-    pub maybe: bool,
+    pub only_if_changed: bool,
 }
 
 /// Why git keeps everything waiting.
@@ -87,80 +88,80 @@ impl fmt::Display for Pause {
 
 /// What came in and what waits.
 #[derive(Debug)]
-pub struct Desk {
+pub struct WorkQueue {
     settings: Settings,
-    quiet: Quiet,
+    debounce: Debounce,
     schedule: Schedule,
-    reach: Reach,
-    taken: Taken,
+    outage: OutageBackoff,
+    due: DuePaths,
     /// What a cycle could not deal with, for a reason that stands in nobody else's way: it is tried again when
     /// that is due.
-    put_off: PutOff,
+    deferred: Deferred,
     /// Since when the oldest of that has waited.
-    taken_since: Option<Instant>,
+    due_since: Option<Instant>,
     /// What the look at everything that runs now deals with, too.
-    covered: Taken,
+    covered: DuePaths,
     /// The doubts that it is to clear up.
     covered_doubts: BTreeSet<Cause>,
     /// Paths in motion that the last look at everything left out, and that have not settled since.
     left_out: BTreeSet<String>,
     /// How often an article was tried again at once, because it changed on the service after it was read.
-    tries: BTreeMap<String, u32>,
-    whole: Option<Trigger>,
-    /// Since when it could have been done.
-    whole_since: Option<Instant>,
+    attempts: BTreeMap<String, u32>,
+    full_cycle: Option<Trigger>,
+    /// Since when it could have been outcome.
+    full_cycle_since: Option<Instant>,
     doubts: BTreeSet<Cause>,
     doubtful_since: Option<Instant>,
-    wishes: VecDeque<Wished>,
+    commands: VecDeque<QueuedCommand>,
     watching: bool,
     /// The repositories around the mirror.
     git: Vec<Known>,
     /// Why nothing is synced with what is checked out, if so.
     not_published: Option<NotPublished>,
-    least: Duration,
-    budget_seen: Option<Instant>,
+    min_interval: Duration,
+    budget_checked: Option<Instant>,
     poll_cost: u32,
 }
 
-impl Desk {
-    /// An empty desk, with the start as the first thing to do.
-    pub fn new(settings: Settings, schedule: Schedule, reach: Reach) -> Self {
+impl WorkQueue {
+    /// An empty work_queue, with the start as the first thing to do.
+    pub fn new(settings: Settings, schedule: Schedule, outage: OutageBackoff) -> Self {
         Self {
-            quiet: Quiet::new(settings.pace),
+            debounce: Debounce::new(settings.delays),
             schedule,
-            reach,
+            outage,
             settings,
-            taken: Taken::default(),
-            put_off: PutOff::default(),
-            taken_since: None,
-            covered: Taken::default(),
+            due: DuePaths::default(),
+            deferred: Deferred::default(),
+            due_since: None,
+            covered: DuePaths::default(),
             covered_doubts: BTreeSet::new(),
             left_out: BTreeSet::new(),
-            tries: BTreeMap::new(),
-            whole: Some(Trigger::Startup),
-            whole_since: None,
+            attempts: BTreeMap::new(),
+            full_cycle: Some(Trigger::Startup),
+            full_cycle_since: None,
             doubts: BTreeSet::new(),
             doubtful_since: None,
-            wishes: VecDeque::new(),
+            commands: VecDeque::new(),
             watching: false,
             git: Vec::new(),
             not_published: None,
-            least: Duration::ZERO,
-            budget_seen: None,
+            min_interval: Duration::ZERO,
+            budget_checked: None,
             poll_cost: 1,
         }
     }
 
     /// Goes on with other settings.
-    pub fn resettle(&mut self, settings: Settings, schedule: Schedule) {
-        self.quiet.set_pace(settings.pace);
+    pub fn set_settings(&mut self, settings: Settings, schedule: Schedule) {
+        self.debounce.set_delays(settings.delays);
         self.schedule.replace(schedule);
         self.settings = settings;
     }
 
     /// Something happened to a path.
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
-        self.quiet.note(path, touch, now);
+        self.debounce.record(path, touch, now);
     }
 
     /// What happened cannot be told.
@@ -170,82 +171,82 @@ impl Desk {
     }
 
     /// The watch is set up, or will not be.
-    pub fn watching(&mut self) {
+    pub fn watch_started(&mut self) {
         self.watching = true;
     }
 
     /// A person or a signal wants everything looked at.
     pub fn sync_now(&mut self) {
-        self.whole.get_or_insert(Trigger::Manual);
+        self.full_cycle.get_or_insert(Trigger::Manual);
     }
 
     /// A command came in.
-    pub fn wish(&mut self, wished: Wished) {
-        self.wishes.push_back(wished);
+    pub fn add_command(&mut self, command: QueuedCommand) {
+        self.commands.push_back(command);
     }
 
     /// Takes a look at the repositories around the mirror.
-    pub fn git(&mut self, found: Vec<Known>) {
+    pub fn set_git(&mut self, found: Vec<Known>) {
         self.not_published = git::not_published(&self.settings.git_branch, &found);
         self.git = found;
     }
 
     /// Time went on: is a poll due? `left` is asked only when it matters.
-    pub fn tick(&mut self, now: Moment, left: impl FnOnce() -> Left) {
-        self.schedule.observe(now);
+    pub fn tick(&mut self, now: Moment, left: impl FnOnce() -> BudgetLeft) {
+        self.schedule.observe_clock(now);
         let stale = self
-            .budget_seen
-            .is_none_or(|at| now.steady.saturating_duration_since(at) >= BUDGET_LOOK);
+            .budget_checked
+            .is_none_or(|at| now.steady.saturating_duration_since(at) >= BUDGET_CHECK_INTERVAL);
         if stale && self.schedule.wait(now, Duration::ZERO).is_zero() {
-            self.budget_seen = Some(now.steady);
-            self.least = self.spending(left()).least_interval();
+            self.budget_checked = Some(now.steady);
+            self.min_interval = self.poll_budget(left()).min_interval();
         }
-        if self.schedule.wait(now, self.least).is_zero() {
-            self.whole.get_or_insert(Trigger::Poll);
+        if self.schedule.wait(now, self.min_interval).is_zero() {
+            self.full_cycle.get_or_insert(Trigger::Poll);
         }
     }
 
-    /// Why nothing is done, if git is the reason.
+    /// Why nothing is outcome, if git is the reason.
     pub fn paused(&self) -> Option<Pause> {
-        let busy = self.git.iter().find_map(|known| known.sight.busy);
+        let busy = self.git.iter().find_map(|known| known.state.busy);
         let busy = busy.map(Pause::Busy);
         busy.or_else(|| self.not_published.clone().map(Pause::NotPublished))
     }
 
     /// A command that cannot be carried out now, with the reason: it would write, and everything is paused.
-    pub fn refused(&mut self) -> Option<(Wished, Pause)> {
+    pub fn take_refused(&mut self) -> Option<(QueuedCommand, Pause)> {
         let why = self.paused()?;
-        let at = self.wishes.iter().position(Wished::writes)?;
-        self.wishes.remove(at).map(|wished| (wished, why))
+        let at = self.commands.iter().position(QueuedCommand::writes)?;
+        self.commands.remove(at).map(|command| (command, why))
     }
 
-    fn spending(&self, left: Left) -> Spending {
-        Spending {
+    fn poll_budget(&self, left: BudgetLeft) -> PollBudget {
+        PollBudget {
             cost: self.poll_cost,
             per_day: self.settings.per_day,
             reserve_for_pushes: self.settings.reserve_for_pushes,
-            day_left: left.day,
+            day_left: left.day_left,
         }
     }
 }
 
 /// What could not be dealt with, and when it is tried again.
 #[derive(Debug, Default)]
-struct PutOff {
-    taken: Taken,
+struct Deferred {
+    due: DuePaths,
     /// Whether the whole mirror was to be looked at.
     doubt: bool,
-    reach: Reach,
+    backoff: OutageBackoff,
 }
 
-impl PutOff {
+impl Deferred {
     fn is_empty(&self) -> bool {
-        self.taken.is_empty() && !self.doubt
+        self.due.is_empty() && !self.doubt
     }
 
-    fn add(&mut self, taken: Taken, doubt: bool, now: Instant) {
-        self.taken.add_later(taken);
+    fn add(&mut self, due: DuePaths, doubt: bool, now: Instant) {
+        self.due.add_later(due);
         self.doubt |= doubt;
-        self.reach.met(Some(Wall::Unusable), now);
+        self.backoff.record(Some(Outage::UnusableAnswer), now);
     }
 }

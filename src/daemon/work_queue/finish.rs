@@ -1,11 +1,11 @@
 //! What becomes of what a cycle dealt with, and of what it did not.
 
-use super::Desk;
+use super::WorkQueue;
 use crate::daemon::{
+    debounce::DuePaths,
     git::Head,
-    job::{Done, Job, Look},
-    quiet::Taken,
-    reach::Turn,
+    job::{CycleOutcome, Job, Scope},
+    outage::OutageChange,
     schedule::Moment,
     watch::Cause,
 };
@@ -16,84 +16,92 @@ use std::collections::BTreeMap;
 use tokio::time::Instant;
 
 /// How often an article is tried again at once; then it waits for the next poll.
-const TRIES: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
-impl Desk {
+impl WorkQueue {
     /// Takes what a cycle came to. Gives a change of state that deserves a line in the log.
-    pub fn settle(&mut self, job: Job, done: &Done, now: Moment) -> Option<Turn> {
-        if job.look == Look::Whole || matches!(&job.look, Look::Wish(wish) if wish.is_whole()) {
-            let cost = u32::try_from(done.report.requests.get).unwrap_or(u32::MAX);
-            if done.got_through() {
+    pub fn finish(
+        &mut self,
+        job: Job,
+        outcome: &CycleOutcome,
+        now: Moment,
+    ) -> Option<OutageChange> {
+        if job.scope == Scope::Everything
+            || matches!(&job.scope, Scope::Command(wish) if wish.is_whole())
+        {
+            let cost = u32::try_from(outcome.report.requests.get).unwrap_or(u32::MAX);
+            if outcome.is_complete() {
                 self.poll_cost = cost.max(1);
             }
-            if done.wall.is_none() {
+            if outcome.outage.is_none() {
                 self.schedule.polled(now);
             }
         }
-        for line in &done.report.actions {
+        for line in &outcome.report.actions {
             // What was skipped waits for the next look: a file that changed meanwhile has its own event.
             if is_push(line) {
-                self.quiet.pushed(&line.path, now.steady);
+                self.debounce.pushed(&line.path, now.steady);
             }
         }
-        self.try_again(&job, &done.report, now.steady);
+        self.try_again(&job, &outcome.report, now.steady);
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
-        if job.look == Look::Whole && !done.got_through() {
+        if job.scope == Scope::Everything && !outcome.is_complete() {
             // What it was to deal with waits on.
-            self.taken.add_earlier(covered);
-            if done.wall.is_none() {
+            self.due.add_earlier(covered);
+            if outcome.outage.is_none() {
                 // Only the poll was put off, and it is not tried again at once.
                 for cause in doubts {
                     self.doubt(cause, now.steady);
                 }
             }
         }
-        if done.got_through() {
-            self.put_off.reach.met(None, now.steady);
-        } else if done.wall.is_none() {
-            match job.look {
-                Look::Paths(taken) => self.put_off.add(taken, false, now.steady),
-                Look::Mirror => self.put_off.add(Taken::default(), true, now.steady),
+        if outcome.is_complete() {
+            self.deferred.backoff.record(None, now.steady);
+        } else if outcome.outage.is_none() {
+            match job.scope {
+                Scope::Paths(due) => self.deferred.add(due, false, now.steady),
+                Scope::Mirror => self.deferred.add(DuePaths::default(), true, now.steady),
                 // The next poll looks at everything, and a person sees what came of it.
-                Look::Whole | Look::Wish(_) => {}
+                Scope::Everything | Scope::Command(_) => {}
             }
         } else {
-            match job.look {
-                Look::Whole => {
-                    self.whole.get_or_insert(job.trigger);
+            match job.scope {
+                Scope::Everything => {
+                    self.full_cycle.get_or_insert(job.trigger);
                 }
-                Look::Mirror => {
+                Scope::Mirror => {
                     self.doubt(Cause::Unfinished, now.steady);
                 }
-                Look::Paths(taken) => {
-                    self.taken.add_earlier(taken);
+                Scope::Paths(due) => {
+                    self.due.add_earlier(due);
                 }
-                Look::Wish(_) => {}
+                Scope::Command(_) => {}
             }
         }
-        if done.wall.is_some() {
+        if outcome.outage.is_some() {
             // Nothing had its turn: pushes go first again.
-            self.whole_since = None;
+            self.full_cycle_since = None;
         }
-        self.reach.met(done.wall, now.steady)
+        self.outage.record(outcome.outage, now.steady)
     }
 
     /// Takes paths again whose articles changed on the service after they were read: nothing else would bring them back
     /// before the next poll.
     fn try_again(&mut self, job: &Job, report: &Report, now: Instant) {
-        if job.look == Look::Whole {
-            self.tries.clear();
+        if job.scope == Scope::Everything {
+            self.attempts.clear();
         }
-        self.tries.retain(|path, _| report.overtaken.contains(path));
-        let mut again = Taken::default();
+        self.attempts
+            .retain(|path, _| report.overtaken.contains(path));
+        let mut again = DuePaths::default();
         for line in &report.actions {
             if line.status != Status::Skipped || !report.overtaken.contains(&line.path) {
                 continue;
             }
-            let tries = self.tries.entry(line.path.clone()).or_default();
+            let tries = self.attempts.entry(line.path.clone()).or_default();
             *tries += 1;
-            if *tries > TRIES {
+            if *tries > MAX_ATTEMPTS {
                 continue;
             }
             if line.action == Kind::Delete {
@@ -102,37 +110,37 @@ impl Desk {
                 again.changed.insert(line.path.clone());
             }
         }
-        self.taken.add_earlier(again);
+        self.due.add_earlier(again);
     }
 
     /// Where each HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
     /// held any more.
-    pub fn agreed_heads(&self, job: &Job, done: &Done) -> BTreeMap<String, Head> {
-        let lines = &done.report.actions;
+    pub fn agreed_heads(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
+        let lines = &outcome.report.actions;
         // What is held elsewhere is not in the report of a cycle over paths.
-        let held = done.standing.held_deletions > 0
+        let held = outcome.open_items.held_deletions > 0
             || lines
                 .iter()
                 .any(|line| line.action == Kind::Delete && line.status != Status::Done);
-        let looked = match &job.look {
-            Look::Whole | Look::Mirror => true,
+        let looked = match &job.scope {
+            Scope::Everything | Scope::Mirror => true,
             // What nobody told of was not looked at.
-            Look::Paths(_) => self.doubtful_since.is_none() && self.whole.is_none(),
-            Look::Wish(wish) => wish.is_whole(),
+            Scope::Paths(_) => self.doubtful_since.is_none() && self.full_cycle.is_none(),
+            Scope::Command(wish) => wish.is_whole(),
         };
         // A path whose time came while the cycle ran was left alone by it, too.
-        let (waiting, _) = self.quiet.backlog(|_| true);
+        let (waiting, _) = self.debounce.backlog(|_| true);
         let settled = looked
             && waiting == 0
-            && self.taken.is_empty()
-            && self.put_off.is_empty()
+            && self.due.is_empty()
+            && self.deferred.is_empty()
             && !held
-            && done.got_through();
+            && outcome.is_complete();
         // Where nobody could look, there may be removals that nobody saw.
-        let settled = settled && !done.report.doubt;
+        let settled = settled && !outcome.report.doubt;
         if settled {
             let places = job.git.iter().filter_map(|known| {
-                let place = known.sight.head.clone()?;
+                let place = known.state.head.clone()?;
                 Some((known.prefix.clone(), place))
             });
             places.collect()

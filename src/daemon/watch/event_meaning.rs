@@ -3,7 +3,7 @@
 
 use super::Root;
 use crate::{
-    daemon::quiet::Touch,
+    daemon::debounce::Touch,
     mirror::layout::IGNORE_FILE,
     model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, EXTENSION, ignored_name},
 };
@@ -41,7 +41,7 @@ pub(super) enum Meaning {
 }
 
 /// What lies in a root.
-pub(super) struct Lying<'f> {
+pub(super) struct OnDisk<'f> {
     /// Whether a file lies at a path now.
     pub(super) file: &'f dyn Fn(&Path) -> bool,
     /// Whether a folder lies at a path now.
@@ -51,7 +51,11 @@ pub(super) struct Lying<'f> {
 }
 
 /// Reads an event.
-pub(super) fn read(event: &notify::Event, roots: &[Root], lying: &Lying<'_>) -> Vec<Meaning> {
+pub(super) fn interpret(
+    event: &notify::Event,
+    roots: &[Root],
+    on_disk: &OnDisk<'_>,
+) -> Vec<Meaning> {
     if event.need_rescan() {
         return vec![Meaning::Overflow];
     }
@@ -69,18 +73,18 @@ pub(super) fn read(event: &notify::Event, roots: &[Root], lying: &Lying<'_>) -> 
     let mut found = Vec::new();
     for (at, path) in event.paths.iter().enumerate() {
         if let Some(touch) = touch(at) {
-            found.extend(read_path(path, touch, folder_went, roots, lying));
+            found.extend(interpret_path(path, touch, folder_went, roots, on_disk));
         }
     }
     found
 }
 
-fn read_path(
+fn interpret_path(
     path: &Path,
     touch: Touch,
     folder_went: bool,
     roots: &[Root],
-    lying: &Lying<'_>,
+    on_disk: &OnDisk<'_>,
 ) -> Option<Meaning> {
     // The innermost root, where one workspace's folder is below another's.
     let (root, below) = roots
@@ -96,23 +100,23 @@ fn read_path(
         ([], Touch::Removed) => Some(Meaning::RootWent),
         ([name], _) if *name == IGNORE_FILE => Some(Meaning::Rules),
         ([name], _) if name.starts_with(['.', '_']) => None,
-        ([name], Touch::Removed) if folder_went || (lying.was_folder)(path) => {
+        ([name], Touch::Removed) if folder_went || (on_disk.was_folder)(path) => {
             Some(Meaning::FolderWent {
                 root,
                 name: (*name).to_owned(),
             })
         }
-        ([name], Touch::Changed) if (lying.folder)(path) => Some(Meaning::FolderCame {
+        ([name], Touch::Changed) if (on_disk.folder)(path) => Some(Meaning::FolderCame {
             root,
             name: (*name).to_owned(),
         }),
         ([folder, name], touch) => {
             let touch = match touch {
                 // Two names were exchanged, as by our own write: another file lies there now.
-                Touch::Removed if (lying.file)(path) => Touch::Changed,
+                Touch::Removed if (on_disk.file)(path) => Touch::Changed,
                 Touch::Removed | Touch::Changed => touch,
             };
-            let place = counts(name, touch)?;
+            let place = relevant_name(name, touch)?;
             let prefix = &roots[root].prefix;
             Some(Meaning::Touched(
                 format!("{prefix}{folder}/{}", place.0),
@@ -124,7 +128,7 @@ fn read_path(
 }
 
 /// Says which name in a folder an event concerns, if it counts at all: of a conflict's copy, the article's.
-pub(super) fn counts(name: &str, touch: Touch) -> Option<(String, Touch)> {
+pub(super) fn relevant_name(name: &str, touch: Touch) -> Option<(String, Touch)> {
     if name == CATEGORY_FILE {
         return Some((name.to_owned(), touch));
     }
@@ -160,14 +164,14 @@ mod tests {
         for path in paths {
             event = event.add_path(PathBuf::from(path));
         }
-        let lying = Lying {
+        let on_disk = OnDisk {
             file: &|path| path.ends_with("there.html"),
             folder: &|path| path.ends_with("billing"),
             was_folder: &|path| {
                 path.ends_with("billing") || path.ends_with("old") || path.ends_with("v2.0")
             },
         };
-        assert_eq!(read(&event, &roots, &lying), expected, "{event:?}");
+        assert_eq!(interpret(&event, &roots, &on_disk), expected, "{event:?}");
     }
 
     fn changed(path: &str) -> Meaning {
@@ -295,11 +299,11 @@ mod tests {
     fn f075_an_overflow_has_no_path_and_is_heard() {
         let roots = [];
         let event = notify::Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        let lying = Lying {
+        let on_disk = OnDisk {
             file: &|_| false,
             folder: &|_| false,
             was_folder: &|_| false,
         };
-        assert_eq!(read(&event, &roots, &lying), [Meaning::Overflow]);
+        assert_eq!(interpret(&event, &roots, &on_disk), [Meaning::Overflow]);
     }
 }

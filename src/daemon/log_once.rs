@@ -1,73 +1,73 @@
 //! What waits for a person, told once in the log: whoever reads only the log of a service learns of it, and a
 //! poll every few minutes does not repeat it.
 
-use super::job::Done;
+use super::job::CycleOutcome;
 use crate::engine::report::{Line, Status};
 use std::collections::HashSet;
 
 /// What was told.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    lines: HashSet<String>,
+pub(super) struct LogOnce {
+    logged: HashSet<String>,
     /// What the last cycle left to the next one.
-    later: HashSet<String>,
+    left_over: HashSet<String>,
 }
 
-impl Told {
+impl LogOnce {
     /// Tells what is new in the report of a cycle. One that looked at `everything` and ended well says what
     /// still waits; what it does not name is told again when it comes back.
-    pub(super) fn tell(&mut self, done: &Done, everything: bool) {
-        let mut found = open(done);
-        if done.wall.is_none() {
-            found.extend(self.again(&done.report.actions, everything));
+    pub(super) fn log(&mut self, outcome: &CycleOutcome, complete: bool) {
+        let mut found = open_issues(outcome);
+        if outcome.outage.is_none() {
+            found.extend(self.left_twice(&outcome.report.actions, complete));
         }
         for line in &found {
-            if !self.lines.contains(line) {
+            if !self.logged.contains(line) {
                 tracing::warn!("{line}");
             }
         }
-        if everything {
-            self.lines.clear();
+        if complete {
+            self.logged.clear();
         }
-        self.lines.extend(found);
+        self.logged.extend(found);
     }
 
     /// What one cycle leaves to the next one is done there, nearly always; what that one leaves for the same reason may
     /// wait for long. A cycle that looked at some paths only has nothing to say of the others.
-    fn again(&mut self, actions: &[Line], everything: bool) -> Vec<String> {
-        let later = actions.iter().filter(|line| line.status == Status::Skipped);
-        let later = later.filter_map(|line| {
+    fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<String> {
+        let left_over = actions.iter().filter(|line| line.status == Status::Skipped);
+        let left_over = left_over.filter_map(|line| {
             let (word, path) = (line.action.word(), &line.path);
             let reason = line.reason.as_deref()?;
             Some(format!("waits: {word} {path}: {reason}"))
         });
-        let later: HashSet<String> = later.collect();
-        let mut again: Vec<String> = later.intersection(&self.later).cloned().collect();
+        let left_over: HashSet<String> = left_over.collect();
+        let mut again: Vec<String> = left_over.intersection(&self.left_over).cloned().collect();
         again.sort();
-        if everything {
-            self.later.clear();
+        if complete {
+            self.left_over.clear();
         }
-        self.later.extend(later);
+        self.left_over.extend(left_over);
         again
     }
 }
 
 /// A line for each problem, and one for what is held for the same reason.
-fn open(done: &Done) -> Vec<String> {
+fn open_issues(outcome: &CycleOutcome) -> Vec<String> {
     let mut lines = Vec::new();
     // What stops every request is told by whoever waits for its end.
-    if done.wall.is_none() {
-        lines.extend(done.report.problems.iter().map(|problem| {
+    if outcome.outage.is_none() {
+        lines.extend(outcome.report.problems.iter().map(|problem| {
             let gap = if problem.path.is_empty() { "" } else { ": " };
             format!("{}{gap}{}", problem.path, problem.message)
         }));
     }
     let held = |line: &&Line| line.status == Status::Held;
-    let held: Vec<&Line> = done.report.actions.iter().filter(held).collect();
-    let like = |one: &&Line, other: &&Line| {
+    let held: Vec<&Line> = outcome.report.actions.iter().filter(held).collect();
+    let same_reason = |one: &&Line, other: &&Line| {
         (one.action, one.side, &one.reason) == (other.action, other.side, &other.reason)
     };
-    for run in held.chunk_by(like) {
+    for run in held.chunk_by(same_reason) {
         let (word, path) = (run[0].action.word(), &run[0].path);
         let more = match run.len() - 1 {
             0 => String::new(),
@@ -100,22 +100,22 @@ mod tests {
 
     #[test]
     fn what_two_cycles_leave_for_the_same_reason_is_told() {
-        let mut told = Told::default();
+        let mut log = LogOnce::default();
         let skipped = |path, reason| line(path, Status::Skipped, reason);
         let nothing = Vec::<String>::new();
         let first = [skipped("a/one.html", "old"), skipped("a/two.html", "old")];
-        assert_eq!(told.again(&first, true), nothing);
+        assert_eq!(log.left_twice(&first, true), nothing);
         // Something else is saved meanwhile.
         let other = [skipped("b/other.html", "old")];
-        assert_eq!(told.again(&other, false), nothing);
+        assert_eq!(log.left_twice(&other, false), nothing);
         let second = [
             skipped("a/one.html", "old"),
             skipped("a/two.html", "changed"),
             line("a/three.html", Status::Done, "old"),
         ];
-        let again = told.again(&second, true);
+        let again = log.left_twice(&second, true);
         assert_eq!(again, ["waits: update a/one.html: old"]);
-        assert_eq!(told.again(&[], true), nothing);
-        assert_eq!(told.again(&second, true), nothing);
+        assert_eq!(log.left_twice(&[], true), nothing);
+        assert_eq!(log.left_twice(&second, true), nothing);
     }
 }

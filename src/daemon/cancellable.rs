@@ -4,7 +4,7 @@
 //! budget by then may still go out. On the way what stops a
 //! cycle as a whole is kept for the loop.
 
-use super::reach::Wall;
+use super::outage::Outage;
 use crate::{
     model::{ArticleId, CategoryId, WorkspaceId},
     service::{
@@ -21,35 +21,35 @@ use tokio_util::sync::CancellationToken;
 
 /// What all valves of a daemon share.
 #[derive(Clone, Debug)]
-pub struct Gate {
+pub struct CancelFlag {
     stop: CancellationToken,
-    wall: Arc<Mutex<Option<Wall>>>,
+    outage: Arc<Mutex<Option<Outage>>>,
 }
 
-impl Gate {
-    /// A gate that is shut when `stop` is cancelled.
+impl CancelFlag {
+    /// A cancel that is shut when `stop` is cancelled.
     pub fn new(stop: CancellationToken) -> Self {
         Self {
             stop,
-            wall: Arc::default(),
+            outage: Arc::default(),
         }
     }
 
     /// What the last request met that would stop every other one, if it did. Forgets it.
-    pub fn take_wall(&self) -> Option<Wall> {
-        self.wall
+    pub fn take_outage(&self) -> Option<Outage> {
+        self.outage
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
 
-    fn note(&self, wall: Option<Wall>) {
-        *self.wall.lock().unwrap_or_else(PoisonError::into_inner) = wall;
+    fn set_outage(&self, outage: Option<Outage>) {
+        *self.outage.lock().unwrap_or_else(PoisonError::into_inner) = outage;
     }
 
-    /// The answer of a gate that is shut.
-    fn closed(&self, method: &'static str) -> ServiceError {
-        self.note(Some(Wall::Stopping));
+    /// The answer of a cancel that is shut.
+    fn refused(&self, method: &'static str) -> ServiceError {
+        self.set_outage(Some(Outage::Stopping));
         ServiceError {
             kind: ErrorKind::Closed,
             method,
@@ -62,17 +62,17 @@ impl Gate {
     }
 }
 
-/// A service behind a gate.
+/// A service behind a cancel.
 #[derive(Debug)]
-pub struct Valve<S> {
+pub struct Cancellable<S> {
     inner: S,
-    gate: Gate,
+    cancel: CancelFlag,
 }
 
-impl<S: Service> Valve<S> {
-    /// Puts a service behind a gate.
-    pub fn new(inner: S, gate: Gate) -> Self {
-        Self { inner, gate }
+impl<S: Service> Cancellable<S> {
+    /// Puts a service behind a cancel.
+    pub fn new(inner: S, cancel: CancelFlag) -> Self {
+        Self { inner, cancel }
     }
 
     async fn read<T>(
@@ -80,13 +80,13 @@ impl<S: Service> Valve<S> {
         method: &'static str,
         request: impl Future<Output = Answer<T>> + Send,
     ) -> Answer<T> {
-        if self.gate.stop.is_cancelled() {
-            return Err(self.gate.closed(method));
+        if self.cancel.stop.is_cancelled() {
+            return Err(self.cancel.refused(method));
         }
         tokio::select! {
             biased;
-            answer = request => self.noted(answer),
-            () = self.gate.stop.cancelled() => Err(self.gate.closed(method)),
+            answer = request => self.recorded(answer),
+            () = self.cancel.stop.cancelled() => Err(self.cancel.refused(method)),
         }
     }
 
@@ -95,31 +95,31 @@ impl<S: Service> Valve<S> {
         method: &'static str,
         request: impl Future<Output = Answer<T>> + Send,
     ) -> Answer<T> {
-        if self.gate.stop.is_cancelled() {
-            return Err(self.gate.closed(method));
+        if self.cancel.stop.is_cancelled() {
+            return Err(self.cancel.refused(method));
         }
-        self.noted(request.await)
+        self.recorded(request.await)
     }
 
-    fn noted<T>(&self, answer: Answer<T>) -> Answer<T> {
-        self.gate.note(match &answer {
+    fn recorded<T>(&self, answer: Answer<T>) -> Answer<T> {
+        self.cancel.set_outage(match &answer {
             Ok(_) => None,
-            Err(error) => wall_of(&error.kind),
+            Err(error) => outage_of(&error.kind),
         });
         answer
     }
 }
 
 /// What a failure is to all further requests.
-pub fn wall_of(kind: &ErrorKind) -> Option<Wall> {
+pub fn outage_of(kind: &ErrorKind) -> Option<Outage> {
     match kind {
-        ErrorKind::Unauthorized => Some(Wall::SignedOut),
-        ErrorKind::RateLimited { retry_after } => Some(Wall::Spent { wait: *retry_after }),
-        ErrorKind::BudgetSpent { free_in } => Some(Wall::Spent {
+        ErrorKind::Unauthorized => Some(Outage::TokenRejected),
+        ErrorKind::RateLimited { retry_after } => Some(Outage::BudgetSpent { wait: *retry_after }),
+        ErrorKind::BudgetSpent { free_in } => Some(Outage::BudgetSpent {
             wait: Some(*free_in),
         }),
-        ErrorKind::Unavailable => Some(Wall::Unreachable),
-        ErrorKind::Closed => Some(Wall::Stopping),
+        ErrorKind::Unavailable => Some(Outage::Unreachable),
+        ErrorKind::Closed => Some(Outage::Stopping),
         ErrorKind::Forbidden
         | ErrorKind::NotFound
         | ErrorKind::Refused
@@ -129,7 +129,7 @@ pub fn wall_of(kind: &ErrorKind) -> Option<Wall> {
     }
 }
 
-impl<S: Service> ServiceRead for Valve<S> {
+impl<S: Service> ServiceRead for Cancellable<S> {
     async fn workspaces(&self) -> Answer<Vec<Workspace>> {
         self.read("GET", self.inner.workspaces()).await
     }
@@ -159,7 +159,7 @@ impl<S: Service> ServiceRead for Valve<S> {
     }
 }
 
-impl<S: Service> ServiceWrite for Valve<S> {
+impl<S: Service> ServiceWrite for Cancellable<S> {
     async fn create_article(&self, new: &NewArticle) -> Answer<RemoteArticle> {
         self.write("POST", self.inner.create_article(new)).await
     }
@@ -192,7 +192,7 @@ impl<S: Service> ServiceWrite for Valve<S> {
     }
 }
 
-impl<S: Service> Service for Valve<S> {
+impl<S: Service> Service for Cancellable<S> {
     fn usage(&self) -> Usage {
         self.inner.usage()
     }

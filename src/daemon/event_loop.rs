@@ -1,0 +1,293 @@
+//! The event loop: handles events, and runs one cycle at a time.
+//!
+//! The work queue decides what to do; this file only waits. Events are handled while a cycle runs. A stop signal cancels
+//! all further requests, so that the request in flight is the last one and the cycle ends by itself. A cycle that does not
+//! end within [`GRACE`] is abandoned, as in a crash, and the next start recovers. A second stop signal ends the loop at
+//! once.
+
+use super::{
+    Event,
+    control::{ProgressSink, QueuedCommand, Response},
+    debounce::Touch,
+    git::Trees,
+    job::{CycleOutcome, CycleRunner, Job},
+    log_once::LogOnce,
+    loop_state::LoopState,
+    outage::OutageChange,
+    schedule::Schedule,
+    settings::Settings,
+    supervisor::Supervisor,
+    watch::Rescan,
+    work_queue::{NextJob, WorkQueue},
+};
+use crate::web::shared_status::SharedStatus;
+use chrono::{DateTime, Utc};
+use std::{pin::pin, sync::Arc, time::Duration};
+use tokio::{
+    sync::mpsc::Receiver,
+    time::{Instant, sleep_until},
+};
+use tokio_util::sync::CancellationToken;
+
+/// How long the request in flight may take after a stop signal (failures row 9: a container has ten seconds).
+pub const GRACE: Duration = Duration::from_secs(8);
+
+/// How the loop ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ended {
+    /// After a stop signal; the cycle in flight was finished.
+    Stopped,
+    /// After a stop signal; the cycle in flight was abandoned.
+    GaveUp,
+    /// After a second stop signal.
+    AtOnce,
+    /// All senders of events are gone.
+    Alone,
+    /// The lock or the state was removed or replaced (failures rows 46, 50 and 116).
+    Lost,
+}
+
+/// Returns the time of day.
+pub type WallClock = Box<dyn Fn() -> DateTime<Utc> + Send>;
+
+/// The loop and what it owns.
+pub struct EventLoop<C> {
+    cycles: C,
+    state: LoopState,
+}
+
+/// The parts of a loop.
+pub struct Parts<C> {
+    /// Runs the cycles.
+    pub cycles: C,
+    /// The work that waits.
+    pub work_queue: WorkQueue,
+    /// The settings.
+    pub settings: Settings,
+    /// The status for health checks, metrics and `kbsync status`.
+    pub status: Arc<SharedStatus>,
+    /// Sends progress to the client whose command runs.
+    pub progress: ProgressSink,
+    /// The workspace folders, which may be in git repositories.
+    pub trees: Trees,
+    /// How often the watch scans the files where no events come.
+    pub rescan: Rescan,
+    /// The time of day.
+    pub clock: WallClock,
+    /// Cancelled when no further request may begin.
+    pub stop: CancellationToken,
+}
+
+impl<C: CycleRunner> EventLoop<C> {
+    /// Puts a loop together.
+    pub fn new(parts: Parts<C>) -> Self {
+        Self {
+            cycles: parts.cycles,
+            state: LoopState {
+                work_queue: parts.work_queue,
+                settings: parts.settings,
+                status: parts.status,
+                progress: parts.progress,
+                trees: parts.trees,
+                rescan: parts.rescan,
+                supervisor: Supervisor::find(),
+                clock: parts.clock,
+                stop: parts.stop,
+                stop_signals: 0,
+                reload: false,
+                log_once: LogOnce::default(),
+                paused: None,
+            },
+        }
+    }
+
+    /// Runs until a stop signal.
+    pub async fn run(mut self, mut events: Receiver<Event>) -> Ended {
+        self.state.supervisor.ready();
+        // It is unknown when these files were removed, so their grace time begins now.
+        let now = Instant::now();
+        for path in self.cycles.missing_files() {
+            self.state.work_queue.touched(&path, Touch::Removed, now);
+        }
+        let ended = loop {
+            if self.state.stop_signals > 0 {
+                break Ended::Stopped;
+            }
+            if std::mem::take(&mut self.state.reload) {
+                self.reload();
+            }
+            self.check_git();
+            self.state.refuse_commands();
+            let now = self.state.now();
+            // A poll that becomes due while a cycle runs is noticed here, after the cycle.
+            let cycles = &mut self.cycles;
+            self.state.work_queue.tick(now, || cycles.budget_left());
+            let next = self
+                .state
+                .work_queue
+                .next(now, |due| cycles.drop_unchanged(due));
+            if let Some(next) = next {
+                if self.is_lost() {
+                    break Ended::Lost;
+                }
+                // The queue of events can overflow because of kbsync's own writes.
+                if next.only_if_changed && self.cycles.is_as_recorded() {
+                    tracing::info!("events were lost, but no file has changed");
+                    continue;
+                }
+                if let Some(ended) = self.run_cycle(next, &mut events).await {
+                    break ended;
+                }
+                // A cycle that lost its lock or its state has done nothing since.
+                if self.is_lost() {
+                    break Ended::Lost;
+                }
+                continue;
+            }
+            self.state.publish();
+            let work = self.state.work_queue.next_deadline(now);
+            let watchdog = self.state.supervisor.next_sign();
+            let deadlines = [work, watchdog].into_iter().flatten();
+            let deadline = deadlines.filter(|at| *at > now.steady).min();
+            let event = tokio::select! {
+                event = events.recv() => event,
+                () = until(deadline) => continue,
+            };
+            let Some(event) = event else {
+                break Ended::Alone;
+            };
+            self.state.handle(event);
+            // Events that came together are handled together.
+            while let Ok(event) = events.try_recv() {
+                self.state.handle(event);
+            }
+        };
+        self.state.supervisor.stopping();
+        self.cycles.close();
+        ended
+    }
+
+    /// Returns whether the daemon has lost its mirror, and logs why.
+    fn is_lost(&self) -> bool {
+        let why = self.cycles.lost_mirror();
+        if let Some(why) = &why {
+            tracing::error!("{why}");
+        }
+        why.is_some()
+    }
+
+    /// Runs one cycle, and handles events meanwhile. `Some`: the loop has ended.
+    async fn run_cycle(&mut self, next: NextJob, events: &mut Receiver<Event>) -> Option<Ended> {
+        let NextJob {
+            job,
+            command,
+            only_if_changed: _,
+        } = next;
+        let state = &mut self.state;
+        state.progress.send_to(command.as_ref());
+        state.cycle_started(&job);
+        let started = Instant::now();
+        let mut give_up = None;
+        let outcome = {
+            let mut cycle = pin!(self.cycles.run(&job));
+            loop {
+                let sign = state.supervisor.next_sign();
+                tokio::select! {
+                    biased;
+                    outcome = &mut cycle => break Ok(outcome),
+                    () = until(give_up) => break Err(Ended::GaveUp),
+                    event = events.recv() => match event {
+                        Some(event) => state.handle(event),
+                        None => break Err(Ended::Alone),
+                    },
+                    () = until(sign) => state.supervisor.alive(Instant::now().into_std()),
+                }
+                if state.stop_signals > 1 {
+                    break Err(Ended::AtOnce);
+                }
+                if state.stop_signals == 1 && give_up.is_none() {
+                    give_up = Some(Instant::now() + GRACE);
+                }
+            }
+        };
+        state.progress.send_to(None);
+        match outcome {
+            Ok(outcome) => {
+                self.finish(job, command, outcome, started);
+                None
+            }
+            Err(ended) => Some(ended),
+        }
+    }
+
+    fn finish(
+        &mut self,
+        job: Job,
+        command: Option<QueuedCommand>,
+        outcome: CycleOutcome,
+        started: Instant,
+    ) {
+        let now = self.state.now();
+        self.state.cycle_finished(&job, &outcome, started);
+        for known in &job.git {
+            if let Some(branch) = &known.first {
+                tracing::info!(branch, "this branch is the published branch from now on");
+                self.cycles.remember_branch(&known.prefix, branch);
+            }
+        }
+        let agreed = self.state.work_queue.agreed_heads(&job, &outcome);
+        match self.state.work_queue.finish(job, &outcome, now) {
+            Some(OutageChange::Began(outage)) => {
+                tracing::warn!("{outage}; kbsync keeps trying, with growing pauses");
+            }
+            Some(OutageChange::Ended(after)) => {
+                let after = crate::model::time::in_words(Duration::from_secs(after.as_secs()));
+                tracing::warn!("syncing works again, after {after}");
+            }
+            None => {}
+        }
+        for (prefix, head) in &agreed {
+            self.cycles.remember_head(prefix, head);
+        }
+        if let Some(command) = command {
+            command.respond(match outcome.refused {
+                Some(refusal) => Response::Failed(refusal),
+                None => Response::Report(Box::new(outcome.report)),
+            });
+        }
+    }
+
+    fn check_git(&mut self) {
+        let setting = &self.state.settings.git_branch;
+        let remembered = |prefix: &str| self.cycles.remembered(prefix);
+        let found = self.state.trees.look(setting, remembered);
+        self.state.set_git(found);
+    }
+
+    fn reload(&mut self) {
+        let fresh = self.cycles.reload().and_then(|settings| {
+            let now = self.state.now();
+            let schedule = Schedule::new(&settings.poll, &settings.timezone, now)
+                .map_err(|error| format!("failed to {error}"))?;
+            Ok((settings, schedule))
+        });
+        match fresh {
+            Ok((settings, schedule)) => {
+                tracing::info!("the settings were read again");
+                self.state.rescan.set(settings.rescan);
+                self.state
+                    .work_queue
+                    .set_settings(settings.clone(), schedule);
+                self.state.settings = settings;
+            }
+            Err(why) => tracing::error!("the settings were not changed: {why}"),
+        }
+    }
+}
+
+async fn until(deadline: Option<Instant>) {
+    match deadline {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,191 @@
+//! The state of the loop beside the cycles: passes events to the work queue, and reports to the status, the log and the
+//! supervisor.
+//!
+//! No decisions are made here, and nothing blocks, because a cycle may be running.
+
+use super::{
+    Event,
+    control::{ProgressSink, Refusal, Response},
+    event_loop::WallClock,
+    git::{Known, Trees},
+    job::{CycleOutcome, Job},
+    log_once::LogOnce,
+    schedule::Moment,
+    settings::Settings,
+    supervisor::Supervisor,
+    watch::Rescan,
+    work_queue::{Pause, WorkQueue, is_push},
+};
+use crate::{config::Poll, web::shared_status::SharedStatus};
+use std::{sync::Arc, time::Duration};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+/// All of the loop but the cycles, so that events can be handled while a cycle runs.
+pub(super) struct LoopState {
+    pub(super) work_queue: WorkQueue,
+    pub(super) settings: Settings,
+    pub(super) status: Arc<SharedStatus>,
+    pub(super) progress: ProgressSink,
+    pub(super) trees: Trees,
+    pub(super) rescan: Rescan,
+    pub(super) supervisor: Supervisor,
+    pub(super) clock: WallClock,
+    /// Cancels all further requests.
+    pub(super) stop: CancellationToken,
+    pub(super) stop_signals: u32,
+    pub(super) reload: bool,
+    pub(super) log_once: LogOnce,
+    /// The pause that was logged last.
+    pub(super) paused: Option<Pause>,
+}
+
+impl LoopState {
+    pub(super) fn now(&self) -> Moment {
+        Moment {
+            wall: (self.clock)(),
+            steady: Instant::now(),
+        }
+    }
+
+    pub(super) fn handle(&mut self, event: Event) {
+        let now = Instant::now();
+        self.supervisor.alive(now.into_std());
+        self.status.update(|status| status.heartbeat = now);
+        match event {
+            Event::Touched { path, touch } => {
+                tracing::trace!(path, ?touch, "touched");
+                self.work_queue.touched(&path, touch, now);
+            }
+            Event::Doubt(cause) => {
+                tracing::info!(%cause, "the whole mirror is scanned");
+                self.status.metrics.rescan(cause.word());
+                self.work_queue.doubt(cause, now);
+            }
+            Event::Watching(mode) => {
+                tracing::info!(by = %mode, "watching");
+                self.status
+                    .update(|status| status.watching = mode.to_string());
+                self.work_queue.watch_started();
+            }
+            Event::Tick => {}
+            Event::Command(command) => self.work_queue.add_command(command),
+            Event::SyncNow => self.work_queue.sync_now(),
+            Event::Reload => self.reload = true,
+            Event::Stop => {
+                self.stop_signals += 1;
+                self.stop.cancel();
+                self.supervisor.stopping();
+            }
+        }
+    }
+
+    /// Passes the repositories to the work queue, and logs a pause that begins or ends.
+    pub(super) fn set_git(&mut self, found: Vec<Known>) {
+        self.work_queue.set_git(found);
+        let paused = self.work_queue.paused();
+        if self.paused != paused {
+            match &paused {
+                Some(Pause::NotPublished(why)) => {
+                    tracing::warn!("paused: {why}; {}", why.remedy());
+                }
+                Some(pause @ Pause::Busy(_)) => tracing::info!("{pause}"),
+                None => tracing::info!("no longer paused"),
+            }
+            self.paused = paused;
+        }
+    }
+
+    /// Answers the commands that a pause forbids.
+    pub(super) fn refuse_commands(&mut self) {
+        while let Some((command, why)) = self.work_queue.take_refused() {
+            command.respond(Response::Failed(Refusal {
+                code: why.code(),
+                message: why.to_string(),
+                help: why.remedy(),
+            }));
+        }
+    }
+
+    pub(super) fn cycle_started(&mut self, job: &Job) {
+        tracing::debug!(trigger = %job.trigger, "a cycle begins");
+        self.publish();
+        let now = Instant::now();
+        self.status.update(|status| {
+            status.busy = true;
+            status.progress = now;
+        });
+    }
+
+    pub(super) fn cycle_finished(&mut self, job: &Job, outcome: &CycleOutcome, started: Instant) {
+        let now = self.now();
+        let took = now.steady.saturating_duration_since(started);
+        self.status.metrics.cycle(job.trigger.word(), took);
+        let polled = job.scope.is_poll() && outcome.is_complete();
+        let pushed = outcome.report.actions.iter().any(is_push);
+        let open = outcome.open_items;
+        self.status.update(|status| {
+            status.busy = false;
+            status.conflicts = open.conflicts;
+            status.held_deletions = open.held_deletions;
+            status.intents = open.intents;
+            if polled {
+                status.ready = true;
+                status.last_poll = Some((now.wall, now.steady));
+            }
+            if pushed {
+                status.last_push = Some(now.steady);
+            }
+        });
+        self.log_once.log(outcome, polled);
+        log_cycle(job, outcome, took);
+    }
+
+    /// Publishes the work queue's summary.
+    pub(super) fn publish(&mut self) {
+        let now = self.now();
+        let summary = self.work_queue.summary(now);
+        let line = match (&summary.paused, &summary.outage) {
+            (Some(why), _) | (None, Some(why)) => why.clone(),
+            (None, None) => format!("next poll at {}", summary.next_poll.format("%H:%M:%S UTC")),
+        };
+        let cron = match &self.settings.poll {
+            Poll::Cron(line) => Some(format!("{line} ({})", self.settings.timezone)),
+            Poll::Every(_) => None,
+        };
+        self.supervisor.status(&line);
+        self.supervisor.alive(now.steady.into_std());
+        self.status.update(|status| {
+            status.heartbeat = now.steady;
+            status.next_poll = Some(summary.next_poll);
+            status.interval = summary.interval;
+            status.cron = cron;
+            status.pending = summary.pending;
+            status.oldest = summary.oldest;
+            status.paused = summary.paused;
+            status.outage = summary.outage;
+        });
+    }
+}
+
+/// Logs a line for each cycle. During an outage only its beginning and its end are news.
+fn log_cycle(job: &Job, outcome: &CycleOutcome, took: Duration) {
+    macro_rules! line {
+        ($level:ident) => {
+            tracing::$level!(
+                trigger = %job.trigger,
+                outcome = ?outcome.report.outcome,
+                actions = outcome.report.actions.len(),
+                problems = outcome.report.problems.len(),
+                requests = outcome.report.requests.total,
+                ms = u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+                "a cycle is done"
+            )
+        };
+    }
+    if outcome.outage.is_some() {
+        line!(debug);
+    } else {
+        line!(info);
+    }
+}

@@ -1,0 +1,209 @@
+//! Whether the service can be reached: backs off while it cannot, and says so once per change.
+//!
+//! Pure: told the time and what a cycle met. While something is in the way nothing is tried before
+//! [`OutageBackoff::retry_at`]; what waits meanwhile keeps its order (failures row 25). A person's command is always
+//! tried.
+
+use std::{fmt, time::Duration};
+use tokio::time::Instant;
+
+const FIRST_WAIT: Duration = Duration::from_secs(15);
+const LONGEST_WAIT: Duration = Duration::from_mins(15);
+
+/// What stopped a cycle as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outage {
+    /// No connection, no answer, or a 5xx.
+    Unreachable,
+    /// The token was not accepted.
+    TokenRejected,
+    /// The budget is spent, or the service asked for patience.
+    BudgetSpent {
+        /// For how long, where that is known.
+        wait: Option<Duration>,
+    },
+    /// The mirror or the state cannot be used.
+    MirrorUnusable,
+    /// An answer of the service's ended one cycle, and may not end another one.
+    UnusableAnswer,
+    /// The daemon stops: it was not tried to the end.
+    Stopping,
+}
+
+impl Outage {
+    fn is_same_kind(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+impl fmt::Display for Outage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Unreachable => "the service cannot be reached",
+            Self::TokenRejected => "the service does not accept the token",
+            Self::BudgetSpent { .. } => "the budget of requests is spent",
+            Self::MirrorUnusable => "the mirror or the state cannot be used",
+            Self::UnusableAnswer => "the service's answer cannot be used",
+            Self::Stopping => "the daemon stops",
+        })
+    }
+}
+
+/// A change that is worth a line in the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OutageChange {
+    /// Something is in the way now.
+    Began(Outage),
+    /// All is well again, after so long.
+    Ended(Duration),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ongoing {
+    outage: Outage,
+    since: Instant,
+    failures: u32,
+    retry_at: Instant,
+}
+
+/// The state of the way to the service.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OutageBackoff {
+    ongoing: Option<Ongoing>,
+    /// Spreads the tries of many machines, in percent of the wait: 0 to 20.
+    jitter: u32,
+}
+
+impl OutageBackoff {
+    /// All is well. `seed` differs between machines, so that they do not come back all at once.
+    pub fn new(seed: u32) -> Self {
+        Self {
+            ongoing: None,
+            jitter: seed % 21,
+        }
+    }
+
+    /// Notes how a cycle ended: what was in its way, if anything.
+    pub fn record(&mut self, outage: Option<Outage>, now: Instant) -> Option<OutageChange> {
+        let before = self.ongoing;
+        let Some(outage) = outage else {
+            self.ongoing = None;
+            return before
+                .map(|ongoing| OutageChange::Ended(now.saturating_duration_since(ongoing.since)));
+        };
+        let same = before.filter(|ongoing| ongoing.outage.is_same_kind(outage));
+        let failures = same.map_or(0, |ongoing| ongoing.failures.saturating_add(1));
+        let wait = match outage {
+            Outage::BudgetSpent { wait: Some(wait) } => wait.max(Duration::from_secs(1)),
+            // Nobody knows how it would have gone.
+            Outage::Stopping => return None,
+            Outage::Unreachable
+            | Outage::TokenRejected
+            | Outage::MirrorUnusable
+            | Outage::UnusableAnswer
+            | Outage::BudgetSpent { wait: None } => {
+                let doubled = FIRST_WAIT.saturating_mul(2_u32.saturating_pow(failures.min(10)));
+                let wait = doubled.min(LONGEST_WAIT);
+                wait + wait * self.jitter / 100
+            }
+        };
+        self.ongoing = Some(Ongoing {
+            outage,
+            since: same.map_or(now, |ongoing| ongoing.since),
+            failures,
+            retry_at: now + wait,
+        });
+        same.is_none().then_some(OutageChange::Began(outage))
+    }
+
+    /// When it may be tried again; `None`: now.
+    pub fn retry_at(&self) -> Option<Instant> {
+        self.ongoing.map(|ongoing| ongoing.retry_at)
+    }
+
+    /// Returns whether it may be tried now.
+    pub fn may_try(&self, now: Instant) -> bool {
+        self.retry_at().is_none_or(|at| at <= now)
+    }
+
+    /// What is in the way.
+    pub fn current(&self) -> Option<Outage> {
+        self.ongoing.map(|ongoing| ongoing.outage)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn f025_thirty_days_without_a_network_are_two_lines() {
+        let mut backoff = OutageBackoff::new(0);
+        let start = Instant::now();
+        let end = start + Duration::from_hours(24 * 30);
+        let (mut now, mut failures) = (start, 0);
+        let mut changes = Vec::new();
+        while now < end {
+            changes.extend(backoff.record(Some(Outage::Unreachable), now));
+            failures += 1;
+            assert!(!backoff.may_try(now));
+            now = backoff.retry_at().expect("ongoing");
+            assert!(backoff.may_try(now));
+        }
+        changes.extend(backoff.record(None, now));
+        assert_eq!(changes.len(), 2, "{changes:?}");
+        assert_eq!(changes[0], OutageChange::Began(Outage::Unreachable));
+        assert!(
+            matches!(changes[1], OutageChange::Ended(after) if after >= Duration::from_hours(24 * 30))
+        );
+        assert!((2_880..2_900).contains(&failures), "{failures} failures");
+        assert!(backoff.may_try(now));
+    }
+
+    #[test]
+    fn f110_what_the_service_says_of_waiting_is_obeyed() {
+        let mut backoff = OutageBackoff::new(7);
+        let now = Instant::now();
+        let wait = Some(Duration::from_hours(1));
+        assert_eq!(
+            backoff.record(Some(Outage::BudgetSpent { wait }), now),
+            Some(OutageChange::Began(Outage::BudgetSpent { wait }))
+        );
+        assert_eq!(backoff.retry_at(), Some(now + Duration::from_hours(1)));
+        let wait = Some(Duration::from_secs(10));
+        assert_eq!(
+            backoff.record(Some(Outage::BudgetSpent { wait }), now),
+            None,
+            "no news"
+        );
+        assert_eq!(
+            backoff.record(Some(Outage::TokenRejected), now),
+            Some(OutageChange::Began(Outage::TokenRejected)),
+            "another outage is news"
+        );
+    }
+
+    #[test]
+    fn f009_being_stopped_is_neither_an_outage_nor_its_end() {
+        let now = Instant::now();
+        let mut backoff = OutageBackoff::new(0);
+        assert_eq!(backoff.record(Some(Outage::Stopping), now), None);
+        assert_eq!(backoff.current(), None);
+        backoff.record(Some(Outage::Unreachable), now);
+        assert_eq!(backoff.record(Some(Outage::Stopping), now), None);
+        assert_eq!(backoff.current(), Some(Outage::Unreachable));
+    }
+
+    #[test]
+    fn machines_do_not_come_back_all_at_once() {
+        let now = Instant::now();
+        let retry = |seed| {
+            let mut backoff = OutageBackoff::new(seed);
+            backoff.record(Some(Outage::Unreachable), now);
+            backoff.retry_at().expect("ongoing") - now
+        };
+        assert_eq!(retry(0), FIRST_WAIT);
+        assert_eq!(retry(20), FIRST_WAIT + FIRST_WAIT / 5);
+        assert_eq!(retry(21), FIRST_WAIT);
+    }
+}

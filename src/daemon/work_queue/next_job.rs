@@ -1,0 +1,168 @@
+//! What is to be outcome next. Who goes first is told at the head of [`super`].
+
+use super::{NextJob, WorkQueue, summary::may_matter};
+use crate::daemon::{
+    debounce::DuePaths,
+    git::Known,
+    job::{Job, Scope, Trigger},
+    schedule::Moment,
+    watch::Cause,
+};
+use std::{collections::BTreeSet, time::Duration};
+use tokio::time::Instant;
+
+/// A doubt waits so long for files in motion to settle and for pushes, at most.
+const MAX_DOUBT_WAIT: Duration = Duration::from_secs(90);
+
+/// Pushes go before polls for so long, at most.
+const MAX_POLL_WAIT: Duration = Duration::from_mins(1);
+
+impl WorkQueue {
+    /// Gives what is to be outcome now. `news` leaves out paths that need no cycle.
+    pub fn next(
+        &mut self,
+        now: Moment,
+        mut drop_unchanged: impl FnMut(DuePaths) -> DuePaths,
+    ) -> Option<NextJob> {
+        if self.due.is_empty() {
+            self.due_since = None;
+        }
+        self.requeue_deferred(now.steady);
+        let (_, oldest) = self.debounce.backlog(may_matter);
+        let due = self.debounce.due(now.steady);
+        if !due.is_empty() {
+            self.due.add_later(due);
+            self.due_since = self.due_since.or(oldest);
+        }
+        if let Some(command) = self.commands.pop_front() {
+            let scope = Scope::Command(command.command());
+            return Some(NextJob {
+                job: self.job(Trigger::Manual, scope, BTreeSet::new()),
+                command: Some(command),
+                only_if_changed: false,
+            });
+        }
+        if !self.watching || self.paused().is_some() || !self.outage.may_try(now.steady) {
+            return None;
+        }
+        let unsettled = self.debounce.unsettled(now.steady);
+        if self.full_cycle.is_some() {
+            self.full_cycle_since.get_or_insert(now.steady);
+        }
+        let waited = |since: Option<Instant>, long| {
+            since.is_some_and(|since| now.steady.saturating_duration_since(since) >= long)
+        };
+        let first = self.full_cycle == Some(Trigger::Startup)
+            || waited(self.full_cycle_since, MAX_POLL_WAIT);
+        let lost = |cause: &Cause| match cause {
+            Cause::Overflow | Cause::Error | Cause::Replaced | Cause::Fallback => true,
+            Cause::Rules | Cause::Unfinished => false,
+        };
+        let lost = !self.doubts.is_empty() && self.doubts.iter().all(lost);
+        let job = if first {
+            self.full_job(now, unsettled, &mut drop_unchanged)
+        } else if waited(self.doubtful_since, MAX_DOUBT_WAIT) {
+            Some(self.doubt_job(unsettled, &mut drop_unchanged))
+        } else if let Some(job) = self.paths_job(&unsettled, &mut drop_unchanged) {
+            Some(job)
+        } else if self.doubtful_since.is_some() && unsettled.is_empty() {
+            Some(self.doubt_job(unsettled, &mut drop_unchanged))
+        } else {
+            self.full_job(now, unsettled, &mut drop_unchanged)
+        };
+        job.map(|job| NextJob {
+            only_if_changed: lost && job.scope == Scope::Mirror,
+            job,
+            command: None,
+        })
+    }
+
+    /// What was put off comes back when its time has come.
+    fn requeue_deferred(&mut self, now: Instant) {
+        if self.deferred.is_empty() || !self.deferred.backoff.may_try(now) {
+            return;
+        }
+        let older = std::mem::take(&mut self.deferred.due);
+        self.due.add_earlier(older);
+        self.due_since.get_or_insert(now);
+        if std::mem::take(&mut self.deferred.doubt) {
+            self.doubt(Cause::Unfinished, now);
+        }
+    }
+
+    fn doubt_job(
+        &mut self,
+        unsettled: BTreeSet<String>,
+        drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
+    ) -> Job {
+        self.doubts.clear();
+        self.doubtful_since = None;
+        let unsettled = self.leave_out(unsettled, drop_unchanged);
+        self.job(Trigger::Rescan, Scope::Mirror, unsettled)
+    }
+
+    fn paths_job(
+        &mut self,
+        unsettled: &BTreeSet<String>,
+        drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
+    ) -> Option<Job> {
+        if self.due.is_empty() {
+            return None;
+        }
+        let settled = self.due.paths();
+        let due = drop_unchanged(std::mem::take(&mut self.due));
+        let news = due.paths();
+        let mut left_out = self.left_out.intersection(&settled);
+        // The file is as it was after all, but its article may have changed on the service meanwhile.
+        if left_out.any(|path| !news.contains(path)) {
+            self.full_cycle.get_or_insert(Trigger::Poll);
+        }
+        self.left_out.retain(|path| !settled.contains(path));
+        (!due.is_empty()).then(|| self.job(Trigger::Watch, Scope::Paths(due), unsettled.clone()))
+    }
+
+    fn full_job(
+        &mut self,
+        now: Moment,
+        unsettled: BTreeSet<String>,
+        drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
+    ) -> Option<Job> {
+        let trigger = self.full_cycle.take()?;
+        self.full_cycle_since = None;
+        self.schedule.polled(now);
+        let unsettled = self.leave_out(unsettled, drop_unchanged);
+        if unsettled.is_empty() {
+            // It looks at all of that.
+            self.covered = std::mem::take(&mut self.due);
+            self.covered_doubts = std::mem::take(&mut self.doubts);
+            self.doubtful_since = None;
+        }
+        Some(self.job(trigger, Scope::Everything, unsettled))
+    }
+
+    /// Of the paths in motion, those that a look at everything leaves out: the files that are not what the state
+    /// says. The others were only touched, most often by our own writes.
+    fn leave_out(
+        &mut self,
+        unsettled: BTreeSet<String>,
+        drop_unchanged: &mut impl FnMut(DuePaths) -> DuePaths,
+    ) -> BTreeSet<String> {
+        let moving = DuePaths {
+            changed: unsettled,
+            ..DuePaths::default()
+        };
+        self.left_out = drop_unchanged(moving).changed;
+        self.left_out.clone()
+    }
+
+    fn job(&self, trigger: Trigger, scope: Scope, unsettled: BTreeSet<String>) -> Job {
+        let held = self.git.iter().find_map(Known::hold);
+        Job {
+            trigger,
+            scope,
+            unsettled,
+            git_hold: held.map(str::to_owned),
+            git: self.git.clone(),
+        }
+    }
+}
