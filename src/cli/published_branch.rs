@@ -1,6 +1,6 @@
 //! Refuses commands that write while the published branch is not checked out, or while git is busy.
 //!
-//! Commands that only read, and dry runs, are not refused. The daemon pauses by the same rule (`daemon::desk`).
+//! Commands that only read, and dry runs, are not refused. The daemon pauses by the same rule (`daemon::work_queue`).
 
 use super::{ask, context::Context, exit::ExitCode, failure::Failure, heads::Heads};
 use crate::{

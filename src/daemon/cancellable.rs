@@ -1,8 +1,7 @@
-//! A service that can be shut: after a stop nothing more is asked for, and what reads ends at once.
-//!
-//! What changes the service is let finish, so that its outcome is recorded; a POST that waits for room in the
-//! budget by then may still go out. On the way what stops a
-//! cycle as a whole is kept for the loop.
+//! A service whose requests can be cancelled: after a stop signal no request begins, and a read in flight ends at
+//! once.
+//! A write in flight is finished, so that its outcome is recorded. A POST that waits for room in the budget at that
+//! moment may still be sent. The outage that the last request met is stored for the loop.
 
 use super::outage::Outage;
 use crate::{
@@ -19,7 +18,7 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What all valves of a daemon share.
+/// The stop signal and the last outage, shared by all services of a daemon.
 #[derive(Clone, Debug)]
 pub struct CancelFlag {
     stop: CancellationToken,
@@ -27,7 +26,7 @@ pub struct CancelFlag {
 }
 
 impl CancelFlag {
-    /// A cancel that is shut when `stop` is cancelled.
+    /// Makes a flag that is set when `stop` is cancelled.
     pub fn new(stop: CancellationToken) -> Self {
         Self {
             stop,
@@ -35,7 +34,7 @@ impl CancelFlag {
         }
     }
 
-    /// What the last request met that would stop every other one, if it did. Forgets it.
+    /// Takes the outage that the last request met, if it met one.
     pub fn take_outage(&self) -> Option<Outage> {
         self.outage
             .lock()
@@ -47,7 +46,7 @@ impl CancelFlag {
         *self.outage.lock().unwrap_or_else(PoisonError::into_inner) = outage;
     }
 
-    /// The answer of a cancel that is shut.
+    /// The answer to every request after the stop signal.
     fn refused(&self, method: &'static str) -> ServiceError {
         self.set_outage(Some(Outage::Stopping));
         ServiceError {
@@ -55,14 +54,14 @@ impl CancelFlag {
             method,
             path: String::new(),
             status: None,
-            message: "not sent: the daemon stops".to_owned(),
+            message: "not sent: the daemon is stopping".to_owned(),
             answer_lost: false,
             source: None,
         }
     }
 }
 
-/// A service behind a cancel.
+/// A service whose requests can be cancelled.
 #[derive(Debug)]
 pub struct Cancellable<S> {
     inner: S,
@@ -70,7 +69,7 @@ pub struct Cancellable<S> {
 }
 
 impl<S: Service> Cancellable<S> {
-    /// Puts a service behind a cancel.
+    /// Wraps a service.
     pub fn new(inner: S, cancel: CancelFlag) -> Self {
         Self { inner, cancel }
     }
@@ -110,7 +109,7 @@ impl<S: Service> Cancellable<S> {
     }
 }
 
-/// What a failure is to all further requests.
+/// Returns the outage that a failure stands for; `None`: other requests may succeed.
 pub fn outage_of(kind: &ErrorKind) -> Option<Outage> {
     match kind {
         ErrorKind::Unauthorized => Some(Outage::TokenRejected),
@@ -170,7 +169,7 @@ impl<S: Service> ServiceWrite for Cancellable<S> {
     }
 
     async fn probe(&self, id: ArticleId, purpose: Purpose) -> Answer<RemoteArticle> {
-        // It changes nothing, so that nothing is lost with its answer.
+        // A probe changes nothing, so its answer may be lost.
         self.read("PUT", self.inner.probe(id, purpose)).await
     }
 

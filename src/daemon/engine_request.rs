@@ -1,4 +1,5 @@
-//! What a job asks of one workspace: paths of the whole mirror become paths of its folder.
+//! Translates a job into the request of one workspace: paths below the mirror become paths below the workspace's
+//! folder.
 
 use super::{
     debounce::DuePaths,
@@ -12,7 +13,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a job asks of one workspace; `None`: nothing.
+/// Returns the request for one workspace; `None`: the job does not concern it.
 pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     let request = match &job.scope {
         Scope::Everything => Request {
@@ -38,8 +39,8 @@ pub(super) fn request_for(job: &Job, prefix: &str) -> Option<Request> {
     Some(with_holds(job, request, prefix))
 }
 
-/// What is in motion is left alone, and what git removed is held. A cycle that is limited to paths that came
-/// to rest needs the others to know what was moved.
+/// Excludes unsettled paths, and holds the removals that git made. A cycle over settled paths must know the unsettled
+/// ones, too, to recognise moves.
 fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
     let limited = match job.scope {
         Scope::Everything | Scope::Mirror => false,
@@ -54,8 +55,8 @@ fn with_holds(job: &Job, request: Request, prefix: &str) -> Request {
     }
 }
 
-/// Returns whether files that go while such a cycle waits have their grace time before them. A person who says what
-/// is to be looked at means what is there.
+/// Returns whether the grace time applies to files that are removed while the cycle waits. It does not apply to a
+/// command, because a person runs it on the files as they are.
 pub(super) fn waits_out_grace(look: &Scope) -> bool {
     match look {
         Scope::Everything | Scope::Mirror | Scope::Paths(_) => true,
@@ -63,7 +64,7 @@ pub(super) fn waits_out_grace(look: &Scope) -> bool {
     }
 }
 
-/// Those of the paths that are in a workspace's folder, as it names them.
+/// Returns the paths below a workspace's folder, relative to it.
 fn below<'p>(
     paths: impl Iterator<Item = &'p String>,
     prefix: &str,
@@ -96,7 +97,7 @@ fn from_command(command: &CycleCommand, prefix: &str) -> Option<Request> {
     })
 }
 
-/// The paths that are in a workspace's folder; `None`: none is.
+/// Returns the paths below a workspace's folder; `None`: there are none.
 fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Vec<String>> {
     let folder = prefix.trim_end_matches('/');
     let found: Vec<String> = paths
@@ -110,7 +111,7 @@ fn scope<'p>(paths: impl Iterator<Item = &'p String>, prefix: &str) -> Option<Ve
     (!found.is_empty()).then_some(found)
 }
 
-/// The files that changed in a workspace's folder; `None`: something else did, too.
+/// Returns the changed files of a workspace; `None`: something else changed as well.
 fn files(due: &DuePaths, prefix: &str) -> Option<BTreeSet<Place>> {
     let gone = due.removed.keys().any(|path| path.starts_with(prefix));
     let changed = due.changed.iter();

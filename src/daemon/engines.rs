@@ -1,4 +1,4 @@
-//! The real cycles: an engine per workspace, asked one after the other, with one report of all.
+//! The real cycles: runs the engines of all workspaces, one after the other, and merges their reports.
 
 use super::{
     cancellable::CancelFlag,
@@ -31,9 +31,9 @@ use std::sync::Arc;
 pub type Reload<'r> =
     Box<dyn FnMut() -> Result<(Settings, Vec<engine::settings::Settings>), String> + 'r>;
 
-/// One workspace's engine.
+/// The engine of one workspace.
 pub struct WorkspaceEngine<S, D> {
-    /// What stands before its paths: `""`, or the folder's name and a `/`.
+    /// The prefix of its paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
     /// The engine.
     pub engine: Engine<S, D>,
@@ -50,7 +50,7 @@ pub struct Engines<'r, S, D> {
 }
 
 impl<'r, S: Service, D: Disk> Engines<'r, S, D> {
-    /// Puts engines behind a cancel. `trees`: their folders, by the same prefixes.
+    /// Puts the engines together. `trees` has their folders, with the same prefixes.
     pub fn new(
         workspaces: Vec<WorkspaceEngine<S, D>>,
         trees: Trees,
@@ -93,7 +93,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             Report::new(matches!(&job.scope, Scope::Command(command) if command.dry_run));
         let (mut outage, mut refused) = (None, None);
         let _before = self.cancel.take_outage();
-        // The job names what is in motion as of now; the last workspace's turn may come much later.
+        // The job names the paths that are unsettled now; the last workspace may be synced much later.
         let began = engine::Clock::now(&engine::SystemClock);
         for workspace in &mut self.workspaces {
             let Some(mut request) = request_for(job, &workspace.prefix) else {
@@ -102,7 +102,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             if waits_out_grace(&job.scope) {
                 request.since = Some(began);
             }
-            // Git may move HEAD while this workspace waits for its turn, or for a request.
+            // Git may move HEAD before this workspace is synced, or during a request.
             if let Some(folder) = self.trees.folder(&workspace.prefix) {
                 let view = View::new(folder, job.git.clone());
                 workspace.engine.set_git(Arc::new(view));
@@ -140,7 +140,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 }
             }
         }
-        // What a poll may not spend is there for pushes: it closes nothing.
+        // A poll may not spend the reserve for pushes, so a poll without budget is no outage.
         let is_poll = job.scope == Scope::Everything && job.trigger != Trigger::Startup;
         let closes = !(is_poll && matches!(outage, Some(Outage::BudgetSpent { .. })));
         CycleOutcome {
@@ -254,7 +254,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
             let found = workspace.engine.look_back();
             tracing::debug!(
                 files = found.len(),
-                "looked a last time; each is in the log"
+                "found edits of replaced files; each edit is in the log"
             );
         }
     }
@@ -269,7 +269,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
 }
 
 impl<S: Service, D: Disk> Engines<'_, S, D> {
-    /// Returns whether what lies at a path is anything but what the state says.
+    /// Returns whether a path differs from the state.
     fn has_changed(&self, path: &str) -> bool {
         let Some((workspace, below)) = self.workspaces.iter().find_map(|workspace| {
             let below = path.strip_prefix(&workspace.prefix)?;
@@ -285,7 +285,7 @@ impl<S: Service, D: Disk> Engines<'_, S, D> {
 }
 
 impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
-    /// Remembers what a person released.
+    /// Stores the approvals of a command.
     fn approve(&mut self, command: &CycleCommand) -> anyhow::Result<()> {
         if command.approve.is_empty() || command.dry_run {
             return Ok(());
@@ -300,7 +300,8 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         Ok(())
     }
 
-    /// Brings versions back, and has the cycle look at their files. Adds a line or a problem for each.
+    /// Restores the versions that a command names, and limits the cycle to their files. Adds a line or a problem for
+    /// each.
     async fn restore(
         &mut self,
         job: &Job,
@@ -323,7 +324,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
         Ok(())
     }
 
-    /// A release that was not used up by its cycle is void.
+    /// Deletes the command's approvals that its cycle did not use.
     fn drop_approvals(&mut self, command: &CycleCommand) -> anyhow::Result<()> {
         if command.approve.is_empty() || command.dry_run {
             return Ok(());
@@ -342,7 +343,7 @@ impl<S: Service, D: Disk> WorkspaceEngine<S, D> {
     }
 }
 
-/// As the command by itself would end.
+/// The exit codes are those of the same command without a daemon.
 fn refusal(why: Refused) -> Refusal {
     Refusal {
         code: match why.kind {
@@ -365,7 +366,7 @@ fn note_failure(report: &mut Report, prefix: &str, error: &anyhow::Error) {
     });
 }
 
-/// An error in words. Bare ones of the modules below are fragments; those with context are sentences already.
+/// Formats an error. Bare errors of the lower modules are fragments; errors with context are sentences already.
 fn said(error: &anyhow::Error) -> String {
     let Some(first) = error.chain().next() else {
         return format!("{error:#}");

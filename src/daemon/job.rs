@@ -1,4 +1,4 @@
-//! What the loop asks for and what it gets back: plain values, and the port behind which cycles run.
+//! The values that the loop and the cycles exchange, and the port behind which cycles run.
 
 use super::{
     control::Refusal,
@@ -26,16 +26,16 @@ pub enum Trigger {
     Startup,
     /// Files were touched.
     Watch,
-    /// It is time to ask the service.
+    /// A poll is due.
     Poll,
-    /// A person or a signal said so.
+    /// A person or a signal asked for it.
     Manual,
-    /// It is not known what was touched.
+    /// It is unknown which files were touched.
     Rescan,
 }
 
 impl Trigger {
-    /// The word for it, in logs and metrics.
+    /// The name in logs and metrics.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Startup => "startup",
@@ -53,31 +53,31 @@ impl fmt::Display for Trigger {
     }
 }
 
-/// How far a cycle looks.
+/// What a cycle looks at.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Scope {
-    /// At the whole mirror and the whole workspace: lists once.
+    /// The whole mirror and the whole workspace: fetches the listing once.
     Everything,
-    /// At the whole mirror, and at the articles that changed in it.
+    /// The whole mirror, and the articles whose files changed.
     Mirror,
-    /// At these paths and their articles.
+    /// These paths and their articles.
     Paths(DuePaths),
-    /// At what a command says.
+    /// What a command names.
     Command(CycleCommand),
 }
 
-/// A cycle to be run.
+/// A cycle to run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Job {
-    /// Why.
+    /// Why it runs.
     pub trigger: Trigger,
-    /// How far it looks.
+    /// What it looks at.
     pub scope: Scope,
-    /// Paths whose files are in motion or gone for too short a time: present and unknown in this cycle.
+    /// Paths in motion, and removed paths in their grace time: unknown in this cycle.
     pub unsettled: BTreeSet<String>,
-    /// Why no removal may be pushed because of git, if so.
+    /// Why all removals are held because of git.
     pub git_hold: Option<String>,
-    /// The repositories around the mirror, as of when the cycle began.
+    /// The repositories around the mirror when the cycle began.
     pub git: Vec<Known>,
 }
 
@@ -86,7 +86,7 @@ pub struct Job {
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CycleCommand {
-    /// Which way changes may go.
+    /// The direction of changes.
     pub direction: WireDirection,
     /// Paths relative to the mirror; empty: all.
     #[serde(default)]
@@ -97,28 +97,28 @@ pub struct CycleCommand {
     /// Let deletions pass the guards.
     #[serde(default)]
     pub allow_deletes: bool,
-    /// Create the new categories of a first sync unasked.
+    /// Create the new categories of a first sync without a question.
     #[serde(default)]
     pub new_categories: bool,
     /// The side that wins conflicts.
     #[serde(default)]
     pub prefer: Option<WireSide>,
-    /// Conflicts that a person settled.
+    /// Conflicts that a person resolved.
     #[serde(default)]
     pub resolve: BTreeMap<ArticleId, WireKeep>,
-    /// What a person released, to be remembered before the cycle.
+    /// Actions that a person approved. The approvals are stored before the cycle.
     #[serde(default)]
     pub approve: Vec<Release>,
-    /// Versions to be brought back before the cycle, in the workspace that the scope names.
+    /// Versions to restore before the cycle, in the workspace that the scope names.
     #[serde(default)]
     pub restore: Vec<restore::Wish>,
 }
 
-/// A held action that a person released.
+/// A held action that a person approved.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Release {
-    /// The side that it changes.
+    /// The side that the action changes.
     pub side: Side,
     /// The action's fingerprint.
     pub mark: Digest,
@@ -154,7 +154,7 @@ pub enum WireKeep {
     Local,
     /// The service's version.
     Remote,
-    /// One after the other.
+    /// Both, one after the other.
     Both,
 }
 
@@ -170,7 +170,7 @@ impl Scope {
 }
 
 impl CycleCommand {
-    /// A whole cycle in a direction.
+    /// Makes the command for a cycle over everything.
     pub fn new(direction: Direction) -> Self {
         Self {
             direction: direction.into(),
@@ -185,7 +185,7 @@ impl CycleCommand {
         }
     }
 
-    /// Returns whether it does what a poll does.
+    /// Returns whether the command does what a poll does.
     pub fn is_whole(&self) -> bool {
         self.direction == WireDirection::Both && self.scope.is_empty() && !self.dry_run
     }
@@ -245,28 +245,28 @@ impl From<WireKeep> for Keep {
 pub struct OpenItems {
     /// Conflicts.
     pub conflicts: usize,
-    /// Deletions that are held.
+    /// Held deletions.
     pub held_deletions: usize,
-    /// Steps whose outcome is not known.
+    /// Requests and writes that are in doubt.
     pub intents: usize,
 }
 
-/// What a cycle came to.
+/// The outcome of a cycle.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CycleOutcome {
-    /// Its report.
+    /// The report.
     pub report: Report,
-    /// What stopped it as a whole, if something did.
+    /// The outage that stopped the cycle.
     pub outage: Option<Outage>,
-    /// What is left open.
+    /// The open items after the cycle.
     pub open_items: OpenItems,
-    /// Why what a command wished for cannot be, if so: then nothing was done.
+    /// Why a command was refused; nothing was done then.
     pub refused: Option<Refusal>,
 }
 
 impl CycleOutcome {
-    /// Returns whether it came to its end. One that the service or the budget put off, or that could not be
-    /// carried out, saw only a part, even where that closes the way to nobody else.
+    /// Returns whether the cycle ran to its end. After a failure it saw only a part, even if the failure is no outage
+    /// for others.
     pub fn is_complete(&self) -> bool {
         self.outage.is_none()
             && self.report.stopped.is_none()
@@ -274,41 +274,40 @@ impl CycleOutcome {
     }
 }
 
-/// Runs cycles, one at a time: the engines in the daemon, a stand-in in tests.
+/// Runs cycles, one at a time: the engines in the daemon, a fake in tests.
 pub trait CycleRunner {
-    /// Runs one. It does not fail: what goes wrong is in what it comes to.
+    /// Runs a cycle. Failures are part of the outcome.
     fn run(&mut self, job: &Job) -> impl Future<Output = CycleOutcome>;
 
-    /// Leaves out the paths that need no cycle: those whose files are what the state says, as after our
-    /// own writes (failures row 79).
+    /// Removes the paths that need no cycle, because their files are as recorded in the state: after kbsync's own
+    /// writes (failures row 79).
     fn drop_unchanged(&mut self, due: DuePaths) -> DuePaths;
 
-    /// Returns whether no file is anything but what the state says, and nothing waits: then a doubt about the
-    /// files needs no cycle. What cannot be looked at is not as it should be.
+    /// Returns whether every file is as recorded in the state, and nothing waits: a doubt then needs no cycle.
+    /// Returns false if that is unknown.
     fn is_as_recorded(&mut self) -> bool;
 
-    /// What is left of the budget.
+    /// Returns the rest of the budget.
     fn budget_left(&self) -> BudgetLeft;
 
-    /// Remembers, across restarts, where git's HEAD was when both sides last agreed on what is removed, for the
-    /// workspace whose paths begin like this.
+    /// Stores the HEAD of git at which both sides last agreed on removals, for the workspace with this prefix.
     fn remember_head(&mut self, prefix: &str, head: &Head);
 
-    /// Remembers the published branch in the same way.
+    /// Stores the published branch, for the workspace with this prefix.
     fn remember_branch(&mut self, prefix: &str, branch: &str);
 
-    /// Returns what was remembered.
+    /// Returns what was stored for the workspace with this prefix.
     fn remembered(&self, prefix: &str) -> Remembered;
 
-    /// Files that went while no daemon ran, but for those that wait for a person already.
+    /// Returns the files that disappeared while no daemon ran, except those that already wait for a person.
     fn missing_files(&mut self) -> Vec<String>;
 
-    /// Why the mirror is not this daemon's any more, if so: its lock or its state was removed or replaced.
+    /// Returns why the daemon has lost its mirror, if the lock or the state was removed or replaced.
     fn lost_mirror(&self) -> Option<String>;
 
-    /// Looks a last time at what was replaced while a program had it open, before the daemon ends.
+    /// Looks once more at replaced files that a program had open, before the daemon ends.
     fn close(&mut self);
 
-    /// Reads the settings again; what cannot be used is told and changes nothing.
+    /// Reads the settings again. An error changes nothing.
     fn reload(&mut self) -> Result<Settings, String>;
 }

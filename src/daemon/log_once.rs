@@ -1,11 +1,11 @@
-//! What waits for a person, told once in the log: whoever reads only the log of a service learns of it, and a
-//! poll every few minutes does not repeat it.
+//! Logs each issue that waits for a person once, so that a poll every few minutes does not repeat it.
+//! An issue that disappears and comes back is logged again.
 
 use super::job::CycleOutcome;
 use crate::engine::report::{Line, Status};
 use std::collections::HashSet;
 
-/// What was told.
+/// The issues that are in the log.
 #[derive(Debug, Default)]
 pub(super) struct LogOnce {
     logged: HashSet<String>,
@@ -14,8 +14,8 @@ pub(super) struct LogOnce {
 }
 
 impl LogOnce {
-    /// Tells what is new in the report of a cycle. One that looked at `everything` and ended well says what
-    /// still waits; what it does not name is told again when it comes back.
+    /// Logs the new issues of a cycle. A `complete` cycle looked at everything, so an issue that it does not report
+    /// is over.
     pub(super) fn log(&mut self, outcome: &CycleOutcome, complete: bool) {
         let mut found = open_issues(outcome);
         if outcome.outage.is_none() {
@@ -32,8 +32,8 @@ impl LogOnce {
         self.logged.extend(found);
     }
 
-    /// What one cycle leaves to the next one is done there, nearly always; what that one leaves for the same reason may
-    /// wait for long. A cycle that looked at some paths only has nothing to say of the others.
+    /// Returns what two cycles in a row left over for the same reason: it may wait for long. A partial cycle says
+    /// nothing about other paths.
     fn left_twice(&mut self, actions: &[Line], complete: bool) -> Vec<String> {
         let left_over = actions.iter().filter(|line| line.status == Status::Skipped);
         let left_over = left_over.filter_map(|line| {
@@ -52,10 +52,10 @@ impl LogOnce {
     }
 }
 
-/// A line for each problem, and one for what is held for the same reason.
+/// Returns a line for each problem, and one for each group of held actions with the same reason.
 fn open_issues(outcome: &CycleOutcome) -> Vec<String> {
     let mut lines = Vec::new();
-    // What stops every request is told by whoever waits for its end.
+    // An outage has log lines of its own.
     if outcome.outage.is_none() {
         lines.extend(outcome.report.problems.iter().map(|problem| {
             let gap = if problem.path.is_empty() { "" } else { ": " };

@@ -38,28 +38,28 @@ use control::QueuedCommand;
 use debounce::Touch;
 use watch::{Cause, Mode};
 
-/// What can happen to the daemon.
+/// The events of the daemon.
 #[derive(Debug)]
 pub enum Event {
-    /// Something happened to a path of the mirror.
+    /// A path of the mirror was touched.
     Touched {
         /// The path, relative to the mirror.
         path: String,
-        /// What.
+        /// What happened to it.
         touch: Touch,
     },
-    /// It is not known what was touched.
+    /// It is unknown which paths were touched.
     Doubt(Cause),
     /// How changes are noticed from now on.
     Watching(Mode),
-    /// Time went on.
+    /// Time has passed.
     Tick,
-    /// A command came in.
+    /// A command arrived.
     Command(QueuedCommand),
-    /// Everything is to be looked at now (SIGUSR1).
+    /// A full cycle is wanted now (SIGUSR1).
     SyncNow,
-    /// The settings are to be read again (SIGHUP).
+    /// The settings must be read again (SIGHUP).
     Reload,
-    /// It is time to stop (SIGTERM, SIGINT); the second time, at once.
+    /// The daemon must stop (SIGTERM, SIGINT); at the second signal, at once.
     Stop,
 }

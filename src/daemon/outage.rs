@@ -1,7 +1,6 @@
-//! Whether the service can be reached: backs off while it cannot, and says so once per change.
-//!
-//! Pure: told the time and what a cycle met. While something is in the way nothing is tried before
-//! [`OutageBackoff::retry_at`]; what waits meanwhile keeps its order (failures row 25). A person's command is always
+//! Back-off during an outage. Reports the beginning and the end of each outage once.
+//! Pure: the caller passes the time and the outcome of each cycle. During an outage, no cycle starts before
+//! [`OutageBackoff::retry_at`], and the waiting work keeps its order (failures row 25). A person's command is always
 //! tried.
 
 use std::{fmt, time::Duration};
@@ -10,23 +9,23 @@ use tokio::time::Instant;
 const FIRST_WAIT: Duration = Duration::from_secs(15);
 const LONGEST_WAIT: Duration = Duration::from_mins(15);
 
-/// What stopped a cycle as a whole.
+/// What stops all requests, not only one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outage {
-    /// No connection, no answer, or a 5xx.
+    /// No connection, no answer, or a status of 500 and above.
     Unreachable,
-    /// The token was not accepted.
+    /// The service rejected the token.
     TokenRejected,
-    /// The budget is spent, or the service asked for patience.
+    /// The budget is spent, or the service asked for a pause.
     BudgetSpent {
-        /// For how long, where that is known.
+        /// How long the pause is, if that is known.
         wait: Option<Duration>,
     },
     /// The mirror or the state cannot be used.
     MirrorUnusable,
-    /// An answer of the service's ended one cycle, and may not end another one.
+    /// An unusable answer ended one cycle; another cycle may succeed.
     UnusableAnswer,
-    /// The daemon stops: it was not tried to the end.
+    /// The daemon is stopping: the cycle was interrupted.
     Stopping,
 }
 
@@ -44,17 +43,17 @@ impl fmt::Display for Outage {
             Self::BudgetSpent { .. } => "the budget of requests is spent",
             Self::MirrorUnusable => "the mirror or the state cannot be used",
             Self::UnusableAnswer => "the service's answer cannot be used",
-            Self::Stopping => "the daemon stops",
+            Self::Stopping => "the daemon is stopping",
         })
     }
 }
 
-/// A change that is worth a line in the log.
+/// A change that is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutageChange {
-    /// Something is in the way now.
+    /// An outage began.
     Began(Outage),
-    /// All is well again, after so long.
+    /// The outage ended, after this time.
     Ended(Duration),
 }
 
@@ -66,16 +65,16 @@ struct Ongoing {
     retry_at: Instant,
 }
 
-/// The state of the way to the service.
+/// The state of the back-off.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OutageBackoff {
     ongoing: Option<Ongoing>,
-    /// Spreads the tries of many machines, in percent of the wait: 0 to 20.
+    /// Spreads the retries of many machines, in percent of the wait: 0 to 20.
     jitter: u32,
 }
 
 impl OutageBackoff {
-    /// All is well. `seed` differs between machines, so that they do not come back all at once.
+    /// Starts without an outage. `seed` differs between machines, so that they do not retry at the same moment.
     pub fn new(seed: u32) -> Self {
         Self {
             ongoing: None,
@@ -83,7 +82,7 @@ impl OutageBackoff {
         }
     }
 
-    /// Notes how a cycle ended: what was in its way, if anything.
+    /// Records how a cycle ended. Returns a change that is worth a log line.
     pub fn record(&mut self, outage: Option<Outage>, now: Instant) -> Option<OutageChange> {
         let before = self.ongoing;
         let Some(outage) = outage else {
@@ -95,7 +94,7 @@ impl OutageBackoff {
         let failures = same.map_or(0, |ongoing| ongoing.failures.saturating_add(1));
         let wait = match outage {
             Outage::BudgetSpent { wait: Some(wait) } => wait.max(Duration::from_secs(1)),
-            // Nobody knows how it would have gone.
+            // An interrupted cycle says nothing about the service.
             Outage::Stopping => return None,
             Outage::Unreachable
             | Outage::TokenRejected
@@ -116,17 +115,17 @@ impl OutageBackoff {
         same.is_none().then_some(OutageChange::Began(outage))
     }
 
-    /// When it may be tried again; `None`: now.
+    /// Returns when the next retry may start; `None`: at once.
     pub fn retry_at(&self) -> Option<Instant> {
         self.ongoing.map(|ongoing| ongoing.retry_at)
     }
 
-    /// Returns whether it may be tried now.
+    /// Returns whether a cycle may start now.
     pub fn may_try(&self, now: Instant) -> bool {
         self.retry_at().is_none_or(|at| at <= now)
     }
 
-    /// What is in the way.
+    /// Returns the current outage.
     pub fn current(&self) -> Option<Outage> {
         self.ongoing.map(|ongoing| ongoing.outage)
     }

@@ -1,12 +1,10 @@
-//! When the service is polled: pure, told the time by the caller.
-//!
-//! Two clocks are used together. The steady one goes on whatever happens to the time of day; the wall clock
-//! goes on while the machine sleeps. A poll is due when either says so, and only one: after a night's sleep
-//! or a clock set forward there is one poll, not one for each that was missed, and a clock set back stops
-//! nothing (failures rows 104 and 105). The budget stretches the interval: what a poll costs, as often as it
-//! comes, must fit into what pushes leave over (row 109).
-//!
-//! What wakes the loop is somebody else's job (`trigger`); here it is only decided.
+//! When the service is polled. Pure: the caller passes the time.
+//! Two clocks are used together. The steady clock ignores changes of the time of day; the wall clock continues while
+//! the machine sleeps. A poll is due when either clock says so. After a night's sleep, or after the clock was set
+//! forward, one poll is due, not one for each missed poll; a clock that was set back stops nothing (failures rows 104
+//! and 105). The budget stretches the interval: all polls of a day must fit into the budget that pushes leave (row
+//! 109).
+//! [`super::ticker`] wakes the loop; this file only decides.
 
 use crate::config::{Poll, parse_cron};
 use chrono::{DateTime, Utc};
@@ -20,27 +18,27 @@ const DAY: Duration = Duration::from_hours(24);
 /// A moment on both clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
-    /// The time of day; may jump.
+    /// The time of day, which may jump.
     pub wall: DateTime<Utc>,
-    /// Never jumps, stands still while the machine sleeps.
+    /// Never jumps, but stands still while the machine sleeps.
     pub steady: Instant,
 }
 
-/// What polls cost, and what there is.
+/// The budget for polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PollBudget {
-    /// Requests of the last poll.
+    /// The requests of the last poll.
     pub cost: u32,
     /// Requests allowed in a day.
     pub per_day: u32,
-    /// Percent of them that polls leave to pushes.
+    /// The percentage of them that is reserved for pushes.
     pub reserve_for_pushes: u32,
     /// Requests left in the rolling day.
     pub day_left: u32,
 }
 
 impl PollBudget {
-    /// The shortest interval at which polls fit into the day.
+    /// Returns the shortest interval at which the polls fit into the day.
     pub fn min_interval(&self) -> Duration {
         let reserve = u64::from(self.per_day) * u64::from(self.reserve_for_pushes) / 100;
         let left = u64::from(self.day_left).saturating_sub(reserve);
@@ -52,17 +50,17 @@ impl PollBudget {
     }
 }
 
-/// A cron line or a time zone that cannot be used.
+/// An invalid cron line or time zone.
 #[derive(Debug)]
 pub enum ScheduleError {
-    /// The line.
+    /// The cron line is invalid.
     Line {
-        /// As it was written.
+        /// The line.
         line: String,
-        /// Why.
+        /// The reason.
         source: croner::errors::CronError,
     },
-    /// The zone is not known.
+    /// The time zone is unknown.
     Zone(String),
 }
 
@@ -99,7 +97,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads `poll:` and `timezone:`. The first poll counts as made at `now`: the start itself is one.
+    /// Reads `poll:` and `timezone:`. The start of the daemon counts as the first poll.
     pub fn new(poll: &Poll, timezone: &str, now: Moment) -> Result<Self, ScheduleError> {
         let when = match poll {
             Poll::Every(period) => When::Every(*period),
@@ -116,24 +114,24 @@ impl Schedule {
         Ok(Self { when, last: now })
     }
 
-    /// Goes on with other settings; what was polled stays polled.
+    /// Takes over the settings of another schedule. The time of the last poll stays.
     pub fn replace(&mut self, other: Self) {
         self.when = other.when;
     }
 
-    /// Notes that a poll begins.
+    /// Records that a poll begins.
     pub fn polled(&mut self, now: Moment) {
         self.last = now;
     }
 
-    /// Takes note of the time: a clock that was set back must not silence a cron line until it caught up.
+    /// Notices a clock that was set back, so that a cron line need not wait until the clock has caught up.
     pub fn observe_clock(&mut self, now: Moment) {
         if now.wall < self.last.wall {
             self.last.wall = now.wall;
         }
     }
 
-    /// How long until the next poll, when polls may come no closer than `least`. Zero: it is due.
+    /// Returns the time until the next poll, with at least `min_interval` between polls. Zero: the poll is due.
     pub fn wait(&self, now: Moment, min_interval: Duration) -> Duration {
         let steady = now.steady.saturating_duration_since(self.last.steady);
         let wall = (now.wall - self.last.wall).to_std().unwrap_or_default();
@@ -148,19 +146,19 @@ impl Schedule {
                         let until = next.with_timezone(&Utc) - now.wall;
                         until.to_std().unwrap_or_default().max(stretched)
                     }
-                    // A line such as 30 February never comes.
+                    // A cron line such as 30 February has no next date.
                     Err(_) => DAY,
                 }
             }
         }
     }
 
-    /// The next poll by the time of day.
+    /// Returns the time of day of the next poll.
     pub fn next(&self, now: Moment, min_interval: Duration) -> DateTime<Utc> {
         now.wall + self.wait(now, min_interval)
     }
 
-    /// The time between two polls: the effective interval that `status` shows and health goes by.
+    /// Returns the effective interval between polls, for `status` and health.
     pub fn interval(&self, now: Moment, min_interval: Duration) -> Duration {
         match &self.when {
             When::Every(period) => (*period).max(min_interval),

@@ -1,4 +1,4 @@
-//! What the loop has to know of the settings.
+//! The part of the settings that the loop needs.
 
 use super::debounce::Delays;
 use crate::config::{Config, Poll, PublishedBranch};
@@ -7,27 +7,27 @@ use std::time::Duration;
 /// The settings of the loop.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How long paths wait.
+    /// The delays of touched paths.
     pub delays: Delays,
-    /// When the service is asked.
+    /// When the service is polled.
     pub poll: Poll,
-    /// The zone of a cron line.
+    /// The time zone of a cron line.
     pub timezone: String,
-    /// How often the files are looked through where no events come.
+    /// How often the files are scanned where no events come.
     pub rescan: Duration,
     /// Requests allowed in a day.
     pub per_day: u32,
-    /// Percent of them that polls leave to pushes.
+    /// The percentage of them that is reserved for pushes.
     pub reserve_for_pushes: u32,
     /// Which branch of a git repository is published.
     pub git_branch: PublishedBranch,
 }
 
-/// A path that is never quiet is taken so long after its first event.
+/// A path that never becomes quiet is due at this age of its first event.
 const CEILING: Duration = Duration::from_secs(5);
 
 impl Settings {
-    /// Takes them from the checked settings.
+    /// Takes the values from the checked settings.
     pub fn of(config: &Config) -> Self {
         let options = &config.options;
         Self {

@@ -1,4 +1,4 @@
-//! The signals that a supervisor or a person sends.
+//! Turns signals into events.
 
 use super::Event;
 use std::io;
@@ -8,7 +8,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// The signals, taken over from the system's defaults.
+/// The signals, with the system's default actions disabled.
 #[derive(Debug)]
 pub struct Signals {
     terminate: Signal,
@@ -18,7 +18,7 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Takes them over. From here on a signal is an event, also one that comes before [`Signals::run`].
+    /// Disables the default actions. A signal that comes before [`Signals::run`] is not lost.
     pub fn take() -> io::Result<Self> {
         Ok(Self {
             terminate: signal(SignalKind::terminate())?,
@@ -28,7 +28,7 @@ impl Signals {
         })
     }
 
-    /// Sends what comes until it is stopped.
+    /// Sends an event for each signal until the daemon stops.
     pub async fn run(mut self, to: Sender<Event>, stop: CancellationToken) {
         loop {
             let event = tokio::select! {

@@ -1,4 +1,4 @@
-//! The daemon put together: the table of contents of the process.
+//! Wires the daemon: its sources of events, its loop and their order of shutdown.
 
 use super::{
     Event,
@@ -19,15 +19,15 @@ use std::{sync::Arc, time::Duration};
 use tokio::{net::TcpListener, sync::mpsc, time::Instant};
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// Events that wait for the loop. When they are full the sources wait in turn.
+/// The capacity of the channel of events. When it is full, the sources wait.
 const EVENT_CAPACITY: usize = 1024;
 
-/// Sources are given so long to end.
+/// How long the sources may take to end.
 const SOURCE_GRACE: Duration = Duration::from_secs(1);
 
-/// What a daemon is made of. The caller holds the mirror's locks for as long as it runs.
+/// The parts of a daemon. The caller holds the mirror's locks while the daemon runs.
 pub struct Daemon<C> {
-    /// Runs the cycles; its requests end when `stop` is cancelled.
+    /// Runs the cycles; their requests end when `stop` is cancelled.
     pub cycles: C,
     /// The settings.
     pub settings: Settings,
@@ -35,25 +35,25 @@ pub struct Daemon<C> {
     pub watch: watch::Options,
     /// The signals.
     pub signals: Signals,
-    /// Where commands come in, if they can.
+    /// The socket for commands, if there is one.
     pub control: Option<Listening>,
-    /// Where health and figures are shown, if they are.
+    /// The listener for health and metrics, if there is one.
     pub listen: Option<TcpListener>,
-    /// What is left of the budget, to be shown there.
+    /// The rest of the budget, for the metrics.
     pub budget: web::BudgetSource,
-    /// What is shown.
+    /// The status for health checks, metrics and `kbsync status`.
     pub status: Arc<SharedStatus>,
-    /// Takes progress to whoever waits for it.
+    /// Sends progress to the client whose command runs.
     pub progress: ProgressSink,
     /// Cancelled when no further request may begin.
     pub stop: CancellationToken,
 }
 
-/// Runs a daemon until it is stopped.
+/// Runs a daemon until a stop signal.
 ///
 /// # Errors
 ///
-/// When the schedule cannot be read.
+/// When the schedule is invalid.
 pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleError> {
     let now = Moment {
         wall: Utc::now(),
@@ -62,7 +62,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     let schedule = Schedule::new(&daemon.settings.poll, &daemon.settings.timezone, now)?;
     let (to, events) = mpsc::channel(EVENT_CAPACITY);
     let sources = TaskTracker::new();
-    // Sources go on while the last request is in flight: a second signal must be heard.
+    // The sources end last: a second stop signal must be received while the last request is in flight.
     let over = CancellationToken::new();
     let rescan = daemon.watch.rescan.clone();
     let roots = daemon.watch.roots.iter();
@@ -87,7 +87,7 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
         sources.spawn(async move {
             let stop = over.cancelled_owned();
             if let Err(error) = web::serve(listener, shared, budget, stop).await {
-                tracing::error!(%error, "health and figures are not shown any more");
+                tracing::error!(%error, "health and metrics are no longer served");
             }
         });
     }
@@ -121,15 +121,15 @@ pub async fn run<C: CycleRunner>(daemon: Daemon<C>) -> Result<Ended, ScheduleErr
     Ok(ended)
 }
 
-/// A watch that cannot even be started leaves the polls, which look at all files.
+/// Without a watch, only the polls scan the files.
 fn start_watch(options: watch::Options, to: &mpsc::Sender<Event>) -> Option<watch::Watch> {
     match watch::start(options, to.clone()) {
         Ok(watch) => Some(watch),
         Err(error) => {
-            tracing::error!(%error, "files are not watched; polls look at all of them");
+            tracing::error!(%error, "the files are not watched; only polls scan them");
             let mode = watch::Mode::Polling {
                 every: Duration::ZERO,
-                why: format!("only polls look at the files: {error}"),
+                why: format!("only polls scan the files: {error}"),
             };
             // The channel is new and empty.
             let _sent = to.try_send(Event::Watching(mode));
@@ -138,7 +138,7 @@ fn start_watch(options: watch::Options, to: &mpsc::Sender<Event>) -> Option<watc
     }
 }
 
-/// What `status` shows of a daemon.
+/// Returns the status for `kbsync status`.
 pub fn status(shared: &SharedStatus) -> DaemonStatus {
     let snapshot = shared.snapshot();
     let shown = |at: chrono::DateTime<Utc>| at.to_rfc3339_opts(SecondsFormat::Secs, true);

@@ -1,4 +1,4 @@
-//! What systemd is told: ready, alive, and one line on what is going on. Silent without `NOTIFY_SOCKET`.
+//! Notifies systemd: ready, alive, and one line of status. Does nothing without `NOTIFY_SOCKET`.
 
 use sd_notify::NotifyState;
 use std::time::{Duration, Instant};
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 /// The connection to the supervisor.
 #[derive(Debug)]
 pub struct Supervisor {
-    /// How often it wants a sign of life: half of its patience.
+    /// The interval of the signs of life: half of the watchdog's timeout.
     watchdog: Option<Duration>,
     last: Option<Instant>,
     status: String,
 }
 
 impl Supervisor {
-    /// Reads what the supervisor left in the environment.
+    /// Reads the environment.
     pub fn find() -> Self {
         Self {
             watchdog: sd_notify::watchdog_enabled().map(|patience| patience / 2),
@@ -22,17 +22,17 @@ impl Supervisor {
         }
     }
 
-    /// It works: the first look at everything is done, or under way.
+    /// Reports that the daemon is running.
     pub fn ready(&self) {
         tell(&[NotifyState::Ready]);
     }
 
-    /// It stops.
+    /// Reports that the daemon is stopping.
     pub fn stopping(&self) {
         tell(&[NotifyState::Stopping]);
     }
 
-    /// What is going on, told when it changed.
+    /// Reports the status line, if it changed.
     pub fn status(&mut self, status: &str) {
         if self.status != status {
             status.clone_into(&mut self.status);
@@ -40,12 +40,12 @@ impl Supervisor {
         }
     }
 
-    /// When it wants the next sign of life, if it wants any.
+    /// Returns when the next sign of life is due, if there is a watchdog.
     pub fn next_sign(&self) -> Option<tokio::time::Instant> {
         Some(tokio::time::Instant::from_std(self.last? + self.watchdog?))
     }
 
-    /// The loop ticks.
+    /// Sends a sign of life, if one is due.
     pub fn alive(&mut self, now: Instant) {
         let Some(every) = self.watchdog else {
             return;
@@ -62,6 +62,6 @@ impl Supervisor {
 
 fn tell(state: &[NotifyState<'_>]) {
     if let Err(error) = sd_notify::notify(state) {
-        tracing::debug!(%error, "the supervisor could not be told");
+        tracing::debug!(%error, "the supervisor could not be notified");
     }
 }

@@ -1,10 +1,9 @@
-//! Limits the connections of a listener: when all seats are taken, a new connection closes the oldest.
-//!
-//! Any client of a port can open connections and send nothing. Each connection takes a file descriptor, and a daemon without
-//! descriptors cannot sync. A health check must still get its answer, so the newest connection is never refused.
-//!
-//! The owner of a [`Seat`] selects on [`Seat::lost`] in all its work, and ends when the future is ready: the next connection
-//! waits for the seat. This file knows nothing of the protocol.
+//! Limits the connections of a listener: when no slot is free, a new connection closes the oldest.
+//! Any client of a port can open connections and send nothing. Each connection takes a file descriptor, and a daemon
+//! without descriptors cannot sync. A health check must still get its answer, so the newest connection is never
+//! refused.
+//! The owner of a [`Slot`] selects on [`Slot::revoked`] in all its work, and ends when the future is ready: the next
+//! connection waits for the slot. This file knows nothing of the protocol.
 
 use rustix::process::{Resource, getrlimit};
 use std::{collections::VecDeque, io, sync::Arc, time::Duration};
@@ -39,7 +38,7 @@ pub struct Connections {
     failed: Option<Instant>,
 }
 
-/// The seat of one connection, which is free again on drop.
+/// The slot of one connection, which is free again on drop.
 #[derive(Debug)]
 pub struct Slot {
     over: CancellationToken,
@@ -47,7 +46,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Returns a future that is ready when a newer connection takes the seat.
+    /// Returns a future that is ready when a newer connection takes the slot.
     pub fn revoked(&self) -> WaitForCancellationFutureOwned {
         self.over.clone().cancelled_owned()
     }
@@ -60,7 +59,7 @@ impl Drop for Slot {
 }
 
 impl Connections {
-    /// Makes the seats of a listener. The log shows the listener's name.
+    /// Makes the slots of a listener. The log shows the listener's name.
     pub fn new(name: &'static str) -> Self {
         Self::with_capacity(name, capacity())
     }
@@ -75,7 +74,7 @@ impl Connections {
         }
     }
 
-    /// Gives an accepted connection a seat. After a failed accept, logs the failure, pauses, and returns `None`.
+    /// Gives an accepted connection a slot. After a failed accept, logs the failure, pauses, and returns `None`.
     pub async fn admit<T>(&mut self, accepted: io::Result<T>) -> Option<(T, Slot)> {
         match accepted {
             Ok(connection) => Some((connection, self.free_slot().await)),
@@ -110,7 +109,7 @@ impl Connections {
                 | io::ErrorKind::ConnectionReset
                 | io::ErrorKind::ConnectionRefused
         ) {
-            // The other end went away: the next one may be there already.
+            // The client disconnected; the next one may be waiting already.
             return;
         }
         let now = Instant::now();
@@ -130,7 +129,7 @@ impl Connections {
     }
 }
 
-/// Returns the number of seats that leaves enough descriptors for syncing.
+/// Returns the number of slots that leaves enough descriptors for syncing.
 pub(crate) fn capacity() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     usize::try_from((limit / SHARE).clamp(2, MAX_CONNECTIONS)).unwrap_or(2)

@@ -1,17 +1,17 @@
-//! Whether a daemon is well: pure, told the time.
+//! Whether a daemon is healthy and ready. Pure: the caller passes the time.
 
 use super::shared_status::StatusSnapshot;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The loop comes round every five seconds at least; this is long for it.
+/// The loop runs every five seconds at least; this is a long pause for it.
 const TICK: Duration = Duration::from_secs(30);
 
-/// With very short intervals a single slow answer is no illness.
+/// With a very short interval, a single slow answer is no failure.
 const SHORTEST: Duration = Duration::from_mins(1);
 
-/// Says why a daemon is not well: the loop stands still, or the last successful poll is older than three
-/// intervals. A cycle that gets ahead is well however long it takes, and so is one that waits for git.
+/// Returns why a daemon is unhealthy: the loop stands still, or the last successful poll is older than three
+/// intervals. A cycle that makes progress is healthy however long it takes, and so is a pause for git.
 pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
     let age = |at: Instant| now.saturating_duration_since(at);
     let patience = (status.interval * 3).max(SHORTEST);
@@ -30,7 +30,7 @@ pub fn illness(status: &StatusSnapshot, now: Instant) -> Option<String> {
     None
 }
 
-/// Says why a daemon is not ready, if it is not: its first full cycle is not done.
+/// Returns why a daemon is not ready: its first full cycle is not done.
 pub fn unreadiness(status: &StatusSnapshot) -> Option<String> {
     (!status.ready).then(|| match &status.outage {
         Some(why) => format!("the first cycle is not done: {why}"),

@@ -1,4 +1,4 @@
-//! The figures of a daemon, in the text form of Prometheus.
+//! The metrics of a daemon, in the text format of Prometheus.
 
 use super::shared_status::StatusSnapshot;
 use crate::engine::report::BudgetLeft;
@@ -15,7 +15,7 @@ use prometheus_client::{
 use std::{fmt, sync::atomic::AtomicU64, time::Duration};
 use tokio::time::Instant;
 
-/// Requests, by what they were and how they ended.
+/// The labels of a request: its method and the status of its answer.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 struct RequestLabels {
     method: &'static str,
@@ -37,7 +37,7 @@ struct WindowLabels {
     window: &'static str,
 }
 
-/// What only grows.
+/// Counters and histograms.
 #[derive(Clone, Debug)]
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
@@ -66,19 +66,19 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// Counts a look at everything, with its cause.
+    /// Counts a scan of the whole mirror, with its cause.
     pub fn rescan(&self, cause: &'static str) {
         self.rescans.get_or_create(&CauseLabels { cause }).inc();
     }
 
-    /// Notes how long a cycle took.
+    /// Records the duration of a cycle.
     pub fn cycle(&self, trigger: &'static str, took: Duration) {
         self.cycles
             .get_or_create(&TriggerLabels { trigger })
             .observe(took.as_secs_f64());
     }
 
-    /// Writes all of it, with what is seen and what is left of the budget now.
+    /// Writes all metrics, with the current status and the rest of the budget.
     pub fn text(
         &self,
         status: &StatusSnapshot,
@@ -89,7 +89,7 @@ impl Metrics {
         registry.register("requests", "Requests to the service", self.requests.clone());
         registry.register(
             "rescans",
-            "Looks at everything, by cause",
+            "Scans of the whole mirror, by cause",
             self.rescans.clone(),
         );
         registry.register(
@@ -116,7 +116,7 @@ impl Metrics {
             ),
         ];
         for (name, help, age) in ages {
-            // What never happened has no age.
+            // An event that never happened has no age.
             if let Some(age) = age {
                 let gauge = Gauge::<f64, AtomicU64>::default();
                 gauge.set(age);
@@ -126,14 +126,10 @@ impl Metrics {
         let numbers = [
             ("pending_pushes", "Changes that wait", status.pending),
             ("conflicts", "Articles in conflict", status.conflicts),
-            (
-                "held_deletions",
-                "Deletions that are held",
-                status.held_deletions,
-            ),
+            ("held_deletions", "Held deletions", status.held_deletions),
             (
                 "unresolved_intents",
-                "Steps whose outcome is not known",
+                "Requests and writes in doubt",
                 status.intents,
             ),
         ];

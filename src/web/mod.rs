@@ -1,7 +1,6 @@
-//! What a running daemon shows over HTTP: health, readiness, figures. Nothing can be changed here.
-//!
-//! [`board`] holds what is shown, as plain values; [`health`] judges it, pure; [`metrics`] writes it for
-//! Prometheus; [`guests`] bounds the connections; [`serve()`] answers. No article, path or token is shown.
+//! What a running daemon shows over HTTP: health, readiness, metrics. Nothing can be changed here.
+//! [`shared_status`] holds the status as plain values; [`health`] judges it; [`metrics`] writes it for Prometheus;
+//! [`connections`] limits the connections; [`serve()`] answers. No article, path or token is shown.
 
 pub mod connections;
 pub mod health;

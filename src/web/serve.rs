@@ -1,6 +1,5 @@
-//! The HTTP side: three pages to read, and a check of who is asked.
-//!
-//! A connection is for one request and ends after [`PATIENCE`], whatever it has said by then.
+//! The HTTP server: three pages to read, and a check of the `Host` header.
+//! A connection is for one request, and ends after [`REQUEST_LIMIT`] in any case.
 
 use super::{
     connections::{Connections, REQUEST_LIMIT, Slot},
@@ -30,17 +29,17 @@ use tokio::{
     time::Instant,
 };
 
-/// Tells what is left of the budget now: others spend it, too, and time gives it back.
+/// Returns the rest of the budget: other processes spend it, too, and it grows with time.
 pub type BudgetSource = Arc<dyn Fn() -> BudgetLeft + Send + Sync>;
 
-/// What is shown.
+/// The data behind the pages.
 #[derive(Clone)]
 struct Shown {
     status: Arc<SharedStatus>,
     budget: BudgetSource,
 }
 
-/// Answers until told to stop. The caller binds the port.
+/// Serves requests until `stop`. The caller binds the port.
 pub async fn serve(
     listener: TcpListener,
     status: Arc<SharedStatus>,
@@ -65,7 +64,7 @@ pub async fn serve(
         .await
 }
 
-/// The listener with bounded connections.
+/// A listener with a limited number of connections.
 struct Bounded {
     listener: TcpListener,
     connections: Connections,
@@ -89,7 +88,7 @@ impl axum::serve::Listener for Bounded {
     }
 }
 
-/// A connection that fails once its time is over or its place is taken.
+/// A connection that fails when its time is over or its slot is revoked.
 struct Connection {
     stream: TcpStream,
     over: Pin<Box<dyn Future<Output = ()> + Send>>,
@@ -101,7 +100,7 @@ impl Connection {
     fn new(stream: TcpStream, slot: Slot) -> Self {
         let lost = slot.revoked();
         let over = async move {
-            // Both ends are the same here.
+            // Both have the same effect.
             tokio::select! {
                 () = lost => (),
                 () = tokio::time::sleep(REQUEST_LIMIT) => (),
@@ -115,7 +114,7 @@ impl Connection {
         }
     }
 
-    /// Fails when it is over; else wakes the task when it will be.
+    /// Fails when the connection is over; otherwise wakes the task at that moment.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         self.is_over = self.is_over || self.over.as_mut().poll(context).is_ready();
         if self.is_over {
@@ -157,13 +156,13 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// The address for people and logs.
+/// Returns the address for people and logs.
 pub fn shown_address(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// On loopback only this machine is asked for: a web page must not reach us under a name of its own
-/// (failures row 135). Elsewhere names are given by others.
+/// On a loopback address, only requests to this machine are accepted: a web page must not reach us under a name of
+/// its own (failures row 135). On other addresses, any name is accepted.
 async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
     let mut response = if loopback && !is_this_machine(request.headers()) {
         (
@@ -178,7 +177,7 @@ async fn check_host(loopback: bool, request: Request, next: Next) -> Response {
     let fixed = [
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        // A connection that stays open would take a place from others.
+        // An open connection would occupy a slot.
         (header::CONNECTION, "close"),
     ];
     for (name, value) in fixed {
@@ -235,7 +234,7 @@ async fn metrics(State(Shown { status, budget }): State<Shown>) -> Response {
             ([(header::CONTENT_TYPE, kind)], text).into_response()
         }
         Err(error) => {
-            tracing::warn!(%error, "the figures could not be written");
+            tracing::warn!(%error, "the metrics could not be written");
             StatusCode::INTERNAL_SERVER_ERROR.into_response()
         }
     }

@@ -1,4 +1,4 @@
-//! The board: what the daemon last said of itself. Written by the loop, read by everybody.
+//! The status of the daemon, written by the loop and read by health checks, metrics and `kbsync status`.
 
 use super::metrics::Metrics;
 use chrono::{DateTime, Utc};
@@ -8,18 +8,18 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// What can be seen of a daemon.
+/// The status at one moment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StatusSnapshot {
-    /// When it was started.
+    /// When the daemon was started.
     pub since: DateTime<Utc>,
     /// The same, on the steady clock.
     pub started: Instant,
-    /// When the loop last came round.
+    /// When the loop last ran.
     pub heartbeat: Instant,
-    /// When a cycle last got ahead.
+    /// When a cycle last made progress.
     pub progress: Instant,
-    /// Whether a cycle runs.
+    /// Whether a cycle is running.
     pub busy: bool,
     /// Whether the first full cycle is done.
     pub ready: bool,
@@ -29,29 +29,29 @@ pub struct StatusSnapshot {
     pub last_push: Option<Instant>,
     /// The next poll.
     pub next_poll: Option<DateTime<Utc>>,
-    /// The effective time between two polls.
+    /// The effective interval between polls.
     pub interval: Duration,
-    /// The cron line that polls go by, with its zone, if they do.
+    /// The cron line of the polls, with its time zone, if there is one.
     pub cron: Option<String>,
-    /// Paths that wait.
+    /// The number of waiting paths.
     pub pending: usize,
     /// Since when the oldest of them waits.
     pub oldest: Option<Instant>,
-    /// Why nothing is done on purpose: git works.
+    /// Why the sync is paused on purpose: git is busy.
     pub paused: Option<String>,
-    /// What is in the way.
+    /// The current outage.
     pub outage: Option<String>,
     /// How changes are noticed.
     pub watching: String,
     /// Conflicts.
     pub conflicts: usize,
-    /// Deletions that are held.
+    /// Held deletions.
     pub held_deletions: usize,
-    /// Steps whose outcome is not known.
+    /// Requests and writes that are in doubt.
     pub intents: usize,
 }
 
-/// What is shown, and the figures that only grow.
+/// The status and the metrics.
 #[derive(Debug)]
 pub struct SharedStatus {
     status: Mutex<StatusSnapshot>,
@@ -60,7 +60,7 @@ pub struct SharedStatus {
 }
 
 impl SharedStatus {
-    /// An empty board of a daemon that was started just now.
+    /// Makes the status of a daemon that has just started.
     pub fn new(since: DateTime<Utc>) -> Self {
         let now = Instant::now();
         Self {
@@ -89,7 +89,7 @@ impl SharedStatus {
         }
     }
 
-    /// What is shown now.
+    /// Returns the current status.
     pub fn snapshot(&self) -> StatusSnapshot {
         self.status
             .lock()
@@ -97,7 +97,7 @@ impl SharedStatus {
             .clone()
     }
 
-    /// Changes what is shown.
+    /// Changes the status.
     pub fn update(&self, change: impl FnOnce(&mut StatusSnapshot)) {
         change(&mut self.status.lock().unwrap_or_else(PoisonError::into_inner));
     }

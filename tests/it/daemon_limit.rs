@@ -49,7 +49,7 @@ fn is_live(service: &Service, words: &str) -> bool {
 /// It says how it notices changes, and notices them.
 #[track_caller]
 fn looks(service: &Service, kb: &Kb, daemon: &Daemon, why: &str) {
-    let told = format!("notices changes by looking every 1s: {why}");
+    let told = format!("notices changes by a scan every 1s: {why}");
     until("it is told", || {
         kb.run(&["status"]).exits(0).stdout.contains(&told)
     });

@@ -86,7 +86,7 @@ struct Fake {
     budget: Option<Budget>,
     progress: ProgressSink,
     stop: CancellationToken,
-    /// Whether a cycle ends when the valve is shut.
+    /// Whether a cycle ends when requests are cancelled.
     obeys: bool,
 }
 

@@ -422,7 +422,7 @@ async fn f078_where_no_events_come_the_files_are_looked_through() {
     let Mode::Polling { why, .. } = &scene.modes[0] else {
         panic!("{:?}", scene.modes);
     };
-    assert_eq!(why, "the file system tells of no changes");
+    assert_eq!(why, "the file system reports no changes");
     while scene.doubts.is_empty() {
         scene.next().await;
     }
@@ -464,12 +464,12 @@ async fn f078_settings_that_were_read_again_say_how_often_it_looks() {
     rescan.set(Duration::from_millis(10));
     while scene.next().await.as_deref() != Some("a/b.html") {}
     let shown: Vec<String> = scene.modes.iter().map(ToString::to_string).collect();
-    let why = "the file system tells of no changes";
+    let why = "the file system reports no changes";
     assert_eq!(
         shown,
         [
-            format!("looking every 1h: {why}"),
-            format!("looking every 10ms: {why}")
+            format!("a scan every 1h: {why}"),
+            format!("a scan every 10ms: {why}")
         ]
     );
 }

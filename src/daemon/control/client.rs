@@ -1,4 +1,4 @@
-//! A command's end of the socket.
+//! The command's end of the socket.
 
 use super::{Command, Request, Response, Step, VERSION, socket};
 use std::{fmt, io, path::Path};
@@ -7,13 +7,13 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 /// Why there was no answer.
 #[derive(Debug)]
 pub enum RequestError {
-    /// Nobody listens: there is no daemon, or it has no socket.
+    /// No daemon listens.
     NotListening(io::Error),
     /// The connection broke.
     Broken(io::Error),
-    /// What came cannot be read.
+    /// The answer is no valid JSON.
     Unreadable(serde_json::Error),
-    /// The daemon went away without a last word.
+    /// The daemon closed the connection before its final response.
     Ended,
 }
 
@@ -21,9 +21,9 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotListening(_) => "reach the daemon",
-            Self::Broken(_) => "talk to the daemon",
-            Self::Unreadable(_) => "understand the daemon",
-            Self::Ended => "hear the daemon out: it ended",
+            Self::Broken(_) => "keep the connection to the daemon",
+            Self::Unreadable(_) => "read the answer of the daemon",
+            Self::Ended => "receive an answer: the daemon ended",
         })
     }
 }
@@ -38,7 +38,8 @@ impl std::error::Error for RequestError {
     }
 }
 
-/// Asks the daemon of a private folder, and gives its last word. `told` hears the steps on the way.
+/// Sends a command to the daemon of a private folder, and returns the final response. `on_step` receives the
+/// progress.
 pub async fn request(
     private: &Path,
     command: Command,

@@ -1,10 +1,8 @@
-//! Commands for a running daemon, over `.kbsync/daemon.sock`: one JSON value a line.
-//!
-//! A client sends one [`Request`]; the daemon answers with any number of [`Response::Progress`] and then with one
-//! other word. Whoever may open the socket owns the mirror: it is for its owner alone. A client that goes
-//! away is no error, and its command is carried out all the same.
-//!
-//! The socket is made by whoever holds the mirror's lock; one that a dead daemon left is replaced.
+//! Commands for a running daemon, over `.kbsync/daemon.sock`: one JSON value on each line.
+//! A client sends one [`Request`]. The daemon answers with any number of [`Response::Progress`] and then one final
+//! response. Only the owner of the mirror can open the socket. A client that disconnects is no error, and its command
+//! is still carried out.
+//! The holder of the mirror's lock creates the socket, and replaces a socket that a dead daemon left.
 
 mod client;
 mod server;
@@ -20,16 +18,16 @@ use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
-/// The version of this form. Another one is refused with a word that says so.
+/// The version of the protocol. A request in another version is refused.
 pub const VERSION: u32 = 2;
 
-/// What the lock says of a daemon: its owner listens to commands.
+/// The purpose that the lock of a daemon shows: its holder accepts commands.
 pub const LOCK_LABEL: &str = "run";
 
-/// What a client says.
+/// What a client sends.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Request {
-    /// The version of the form.
+    /// The version of the protocol.
     pub version: u32,
     /// The command.
     pub command: Command,
@@ -41,38 +39,38 @@ pub struct Request {
 pub enum Command {
     /// Run a cycle.
     Cycle(CycleCommand),
-    /// Tell how it is.
+    /// Return the daemon's status.
     Status,
 }
 
-/// What the daemon says.
+/// What the daemon sends.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Response {
-    /// How far it has come.
+    /// The progress of the cycle.
     Progress(Step),
     /// The report of the cycle.
     Report(Box<Report>),
-    /// How the daemon is.
+    /// The status of the daemon.
     Status(Box<DaemonStatus>),
-    /// It could not be done.
+    /// The command was not carried out.
     Failed(Refusal),
 }
 
-/// A step of a cycle.
+/// A step of the progress.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
     /// A phase begins.
     Phase {
-        /// Its name.
+        /// The phase's name.
         name: String,
-        /// Its units, where that is known.
+        /// The number of units, if it is known.
         total: Option<u64>,
-        /// Requests that one unit costs.
+        /// The requests that one unit costs.
         requests: u32,
     },
-    /// So many units of it are done.
+    /// So many units of the phase are done.
     Done(u64),
 }
 
@@ -100,16 +98,16 @@ pub struct Refusal {
     pub code: u8,
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub help: String,
 }
 
-/// How the daemon is: what `status` shows.
+/// The status of the daemon, for `kbsync status`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DaemonStatus {
-    /// Its process.
+    /// The process id.
     pub pid: u32,
-    /// When it was started, as RFC 3339.
+    /// When the daemon was started, as RFC 3339.
     pub since: String,
     /// The next poll, as RFC 3339.
     pub next_poll: Option<String>,
@@ -117,20 +115,20 @@ pub struct DaemonStatus {
     pub last_poll: Option<String>,
     /// The effective time between two polls, in seconds.
     pub interval: u64,
-    /// The cron line that polls go by, with its zone, if they do.
+    /// The cron line of the polls, with its time zone, if there is one.
     #[serde(default)]
     pub cron: Option<String>,
     /// How changes are noticed.
     pub watching: String,
     /// Paths that wait to be pushed.
     pub pending: usize,
-    /// Why nothing is done, if so.
+    /// Why nothing is synced at present.
     pub waiting_for: Option<String>,
-    /// Whether it is well, and if not, why.
+    /// Why the daemon is unhealthy.
     pub unhealthy: Option<String>,
 }
 
-/// A command that waits for its turn, and who waits for it.
+/// A command in the queue, with the channels to its client.
 #[derive(Debug)]
 pub struct QueuedCommand {
     command: CycleCommand,
@@ -139,7 +137,7 @@ pub struct QueuedCommand {
 }
 
 impl QueuedCommand {
-    /// A command, with the two ends that its sender listens to.
+    /// Queues a command, and returns the receiving ends for its client.
     pub fn new(command: CycleCommand) -> (Self, mpsc::Receiver<Step>, oneshot::Receiver<Response>) {
         let (steps, receive_steps) = mpsc::channel(64);
         let (outcome, receive_outcome) = oneshot::channel();
@@ -151,35 +149,35 @@ impl QueuedCommand {
         (queued, receive_steps, receive_outcome)
     }
 
-    /// The cycle that it asks for.
+    /// Returns the command.
     pub fn command(&self) -> CycleCommand {
         self.command.clone()
     }
 
-    /// Returns whether it would change anything.
+    /// Returns whether the command may change anything.
     pub fn writes(&self) -> bool {
         !self.command.dry_run
     }
 
-    /// Says how it ended.
+    /// Sends the final response.
     pub fn respond(self, response: Response) {
         // A client that went away is no error.
         let _nobody_listens = self.outcome.send(response);
     }
 }
 
-/// Takes the engine's progress to whoever waits for the cycle that runs.
+/// Sends the engine's progress to the client whose command is running.
 #[derive(Clone, Debug, Default)]
 pub struct ProgressSink(Arc<Mutex<Option<mpsc::Sender<Step>>>>);
 
 impl ProgressSink {
-    /// From now on progress goes to this command's client, or nowhere.
-    pub fn send_to(&self, wished: Option<&QueuedCommand>) {
+    /// Sends the progress to this command's client from now on; `None`: to nobody.
+    pub fn send_to(&self, command: Option<&QueuedCommand>) {
         let mut inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *inner = wished.map(|wished| wished.steps.clone());
+        *inner = command.map(|command| command.steps.clone());
     }
 
-    /// Tells a step. A client that is slow or gone misses some.
+    /// Sends a step. A slow client misses some steps.
     pub fn send(&self, progress: engine::Progress) {
         let inner = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(steps) = inner.as_ref() {

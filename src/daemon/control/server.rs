@@ -1,7 +1,6 @@
-//! The daemon's end of the socket: a task per client, which only sends events.
-//!
-//! A client has [`PATIENCE`] to say what it wants, and so many clients at a time may be about to. A command then waits
-//! for its cycle as long as the cycle takes; the number of commands that wait is bounded as well.
+//! The daemon's end of the socket: a task for each client, which only sends events.
+//! A client must send its request within [`REQUEST_LIMIT`], and the number of such clients is bounded. A command then
+//! waits for its cycle without a time limit; the number of waiting commands is bounded as well.
 
 use super::{
     Command, DaemonStatus, QueuedCommand, Refusal, Request, Response, VERSION, socket::Listening,
@@ -21,13 +20,13 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-/// A command is not longer than this, paths and all.
+/// The longest request, with all its paths.
 const MAX_REQUEST: u64 = 4 * 1024 * 1024;
 
-/// Tells how the daemon is.
+/// Returns the daemon's status.
 pub type StatusSource = Arc<dyn Fn() -> DaemonStatus + Send + Sync>;
 
-/// Serves clients until it is stopped. Clients that wait for a report get one last word first.
+/// Serves clients until the daemon stops. Each waiting client receives a final response first.
 pub async fn serve(
     listening: Listening,
     to: Sender<Event>,
@@ -52,7 +51,7 @@ pub async fn serve(
         }
     }
     clients.close();
-    // Their last words are on the way; a client that does not read them is not waited for.
+    // A client that does not read its final response is not waited for.
     let _late = tokio::time::timeout(Duration::from_secs(1), clients.wait()).await;
 }
 
@@ -68,7 +67,7 @@ async fn answer(
         () = slot.revoked() => return Err(io::ErrorKind::TimedOut.into()),
         command = tokio::time::timeout(REQUEST_LIMIT, request(read, &mut write, status)) => command??,
     };
-    // The place goes to the next client while this one waits.
+    // The slot is free for the next client while this one waits.
     drop(slot);
     let Some(command) = command else {
         return Ok(());
@@ -76,11 +75,11 @@ async fn answer(
     let Ok(_place) = waiting.try_acquire() else {
         return send(&mut write, &Response::Failed(too_many())).await;
     };
-    let (wished, mut steps, outcome) = QueuedCommand::new(command);
-    if to.send(Event::Command(wished)).await.is_err() {
+    let (queued, mut steps, outcome) = QueuedCommand::new(command);
+    if to.send(Event::Command(queued)).await.is_err() {
         return send(&mut write, &Response::Failed(stopped())).await;
     }
-    // The steps end when the command has been answered.
+    // The channel of steps closes when the command has its final response.
     while let Some(step) = steps.recv().await {
         send(&mut write, &Response::Progress(step)).await?;
     }
@@ -90,7 +89,7 @@ async fn answer(
     send(&mut write, &response).await
 }
 
-/// Hears what a client wants, and answers at once unless it is a cycle.
+/// Reads a client's request. Answers it at once unless it asks for a cycle.
 async fn request(
     read: OwnedReadHalf,
     write: &mut OwnedWriteHalf,
@@ -107,16 +106,16 @@ async fn request(
 fn too_many() -> Refusal {
     Refusal {
         code: 5,
-        message: "too many commands wait for the daemon already".to_owned(),
-        help: "run the command again when some of them are done".to_owned(),
+        message: "too many commands are waiting for the daemon".to_owned(),
+        help: "run the command again later".to_owned(),
     }
 }
 
-/// What the daemon says to those it cannot serve any more.
+/// The response to clients whose commands the stopped daemon did not run.
 pub(crate) fn stopped() -> Refusal {
     Refusal {
         code: 5,
-        message: "the daemon stopped before it came to this command".to_owned(),
+        message: "the daemon stopped before it ran this command".to_owned(),
         help: "run the command again".to_owned(),
     }
 }
@@ -129,7 +128,7 @@ async fn receive(read: OwnedReadHalf) -> io::Result<Result<Command, Refusal>> {
 }
 
 fn parse(line: &[u8]) -> Result<Command, Refusal> {
-    /// The version is read first: another form may have another shape.
+    /// The version is parsed first, because another version may have other fields.
     #[derive(serde::Deserialize)]
     struct Versioned {
         version: u32,
@@ -142,10 +141,10 @@ fn parse(line: &[u8]) -> Result<Command, Refusal> {
             .to_owned(),
     };
     let versioned: Versioned = serde_json::from_slice(line)
-        .map_err(|error| refuse(format!("the daemon was told something unreadable: {error}")))?;
+        .map_err(|error| refuse(format!("the daemon cannot read the request: {error}")))?;
     if versioned.version != VERSION {
         return Err(refuse(format!(
-            "the daemon speaks version {VERSION}, and was asked in version {}",
+            "the daemon uses protocol version {VERSION}, and the command uses version {}",
             versioned.version
         )));
     }
@@ -167,8 +166,8 @@ mod tests {
     #[test]
     fn another_version_is_told_apart_from_nonsense() {
         for (line, expected) in [
-            ("", "unreadable"),
-            ("{}", "unreadable"),
+            ("", "cannot read"),
+            ("{}", "cannot read"),
             (r#"{"version":1,"command":{"paint":{}}}"#, "version 1"),
             (r#"{"version":2,"command":{"paint":{}}}"#, "does not know"),
             (

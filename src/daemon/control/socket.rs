@@ -1,4 +1,4 @@
-//! The socket's place: bound by the owner of the lock, for its owner alone, removed at the end.
+//! The path of the socket. The lock's holder binds it, only the owner may open it, and it is removed at the end.
 
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -11,10 +11,10 @@ use tokio::net::{UnixListener, UnixStream};
 /// The socket's name in the private folder.
 pub const SOCKET: &str = "daemon.sock";
 
-/// The system takes no longer names for sockets (`sun_path`, with its end).
+/// The longest path of a socket (`sun_path`, with its terminator).
 const MAX_REQUEST: usize = 100;
 
-/// A socket that listens; its name goes when it is dropped.
+/// A listening socket, which is unlinked on drop.
 #[derive(Debug)]
 pub struct Listening {
     pub(super) listener: UnixListener,
@@ -23,12 +23,12 @@ pub struct Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        // A stale one is replaced by the next daemon.
+        // The next daemon replaces a stale socket.
         let _gone = rustix::fs::unlink(&self.path);
     }
 }
 
-/// Listens in a private folder. The caller holds the mirror's lock, so that a socket that is there is stale.
+/// Listens in a private folder. The caller holds the mirror's lock, so a socket that exists is stale.
 pub fn listen(private: &Path) -> io::Result<Listening> {
     let path = private.join(SOCKET);
     match rustix::fs::unlink(&path) {
@@ -50,7 +50,7 @@ pub(super) async fn connect(private: &Path) -> io::Result<UnixStream> {
     UnixStream::connect(through(&folder)).await
 }
 
-/// Names a socket whose own path is too long through an open folder.
+/// Reaches a socket through a descriptor of its folder when its own path is too long.
 fn via<T>(private: &Path, path: &Path, make: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     if path.as_os_str().len() < MAX_REQUEST {
         return make(path);

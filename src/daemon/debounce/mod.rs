@@ -1,13 +1,10 @@
-//! When a path that was touched is taken: pure bookkeeping that is told the time.
-//!
-//! Nothing noted is ever forgotten. A changed path is taken when nothing happened to it for the quiet period,
-//! at the latest at the ceiling after its first event, and not before its push interval is over. A removal
-//! waits for its grace time, and is cancelled when the path appears again: editors, checkouts and rebases
-//! remove and write anew. Removals that come close together are taken together, so that their number can be
-//! judged: nobody wants them to pass one by one. What happens in a folder that waits itself makes the folder wait as well.
-//! A path that is never quiet is not left alone for ever either: after a minute it takes part in polls.
-//!
-//! No clock is read here, and no file: what is taken is looked at by others.
+//! Debounce: decides when a touched path is due. Pure: the caller passes the time.
+//! No touched path is ever forgotten. A changed path is due after its quiet period, or at the ceiling after its first
+//! event, but not before its push interval has passed. A removal waits for its grace time, and is cancelled when the
+//! path appears again, because editors, checkouts and rebases remove files and write them anew. Removals that follow
+//! each other closely are due together, so that the guards see their number. An event in a folder that waits makes
+//! the folder wait as well. A path that never becomes quiet takes part in polls after a minute.
+//! No clock and no file is read here.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,50 +12,50 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How long paths wait.
+/// The delays of a path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delays {
-    /// How long nothing may have happened to a path.
+    /// A changed path is due when no event came for this long.
     pub quiet_period: Duration,
-    /// How long after its first event a path is taken although it is not quiet.
+    /// A changed path is due at this age of its first event, quiet or not.
     pub ceiling: Duration,
-    /// How long a path must be gone before that counts.
+    /// A removed path is due when it has been absent for this long.
     pub delete_grace: Duration,
     /// The shortest time between two pushes of one path.
     pub push_interval: Duration,
 }
 
-/// A path in motion is left alone for so long. What is written then is compared at the very instant.
+/// Polls skip a path in motion for this long. A write at that very moment is noticed by the comparison before it.
 const MAX_MOTION: Duration = Duration::from_mins(1);
 
-/// Removals that follow each other within this time are one deed.
+/// Removals with a shorter distance than this are one group.
 const GROUP_GAP: Duration = Duration::from_secs(5);
 
-/// What was seen of a path last.
+/// The last event of a path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Touch {
-    /// It is there, and was written, made or renamed to.
+    /// The path was written, created or renamed to.
     Changed,
-    /// It is gone.
+    /// The path was removed.
     Removed,
 }
 
-/// What is to be looked at now.
+/// Paths that are due.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DuePaths {
-    /// Paths that changed.
+    /// Changed paths.
     pub changed: BTreeSet<String>,
-    /// Paths that have been gone for the grace time, with the moment they went.
+    /// Paths that have been absent for their grace time, with the time of their removal.
     pub removed: BTreeMap<String, Instant>,
 }
 
 impl DuePaths {
-    /// Returns whether nothing is due.
+    /// Returns whether no path is due.
     pub fn is_empty(&self) -> bool {
         self.changed.is_empty() && self.removed.is_empty()
     }
 
-    /// All paths.
+    /// Returns all paths.
     pub fn paths(&self) -> BTreeSet<String> {
         self.changed
             .iter()
@@ -67,7 +64,7 @@ impl DuePaths {
             .collect()
     }
 
-    /// Adds what was taken later: of one path, the later word counts.
+    /// Adds paths that became due later. For a path in both sets, `newer` wins.
     pub fn add_later(&mut self, newer: Self) {
         for path in &newer.changed {
             self.removed.remove(path);
@@ -79,7 +76,7 @@ impl DuePaths {
         self.removed.extend(newer.removed);
     }
 
-    /// Adds what was taken before: of one path, what is there already counts.
+    /// Adds paths that became due earlier. For a path in both sets, `self` wins.
     pub fn add_earlier(&mut self, older: Self) {
         let newer = std::mem::replace(self, older);
         self.add_later(newer);
@@ -93,7 +90,7 @@ struct Waiting {
     first: Instant,
     /// When the last event came.
     last: Instant,
-    /// When the path went, as long as it is gone.
+    /// When the path was removed last.
     gone: Instant,
 }
 
@@ -102,13 +99,13 @@ struct Waiting {
 pub struct Debounce {
     delays: Delays,
     waiting: BTreeMap<String, Waiting>,
-    /// Since when a path has not been quiet, and when it was last touched, whether or not it was taken meanwhile.
+    /// The paths in motion: the begin of the motion and the last event, also of paths that were due meanwhile.
     moving: BTreeMap<String, (Instant, Instant)>,
     pushed: BTreeMap<String, Instant>,
 }
 
 impl Debounce {
-    /// Nothing waits.
+    /// Makes an empty set.
     pub fn new(delays: Delays) -> Self {
         Self {
             delays,
@@ -118,12 +115,12 @@ impl Debounce {
         }
     }
 
-    /// Goes on with other times, as after the settings were read again.
+    /// Changes the delays, after the settings were read again.
     pub fn set_delays(&mut self, delays: Delays) {
         self.delays = delays;
     }
 
-    /// Notes that something happened to a path.
+    /// Records an event.
     pub fn record(&mut self, path: &str, touch: Touch, now: Instant) {
         for folder in folders_above(path) {
             if let Some(above) = self.waiting.get_mut(folder) {
@@ -141,9 +138,9 @@ impl Debounce {
             .and_modify(|waiting| {
                 let was_quiet = now.saturating_duration_since(waiting.last) >= quiet;
                 match (waiting.touch, touch) {
-                    // A removal that waited quietly is over: the ceiling counts from its return.
+                    // The grace time passed without an event: the ceiling counts from the return of the path.
                     (Touch::Removed, Touch::Changed) if was_quiet => waiting.first = now,
-                    // Nothing goes twice: it was there in between, as when we replaced it ourselves.
+                    // A path that is removed twice was there in between, as when kbsync replaced it.
                     (Touch::Changed | Touch::Removed, Touch::Removed) => waiting.gone = now,
                     (Touch::Removed | Touch::Changed, Touch::Changed) => {}
                 }
@@ -158,12 +155,12 @@ impl Debounce {
             });
     }
 
-    /// Notes that a path was pushed: it is not taken again before the push interval is over.
+    /// Records a push: the path is not due again before the push interval has passed.
     pub fn pushed(&mut self, path: &str, now: Instant) {
         self.pushed.insert(path.to_owned(), now);
     }
 
-    /// Takes what is due.
+    /// Takes the paths that are due.
     pub fn due(&mut self, now: Instant) -> DuePaths {
         let interval = self.delays.push_interval;
         let quiet = self.delays.quiet_period;
@@ -195,7 +192,7 @@ impl Debounce {
         due
     }
 
-    /// When the next path is due.
+    /// Returns when the next path is due.
     pub fn next_deadline(&self) -> Option<Instant> {
         let deadlines = self.deadlines();
         self.waiting
@@ -204,8 +201,8 @@ impl Debounce {
             .min()
     }
 
-    /// The paths that are in motion, or gone for too short a time. One that is quiet and waits for its push
-    /// interval alone is none of them: a poll may pull what a colleague wrote there.
+    /// Returns the paths in motion, and those whose grace time has not passed. A quiet path that only waits for its
+    /// push interval is not among them: a poll may pull a colleague's edit into it.
     pub fn unsettled(&self, now: Instant) -> BTreeSet<String> {
         let deadlines = self.deadlines();
         self.waiting
@@ -221,7 +218,7 @@ impl Debounce {
             .collect()
     }
 
-    /// Returns whether a path has been in motion for so long that it is not waited for any more.
+    /// Returns whether a path has been in motion for so long that polls no longer skip it.
     fn moves_too_long(&self, path: &str, now: Instant) -> bool {
         self.moving.get(path).is_some_and(|(since, last)| {
             now.saturating_duration_since(*last) < self.delays.quiet_period
@@ -229,7 +226,7 @@ impl Debounce {
         })
     }
 
-    /// How many paths wait, and since when the oldest does: of those that count.
+    /// Returns the number of waiting paths, of those that count, and the first event of the oldest.
     pub fn backlog(&self, counts: impl Fn(&str) -> bool) -> (usize, Option<Instant>) {
         let waiting = self.waiting.iter().filter(|(path, _)| counts(path));
         waiting.fold((0, None), |(count, oldest), (_, waiting)| {
@@ -257,12 +254,12 @@ impl Debounce {
     }
 }
 
-/// When each path is due, as of now.
+/// When each path is due.
 struct Deadlines<'q> {
     quiet: &'q Debounce,
-    /// When each path that is gone went, in order.
+    /// The times of all removals, in order.
     gone: Vec<Instant>,
-    /// When the last one went that went together with it.
+    /// For each removal, the time of the last one in its group.
     ends: Vec<Instant>,
 }
 
@@ -275,7 +272,7 @@ impl Deadlines<'_> {
                 let grace = delays.delete_grace;
                 let at = self.gone.partition_point(|gone| *gone < waiting.gone);
                 let end = self.ends.get(at).copied().unwrap_or(waiting.gone);
-                // No removal waits for others longer than for itself.
+                // A removal waits for its group at most as long as for itself.
                 quiet.max(end.min(waiting.gone + grace) + grace)
             }
             Touch::Changed => {
@@ -289,7 +286,7 @@ impl Deadlines<'_> {
     }
 }
 
-/// The folders above a path, nearest last.
+/// Returns the folders above a path, nearest last.
 fn folders_above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(at, _)| &path[..at])
 }

@@ -1,12 +1,10 @@
-//! What git is doing in a work tree, read from its own files: git itself is not run.
-//!
-//! Three questions are answered: is an operation under way (then nothing is pushed or written), which branch
-//! is checked out, and did HEAD move other than by commits (then removals are git's doing until a person
-//! says otherwise). What cannot be read counts as not there: without git all of this is silent.
-//!
-//! A repository in the reftable format keeps HEAD, branches and their logs in tables that are not read here.
-//! Every change of them counts as a move of HEAD by something else than a commit: removals are held too often
-//! there, never too seldom.
+//! The state of a git work tree, read from git's own files: git itself is not run.
+//! Three questions are answered. Is a git operation unfinished? Then nothing is pushed or written. Which branch is
+//! checked out? Did HEAD move in another way than by commits made here? Then git made the removals, and they are
+//! held. An unreadable file counts as absent.
+//! A repository in the reftable format keeps HEAD, the branches and their logs in tables that kbsync cannot read.
+//! Every change of the tables counts as a move of HEAD that is no commit: too many removals are held there, never too
+//! few.
 
 use crate::model::Digest;
 use std::{
@@ -16,7 +14,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Files and folders that are there while git works, and what it does then.
+/// The files and folders of unfinished git operations.
 const UNDER_WAY: [(&str, Busy); 7] = [
     ("index.lock", Busy::Lock),
     ("MERGE_HEAD", Busy::Merge),
@@ -27,7 +25,7 @@ const UNDER_WAY: [(&str, Busy); 7] = [
     ("BISECT_LOG", Busy::Bisect),
 ];
 
-/// What git has not finished. While it lasts, nothing is sent and nothing is written.
+/// An unfinished git operation. Nothing is sent or written meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Busy {
     /// A git command changes files.
@@ -45,7 +43,7 @@ pub enum Busy {
 }
 
 impl Busy {
-    /// What to type.
+    /// Returns the remedy for the user.
     pub const fn remedy(self) -> &'static str {
         match self {
             Self::Lock => {
@@ -81,31 +79,31 @@ impl fmt::Display for Busy {
     }
 }
 
-/// So many commits that were made here are looked at.
+/// The most commits made here that are examined.
 const COMMITS: usize = 32;
 
-/// A head file or a line of the reflog is short; more is not read.
+/// The most bytes that are read of a file: heads and reflogs are short.
 const LIMIT: u64 = 1024 * 1024;
 
-/// Where HEAD is.
+/// The position of HEAD.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Head {
-    /// The commit, or what stands in its place in a repository without one.
+    /// The commit, or its substitute in a repository in the reftable format.
     pub commit: String,
-    /// How long the log of its moves was.
+    /// The length of HEAD's log.
     pub log: u64,
 }
 
-/// What git is doing.
+/// The state of a work tree.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct GitState {
-    /// What is under way, if something is.
+    /// The unfinished operation, if there is one.
     pub busy: Option<Busy>,
-    /// The branch that is checked out; `None`: none, or a commit by itself.
+    /// The branch that is checked out; `None`: HEAD is detached.
     pub branch: Option<String>,
-    /// Where HEAD is.
+    /// The position of HEAD.
     pub head: Option<Head>,
-    /// Whether the branches are kept in a form that is not read here.
+    /// Whether the branches are stored as reftables.
     pub reftable: bool,
     /// Whether git leaves files out of the work tree.
     pub sparse: bool,
@@ -114,15 +112,15 @@ pub struct GitState {
 /// The git folder of a work tree.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Git {
-    /// HEAD, index and what is under way.
+    /// HEAD, the index and unfinished operations.
     own: PathBuf,
-    /// Branches; the same but for linked work trees.
+    /// The branches; a folder of its own only in linked work trees.
     common: PathBuf,
 }
 
 impl Git {
-    /// Finds the git folder of the work tree that a folder is in: upwards, through the `.git` file of linked
-    /// work trees and submodules (failures row 91).
+    /// Finds the git folder of the work tree that a folder is in. Searches upwards, and follows the `.git` file of
+    /// linked work trees and submodules (failures row 91).
     pub fn find(folder: &Path) -> Option<Self> {
         folder.ancestors().find_map(|above| {
             let found = above.join(".git");
@@ -140,12 +138,12 @@ impl Git {
         })
     }
 
-    /// The repository's own file of names that git ignores; linked work trees share it.
+    /// Returns the file with the repository's own ignore rules; linked work trees share it.
     pub fn exclude_file(&self) -> PathBuf {
         self.common.join("info/exclude")
     }
 
-    /// Looks at it.
+    /// Reads the state.
     pub fn state(&self) -> GitState {
         let busy = UNDER_WAY
             .iter()
@@ -162,7 +160,7 @@ impl Git {
             };
         }
         let head = read(&self.own.join("HEAD")).unwrap_or_default();
-        // Git allows one line without control characters; what else stands there is no branch of git's.
+        // A valid HEAD is one line without control characters.
         let head = head.lines().next().unwrap_or_default();
         let head = if head.contains(char::is_control) {
             ""
@@ -185,8 +183,8 @@ impl Git {
         }
     }
 
-    /// Returns whether `git sparse-checkout` is on: it removes files, and HEAD stays where it is. Git writes it to
-    /// the configuration of the work tree, or of the repository.
+    /// Returns whether `git sparse-checkout` is on. It removes files and does not move HEAD. Git stores the setting
+    /// in the configuration of the work tree, or of the repository.
     fn is_sparse(&self) -> bool {
         [self.own.join("config.worktree"), self.common.join("config")]
             .iter()
@@ -195,8 +193,8 @@ impl Git {
             .unwrap_or(false)
     }
 
-    /// The tables of a repository that keeps its branches in them: their names change with every write. A
-    /// linked work tree has HEAD in tables of its own.
+    /// Returns a digest of the list of tables, which changes with every write. A linked work tree has tables of its
+    /// own for HEAD.
     fn tables(&self) -> Option<Head> {
         let common = read(&self.common.join("reftable/tables.list"))?;
         let own = read(&self.own.join("reftable/tables.list")).unwrap_or_default();
@@ -204,9 +202,9 @@ impl Git {
         Some(Head { commit, log: 0 })
     }
 
-    /// Returns whether HEAD went from one place to another other than by commits made here. There and back is no
-    /// move, but for what was committed there: that is gone from here. A log of moves that does not go on where it
-    /// was is another repository's, or was cut: that is a move.
+    /// Returns whether HEAD moved in another way than by commits made here. A return to the same commit is no move,
+    /// unless commits were made in between, because these are gone from the work tree. A log that was shortened, or
+    /// that does not continue, is a move as well: it belongs to another repository or was rewritten.
     pub fn moved(&self, before: &Head, now: &Head) -> bool {
         if before == now {
             return false;
@@ -223,8 +221,8 @@ impl Git {
         others && (!same || lines.lines().any(own))
     }
 
-    /// The newest commits of a branch: its own, and those of the branch on a server that it follows. Without a branch
-    /// of that name, as after a checkout by a CI system, `origin` is the server.
+    /// Returns the newest commits of a branch: its own, and that of its upstream branch. Without a branch of that
+    /// name, as after a checkout by a CI system, `origin` is the server.
     pub fn tips(&self, branch: &str) -> Vec<String> {
         let config = read(&self.common.join("config")).unwrap_or_default();
         let section = format!("branch \"{branch}\"");
@@ -261,11 +259,10 @@ impl Git {
         })
     }
 
-    /// Returns the commits that were made here since HEAD was at a place, each with the one before; the last ones, if
-    /// there are many.
+    /// Returns the newest commits that were made here since HEAD was at a position, each with its parent.
     pub fn own_commits_since(&self, before: &Head) -> Vec<(String, String)> {
         let lines = self.moves_since(before.log).unwrap_or_default();
-        // A patch that was applied here is a person's commit, too, though it may remove others' files.
+        // A patch that was applied here is a person's commit, although it may remove others' files.
         let made_here = |what: &str| is_own(what) || what.starts_with("am:");
         let own = lines
             .lines()
@@ -273,7 +270,7 @@ impl Git {
         let commits = own.rev().filter_map(|line| {
             let mut words = line.split(' ');
             let (before, after) = (words.next()?, words.next()?);
-            // A first commit has nothing before it.
+            // The first commit has no parent.
             let before = before.trim_start_matches('0');
             let before = if before.is_empty() {
                 ""
@@ -285,7 +282,7 @@ impl Git {
         commits.take(COMMITS).collect()
     }
 
-    /// The lines that the log of HEAD grew by; `None`: there are none, or it was rewritten.
+    /// Returns the lines that were added to HEAD's log; `None`: there are none, or the log was rewritten.
     fn moves_since(&self, length: u64) -> Option<String> {
         let mut file = open(&self.own.join("logs/HEAD"))?;
         if file.metadata().ok()?.len() <= length {
@@ -298,14 +295,14 @@ impl Git {
     }
 }
 
-/// What a configuration says of `core.sparseCheckout`; `None`: nothing.
+/// Returns `core.sparseCheckout` of a configuration; `None`: it is not set.
 fn sparse_of(config: &str) -> Option<bool> {
     let value = setting(config, "core", "sparsecheckout")?.to_ascii_lowercase();
     Some(matches!(value.as_str(), "true" | "yes" | "on" | "1"))
 }
 
-/// A value of a configuration file; the last one counts. A key without a value is true. A section's own name has no
-/// case, the name in quotes behind it has.
+/// Returns a value of a configuration file; the last one counts. A key without a value is true. A section's name
+/// ignores case, its quoted part does not.
 fn setting(config: &str, section: &str, key: &str) -> Option<String> {
     let (mut inside, mut said) = (false, None);
     for line in config.lines().map(str::trim) {
@@ -330,14 +327,14 @@ fn setting(config: &str, section: &str, key: &str) -> Option<String> {
     said
 }
 
-/// Returns whether a commit was made of the writer's own changes. One that ends a merge brings others' removals.
+/// Returns whether a commit has the committer's own changes. A merge commit brings others' removals.
 fn is_own(what: &str) -> bool {
     what.starts_with("commit")
         && !what.starts_with("commit (merge)")
         && !what.starts_with("commit (cherry-pick)")
 }
 
-/// What a line of the reflog says: `old new name <mail> time zone\tmessage`.
+/// Returns the message in a line of the reflog: `old new name <mail> time zone\tmessage`.
 fn message(line: &str) -> Option<&str> {
     line.split_once('\t').map(|(_, message)| message)
 }
@@ -348,7 +345,7 @@ fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Opens a regular file. A pipe in its place is not waited for.
+/// Opens a regular file. Does not wait for a pipe in its place.
 fn open(path: &Path) -> Option<fs::File> {
     let nonblock = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).ok()?;
     let mut options = fs::File::options();

@@ -1,4 +1,4 @@
-//! A file of our own, written to see whether events come at all (failures row 78).
+//! A file that kbsync writes at the start, to see whether events come at all (failures row 78).
 
 use rustix::fs::{Mode, OFlags};
 use std::{
@@ -6,16 +6,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The file, removed when dropped.
+/// The file, which is removed on drop.
 #[derive(Debug)]
 pub(super) struct Cookie {
     path: PathBuf,
 }
 
 impl Cookie {
-    /// Writes it into the private folder.
+    /// Writes the file into the private folder.
     pub(super) fn create(private: &Path) -> io::Result<Self> {
-        // One name for all: what a killed daemon left is taken up by the next one.
+        // The name is fixed, so a daemon takes over the file of a killed one.
         let path = private.join("cookie");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW;
         let file = rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR)?;
@@ -23,7 +23,7 @@ impl Cookie {
         Ok(Self { path })
     }
 
-    /// Returns whether an event is about it.
+    /// Returns whether an event is about the file.
     pub(super) fn is_in(&self, event: &notify::Event) -> bool {
         event.paths.contains(&self.path)
     }
@@ -31,7 +31,7 @@ impl Cookie {
 
 impl Drop for Cookie {
     fn drop(&mut self) {
-        // It is written anew at the next start.
+        // The next start writes the file anew.
         let _gone = rustix::fs::unlink(&self.path);
     }
 }

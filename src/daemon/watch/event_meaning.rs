@@ -1,5 +1,4 @@
-//! What an event of the system says about the mirror: pure but for the questions what lies at a path, and whether a
-//! folder lay there.
+//! What an event of the file system means for the mirror. Pure, except for three questions to the disk.
 
 use super::Root;
 use crate::{
@@ -18,39 +17,39 @@ use std::path::Path;
 pub(super) enum Meaning {
     /// A path was touched.
     Touched(String, Touch),
-    /// A folder in a root came: it must be watched, and all in it be looked at.
+    /// A folder in a root appeared: it must be watched and scanned.
     FolderCame {
-        /// Where it is.
+        /// The index of the root.
         root: usize,
-        /// Its name.
+        /// The folder's name.
         name: String,
     },
-    /// A folder in a root went.
+    /// A folder in a root disappeared.
     FolderWent {
-        /// Where it was.
+        /// The index of the root.
         root: usize,
-        /// Its name.
+        /// The folder's name.
         name: String,
     },
-    /// The rules of what is ignored changed.
+    /// The ignore rules changed.
     Rules,
-    /// A root itself went.
+    /// A root itself disappeared.
     RootWent,
-    /// The queue of events was full.
+    /// The queue of events overflowed.
     Overflow,
 }
 
-/// What lies in a root.
+/// The questions to the disk.
 pub(super) struct OnDisk<'f> {
-    /// Whether a file lies at a path now.
+    /// Returns whether there is a file at a path.
     pub(super) file: &'f dyn Fn(&Path) -> bool,
-    /// Whether a folder lies at a path now.
+    /// Returns whether there is a folder at a path.
     pub(super) folder: &'f dyn Fn(&Path) -> bool,
-    /// Whether a folder lay there when it was last looked: what is gone cannot be asked any more.
+    /// Returns whether there was a folder at a path, as the watch remembers: a removed path cannot be examined.
     pub(super) was_folder: &'f dyn Fn(&Path) -> bool,
 }
 
-/// Reads an event.
+/// Interprets an event.
 pub(super) fn interpret(
     event: &notify::Event,
     roots: &[Root],
@@ -86,7 +85,7 @@ fn interpret_path(
     roots: &[Root],
     on_disk: &OnDisk<'_>,
 ) -> Option<Meaning> {
-    // The innermost root, where one workspace's folder is below another's.
+    // The innermost root, if one workspace's folder is below another's.
     let (root, below) = roots
         .iter()
         .enumerate()
@@ -112,7 +111,7 @@ fn interpret_path(
         }),
         ([folder, name], touch) => {
             let touch = match touch {
-                // Two names were exchanged, as by our own write: another file lies there now.
+                // Two names were exchanged, as in kbsync's own writes: there is another file at the path.
                 Touch::Removed if (on_disk.file)(path) => Touch::Changed,
                 Touch::Removed | Touch::Changed => touch,
             };
@@ -127,7 +126,8 @@ fn interpret_path(
     }
 }
 
-/// Says which name in a folder an event concerns, if it counts at all: of a conflict's copy, the article's.
+/// Returns the name in a folder that an event concerns; for a conflict copy, the article's name. `None`: the event
+/// does not matter.
 pub(super) fn relevant_name(name: &str, touch: Touch) -> Option<(String, Touch)> {
     if name == CATEGORY_FILE {
         return Some((name.to_owned(), touch));

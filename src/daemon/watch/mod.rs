@@ -1,15 +1,11 @@
-//! Noticing that files were touched: a thread that only sends.
-//!
-//! The root of each workspace and the folders of its categories are watched, nothing deeper: nothing deeper
-//! counts, and neither `.git` nor another tool's folders cost a watch. Events only mark paths; what is true
-//! is found out by looking (failures row 72). Whatever is unclear becomes a doubt, never silence: an
-//! overflow, an error, a folder that came or went. When the loop is slow, what finds no place in
-//! the queue is lost, and told as an overflow.
-//!
-//! Where no events come (network file systems, bind mounts, watches used up) the files are looked through
-//! every `rescan` instead. Whether events come is found out at the start with a file of our own.
-//!
-//! What a path means is not decided here.
+//! Watches the mirror for touched files, in a thread that only sends events.
+//! The root of each workspace and its category folders are watched, and nothing deeper: deeper files do not count,
+//! and neither `.git` nor other tools' folders cost a watch. Events only mark paths; a scan finds out what changed
+//! (failures row 72). An overflow, an error, and a folder that appears or disappears become a doubt. When the loop is
+//! slow, events that find no room in the queue are dropped and reported as an overflow.
+//! Where no events come (network file systems, bind mounts, exhausted watches), the files are scanned every `rescan`
+//! instead. A cookie file at the start shows whether events come.
+//! The meaning of a path is not decided here.
 
 mod cookie;
 mod event_meaning;
@@ -31,25 +27,25 @@ use std::{
     time::Duration,
 };
 
-/// Why it is not known what was touched.
+/// Why it is unknown which files were touched.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Cause {
-    /// The queue of events was full.
+    /// The queue of events overflowed.
     Overflow,
     /// The watch failed.
     Error,
-    /// The rules of what is ignored changed.
+    /// The ignore rules changed.
     Rules,
-    /// A folder that is watched was removed or replaced.
+    /// A watched folder was removed or replaced.
     Replaced,
-    /// Events were given up for looking.
+    /// The watch changed from events to scans.
     Fallback,
-    /// A look at everything was not finished.
+    /// A cycle over the whole mirror did not finish.
     Unfinished,
 }
 
 impl Cause {
-    /// The word for it, in logs and metrics.
+    /// The name in logs and metrics.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Overflow => "overflow",
@@ -73,11 +69,11 @@ impl fmt::Display for Cause {
 pub enum Mode {
     /// By the system's events.
     Events,
-    /// By looking at all files now and then.
+    /// By a scan of all files at intervals.
     Polling {
-        /// How often.
+        /// The interval.
         every: Duration,
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
@@ -88,7 +84,7 @@ impl fmt::Display for Mode {
             Self::Events => f.write_str("events"),
             Self::Polling { every, why } => {
                 let every = crate::model::time::in_words(*every);
-                write!(f, "looking every {every}: {why}")
+                write!(f, "a scan every {every}: {why}")
             }
         }
     }
@@ -97,52 +93,52 @@ impl fmt::Display for Mode {
 /// A workspace's folder.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Root {
-    /// What stands before its paths: `""`, or the folder's name and a `/`.
+    /// The prefix of its paths: `""`, or the folder's name and a `/`.
     pub prefix: String,
     /// The folder.
     pub path: PathBuf,
 }
 
-/// How often the files are looked through: said by the settings, which may be read again. Clones share it.
+/// The interval of the scans, which new settings may change. Clones share the value.
 #[derive(Clone, Debug)]
 pub struct Rescan(Arc<AtomicU64>);
 
 impl Rescan {
-    /// Says how often.
+    /// Makes the interval.
     pub fn new(every: Duration) -> Self {
         let rescan = Self(Arc::default());
         rescan.set(every);
         rescan
     }
 
-    /// Says it anew. Who is waiting goes by it from now on.
+    /// Changes the interval, also for a scan that waits already.
     pub fn set(&self, every: Duration) {
         let millis = u64::try_from(every.as_millis()).unwrap_or(u64::MAX);
-        // Never without a pause.
+        // There is always a pause.
         self.0.store(millis.max(10), Ordering::Relaxed);
     }
 
-    /// How often.
+    /// Returns the interval.
     pub fn every(&self) -> Duration {
         Duration::from_millis(self.0.load(Ordering::Relaxed))
     }
 }
 
-/// How to watch.
+/// What to watch, and how.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What is watched.
+    /// The folders to watch.
     pub roots: Vec<Root>,
-    /// The private folder, for the file that shows whether events come.
+    /// The private folder, for the cookie file.
     pub private: PathBuf,
-    /// How often the files are looked through where no events come.
+    /// How often the files are scanned where no events come.
     pub rescan: Rescan,
-    /// How long the file's event may take. Zero: events are not trusted, the files are looked through.
+    /// How long the cookie's event may take. Zero: events are not trusted, and the files are scanned.
     pub cookie_timeout: Duration,
 }
 
 impl Options {
-    /// The usual ones.
+    /// Makes the usual options.
     pub fn new(roots: Vec<Root>, private: PathBuf, rescan: Rescan) -> Self {
         Self {
             roots,

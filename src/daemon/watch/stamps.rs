@@ -1,4 +1,4 @@
-//! Looking through the files where no events come: stamps before against stamps now.
+//! Scans the files where no events come, and compares their stamps with those of the scan before.
 
 use super::{Root, event_meaning};
 use crate::{
@@ -8,16 +8,16 @@ use crate::{
 };
 use std::collections::BTreeMap;
 
-/// The stamps of all files that count.
+/// The stamps of all relevant files.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Stamps {
     files: BTreeMap<String, Stamp>,
-    /// Whether something could not be read: then nothing is missing.
+    /// Whether a folder could not be read: no file counts as missing then.
     incomplete: bool,
 }
 
 impl Stamps {
-    /// Looks at all files.
+    /// Reads the stamps of all files.
     pub(super) fn read(roots: &[Root]) -> Self {
         let mut stamps = Self::default();
         for root in roots {
@@ -40,7 +40,7 @@ impl Stamps {
             };
             for entry in listing.entries {
                 if let Some((name, _)) = event_meaning::relevant_name(&entry.name, Touch::Changed) {
-                    // A conflict's copy counts for its article; its stamp is kept under its own name.
+                    // A conflict copy counts for its article; its stamp is stored under its own name.
                     let own = format!("{}{}/{}", root.prefix, folder.name, entry.name);
                     let about = format!("{}{}/{name}", root.prefix, folder.name);
                     self.files.insert(own, entry.stamp);
@@ -51,7 +51,7 @@ impl Stamps {
         Some(())
     }
 
-    /// What was touched since.
+    /// Returns what was touched since the scan before.
     pub(super) fn touched(&self, before: &Self) -> Vec<(String, Touch)> {
         let mut found = BTreeMap::new();
         for (path, stamp) in &self.files {
@@ -72,7 +72,7 @@ impl Stamps {
         found.into_iter().collect()
     }
 
-    /// Keeps what this look could not see.
+    /// Takes over the stamps that this scan could not read.
     pub(super) fn carry_over(&mut self, before: Self) {
         if self.incomplete {
             for (path, stamp) in before.files {

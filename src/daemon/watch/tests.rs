@@ -83,7 +83,7 @@ async fn f078_where_its_own_file_is_not_told_of_the_files_are_looked_through() {
     let Event::Watching(Mode::Polling { why, .. }) = second else {
         panic!("{second:?}");
     };
-    assert_eq!(why, "the file system tells of no changes");
+    assert_eq!(why, "the file system reports no changes");
     assert!(matches!(next(&mut events).await, Event::Doubt(_)));
     assert_eq!(cookies(mirror.path()), 0, "the file is gone");
 }
@@ -195,9 +195,9 @@ async fn first<W: Watcher, const COUNT: usize>() -> [String; COUNT] {
 }
 
 const WATCHES: &str =
-    "looking every 1h: the system's limit on watches is reached (fs.inotify.max_user_watches)";
+    "a scan every 1h: the system's limit on watches is reached (fs.inotify.max_user_watches)";
 const INSTANCES: &str =
-    "looking every 1h: the system's limit on watchers is reached (fs.inotify.max_user_instances)";
+    "a scan every 1h: the system's limit on watchers is reached (fs.inotify.max_user_instances)";
 const FALLBACK: &str = Cause::Fallback.word();
 
 const NOSPC: i32 = Errno::NOSPC.raw_os_error();
@@ -235,5 +235,5 @@ async fn f077_a_limit_that_the_first_folders_meet_is_told_and_files_are_looked_t
     assert_eq!(first::<Full<NOSPC, 1>, 2>().await, [WATCHES, FALLBACK]);
     assert_eq!(first::<Full<MFILE, 0>, 2>().await, [INSTANCES, FALLBACK]);
     let strange = first::<Full<0, 2>, 2>().await;
-    assert_eq!(strange, ["looking every 1h: something strange", FALLBACK]);
+    assert_eq!(strange, ["a scan every 1h: something strange", FALLBACK]);
 }

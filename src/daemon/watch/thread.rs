@@ -1,4 +1,4 @@
-//! The thread that watches. The only place that knows `notify`'s watcher.
+//! The watching thread: the only file that knows `notify`'s watcher.
 
 use super::{
     Cause, Mode, Options,
@@ -26,32 +26,31 @@ use std::{
 };
 use tokio::sync::mpsc::Sender;
 
-/// Events that wait between the system and the thread. What comes when they are full is lost, and told as
-/// an overflow: whoever hands them over must never wait, since it also carries out our own wishes.
+/// The capacity of the queue between the system and the thread. Further events are dropped and reported as an
+/// overflow: the sender must never wait, because it also carries out our requests to watch a folder.
 const IN_FLIGHT: usize = 4096;
 
-/// How long another wish of the settings may stay unnoticed where files are looked through.
+/// How long new settings may go unnoticed between two scans.
 const SETTINGS_CHECK: Duration = Duration::from_secs(1);
 
-/// What comes to the thread.
+/// What the thread receives.
 enum Raw {
     Event(notify::Result<notify::Event>),
-    /// Something was lost: it is told before anything else.
+    /// Events were dropped, which is reported first.
     Lost,
     Stop,
 }
 
-/// Tells the thread that something was lost, without waiting for it.
-///
-/// Either there is room by now for what wakes it, or it has a full channel still to take, and looks before each
-/// event whether one was lost. So it never needs to look by itself.
+/// Reports dropped events to the thread, without waiting for it.
+/// Either the channel has room for a message that wakes the thread, or the channel is full: then the thread is awake,
+/// and checks the flag before each event. So the thread need not check the flag at intervals.
 fn report_loss(lost: &AtomicBool, raw: &SyncSender<Raw>) {
     lost.store(true, Ordering::SeqCst);
-    // Full: it is awake. Gone: so will be the watcher.
+    // Full: the thread is awake. Closed: the watcher ends soon.
     let _awake = raw.try_send(Raw::Lost);
 }
 
-/// A running watch. Ends when dropped.
+/// A running watch, which ends on drop.
 #[derive(Debug)]
 pub struct Watch {
     stop: SyncSender<Raw>,
@@ -59,17 +58,17 @@ pub struct Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // A full channel means that the thread is about to find the loop gone.
+        // With a full channel, the thread soon finds out that the loop is gone.
         let _full = self.stop.try_send(Raw::Stop);
     }
 }
 
-/// Starts to watch. The first thing sent is [`Event::Watching`], once nothing can be missed any more.
+/// Starts to watch. The first event is [`Event::Watching`], from which on no change is missed.
 pub fn start(options: Options, to: Sender<Event>) -> io::Result<Watch> {
     start_with::<RecommendedWatcher>(options, to)
 }
 
-/// The same, with a watcher that may not be the system's.
+/// The same with any watcher, for tests.
 pub(super) fn start_with<W: Watcher>(options: Options, to: Sender<Event>) -> io::Result<Watch> {
     let (raw, events) = sync_channel(IN_FLIGHT);
     let stop = raw.clone();
@@ -97,10 +96,10 @@ struct Thread {
 /// The loop is gone, or the watch was stopped.
 struct Finished;
 
-/// Why events were given up.
+/// Why the watch stopped using events.
 struct GivenUp {
     why: String,
-    /// Whether it may work again later.
+    /// Whether events may work again later.
     temporary: bool,
 }
 
@@ -115,14 +114,17 @@ impl Thread {
                 Err(given_up) => given_up,
             };
             again = true;
-            tracing::warn!(why = given_up.why, "watching by looking through the files");
+            tracing::warn!(
+                why = given_up.why,
+                "events do not work; the files are scanned at intervals"
+            );
             if self.poll_files(&given_up).is_break() {
                 return;
             }
         }
     }
 
-    /// Watches by events until it is over, or events are given up.
+    /// Watches by events, until the watch ends or events fail.
     fn watch<W: Watcher>(&self, again: bool) -> Result<Finished, GivenUp> {
         let raw = self.raw.clone();
         let lost = Arc::new(AtomicBool::new(false));
@@ -149,7 +151,7 @@ impl Thread {
         let mut any_event = false;
         loop {
             if lost.swap(false, Ordering::SeqCst) {
-                // A folder may have come meanwhile that nobody told of.
+                // A folder may have appeared without an event.
                 subfolders = self.watch_all(&mut watcher)?;
                 if self.send(Event::Doubt(Cause::Overflow)).is_break() {
                     return Ok(Finished);
@@ -164,7 +166,7 @@ impl Thread {
             let next = match next {
                 Ok(raw) => raw,
                 Err(RecvTimeoutError::Timeout) if any_event => {
-                    // Its own event was lost among many: that they come is all it was to tell.
+                    // The cookie's event was dropped among many, but it is known that events come.
                     cookie = None;
                     let _unwatched = watcher.unwatch(&self.options.private);
                     continue;
@@ -174,7 +176,7 @@ impl Thread {
             };
             let event = match next {
                 Raw::Stop => return Ok(Finished),
-                // LogOnce at the beginning of the turn.
+                // The loop reports it at its beginning.
                 Raw::Lost => {
                     any_event = true;
                     continue;
@@ -187,7 +189,7 @@ impl Thread {
                     if Limit::of(&error).is_some() {
                         return Err(given_up(&error));
                     }
-                    tracing::warn!(%error, "the watch failed; everything is looked at");
+                    tracing::warn!(%error, "the watch failed; the whole mirror is scanned");
                     if self.send(Event::Doubt(Cause::Error)).is_break() {
                         return Ok(Finished);
                     }
@@ -196,7 +198,7 @@ impl Thread {
             };
             if cookie.as_ref().is_some_and(|cookie| cookie.is_in(&event)) {
                 cookie = None;
-                // The state's own writes would only wake us.
+                // Further events of the private folder are our own writes to the state.
                 let _unwatched = watcher.unwatch(&self.options.private);
                 continue;
             }
@@ -209,7 +211,7 @@ impl Thread {
         }
     }
 
-    /// Watches the roots and the folders in them. Gives the folders.
+    /// Watches the roots and their folders. Returns the folders.
     fn watch_all(&self, watcher: &mut dyn Watcher) -> Result<HashSet<PathBuf>, GivenUp> {
         let mut subfolders = HashSet::new();
         for root in &self.options.roots {
@@ -228,7 +230,7 @@ impl Thread {
         Cookie::create(&self.options.private)
             .map(Some)
             .map_err(|error| GivenUp {
-                why: format!("nothing can be written to the private folder: {error}"),
+                why: format!("the private folder is not writable: {error}"),
                 temporary: false,
             })
     }
@@ -251,7 +253,7 @@ impl Thread {
                 Meaning::Touched(path, touch) => Event::Touched { path, touch },
                 Meaning::FolderCame { root, name } => {
                     let root = &self.options.roots[root];
-                    // Renamed here from elsewhere in the tree, it may be watched under its old name.
+                    // A folder that was renamed within the tree may still be watched under its old name.
                     let folder = root.path.join(&name);
                     watch_folder(watcher, &folder)?;
                     subfolders.insert(folder);
@@ -262,7 +264,7 @@ impl Thread {
                 }
                 Meaning::FolderWent { root, name } => {
                     let root = &self.options.roots[root];
-                    // What went with it is not ours to watch any more; gone already is well, too.
+                    // The folder may be gone already.
                     let folder = root.path.join(&name);
                     let _unwatched = watcher.unwatch(&folder);
                     subfolders.remove(&folder);
@@ -290,7 +292,7 @@ impl Thread {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Looks through the files now and then; comes back when events may be tried again.
+    /// Scans the files at intervals. Returns when events may work again.
     fn poll_files(&self, given_up: &GivenUp) -> Step {
         let mut before = Stamps::read(&self.options.roots);
         let mut every = self.options.rescan.every();
@@ -324,7 +326,7 @@ impl Thread {
         }
     }
 
-    /// Waits until it is time to look again, by what the settings say meanwhile.
+    /// Waits until the next scan is due; new settings may change the interval meanwhile.
     fn wait_for_rescan(&self) -> Step {
         let since = Instant::now();
         loop {
@@ -336,13 +338,13 @@ impl Thread {
                 Ok(Raw::Stop) | Err(RecvTimeoutError::Disconnected) => {
                     return ControlFlow::Break(Finished);
                 }
-                // A watcher that was given up may have left some.
+                // Messages of the watcher that failed.
                 Ok(Raw::Event(_) | Raw::Lost) | Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
-    /// Sends, and waits for room.
+    /// Sends an event. Waits while the channel is full.
     fn send(&self, event: Event) -> Step {
         match self.to.blocking_send(event) {
             Ok(()) => ControlFlow::Continue(()),
@@ -354,7 +356,7 @@ impl Thread {
 fn watch_folder(watcher: &mut dyn Watcher, folder: &Path) -> Result<(), GivenUp> {
     match watcher.watch(folder, RecursiveMode::NonRecursive) {
         Ok(()) => Ok(()),
-        // It came and went; its removal is an event, too.
+        // The folder appeared and disappeared; its removal has an event, too.
         Err(error) if !is_folder(folder) && Limit::of(&error).is_none() => Ok(()),
         Err(error) => Err(given_up(&error)),
     }
@@ -375,16 +377,16 @@ fn given_up(error: &notify::Error) -> GivenUp {
 
 fn no_events() -> GivenUp {
     GivenUp {
-        why: "the file system tells of no changes".to_owned(),
+        why: "the file system reports no changes".to_owned(),
         temporary: false,
     }
 }
 
-/// What the system gives out only so much of.
+/// A limit of the system.
 enum Limit {
-    /// Folders that are watched.
+    /// The number of watched folders.
     Watches,
-    /// Watchers, or open files: the system does not say which.
+    /// The number of watchers, or of open files: the system does not say which.
     Watchers,
 }
 
@@ -405,7 +407,7 @@ impl Limit {
     }
 }
 
-/// The folders in a root that can be categories.
+/// Returns the folders in a root that can be categories.
 fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
     use crate::mirror::disk::{At, Disk as _, Kind, RealDisk};
     let listing = RealDisk::open(root)
@@ -423,12 +425,12 @@ fn folders(root: &Path) -> Result<Vec<String>, GivenUp> {
         .collect())
 }
 
-/// Returns whether a file lies there: a link is none.
+/// Returns whether there is a file at a path; a symbolic link is no file.
 fn is_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
-/// Returns whether a folder lies there: a link is none.
+/// Returns whether there is a folder at a path; a symbolic link is no folder.
 fn is_folder(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_dir())
 }

@@ -1,4 +1,4 @@
-//! What becomes of what a cycle dealt with, and of what it did not.
+//! What happens to the work of a finished cycle: it is done, or it is queued again.
 
 use super::WorkQueue;
 use crate::daemon::{
@@ -15,20 +15,18 @@ use crate::reconcile::plan::Kind;
 use std::collections::BTreeMap;
 use tokio::time::Instant;
 
-/// How often an article is tried again at once; then it waits for the next poll.
+/// How often an article is retried at once; after that it waits for the next poll.
 const MAX_ATTEMPTS: u32 = 3;
 
 impl WorkQueue {
-    /// Takes what a cycle came to. Gives a change of state that deserves a line in the log.
+    /// Records the outcome of a cycle. Returns a change that is worth a log line.
     pub fn finish(
         &mut self,
         job: Job,
         outcome: &CycleOutcome,
         now: Moment,
     ) -> Option<OutageChange> {
-        if job.scope == Scope::Everything
-            || matches!(&job.scope, Scope::Command(wish) if wish.is_whole())
-        {
+        if job.scope.is_poll() {
             let cost = u32::try_from(outcome.report.requests.get).unwrap_or(u32::MAX);
             if outcome.is_complete() {
                 self.poll_cost = cost.max(1);
@@ -38,7 +36,7 @@ impl WorkQueue {
             }
         }
         for line in &outcome.report.actions {
-            // What was skipped waits for the next look: a file that changed meanwhile has its own event.
+            // A skipped file that changed meanwhile has an event of its own.
             if is_push(line) {
                 self.debounce.pushed(&line.path, now.steady);
             }
@@ -47,10 +45,10 @@ impl WorkQueue {
         let covered = std::mem::take(&mut self.covered);
         let doubts = std::mem::take(&mut self.covered_doubts);
         if job.scope == Scope::Everything && !outcome.is_complete() {
-            // What it was to deal with waits on.
+            // The cycle did not deal with these paths.
             self.due.add_earlier(covered);
             if outcome.outage.is_none() {
-                // Only the poll was put off, and it is not tried again at once.
+                // Only the poll is postponed, and a poll is not retried at once.
                 for cause in doubts {
                     self.doubt(cause, now.steady);
                 }
@@ -62,7 +60,7 @@ impl WorkQueue {
             match job.scope {
                 Scope::Paths(due) => self.deferred.add(due, false, now.steady),
                 Scope::Mirror => self.deferred.add(DuePaths::default(), true, now.steady),
-                // The next poll looks at everything, and a person sees what came of it.
+                // The next poll looks at everything; a person sees the outcome of a command.
                 Scope::Everything | Scope::Command(_) => {}
             }
         } else {
@@ -80,14 +78,14 @@ impl WorkQueue {
             }
         }
         if outcome.outage.is_some() {
-            // Nothing had its turn: pushes go first again.
+            // No work was done, so pushes go first again.
             self.full_cycle_since = None;
         }
         self.outage.record(outcome.outage, now.steady)
     }
 
-    /// Takes paths again whose articles changed on the service after they were read: nothing else would bring them back
-    /// before the next poll.
+    /// Queues the paths again whose articles changed on the service after they were read. Nothing else would retry
+    /// them before the next poll.
     fn try_again(&mut self, job: &Job, report: &Report, now: Instant) {
         if job.scope == Scope::Everything {
             self.attempts.clear();
@@ -113,22 +111,21 @@ impl WorkQueue {
         self.due.add_earlier(again);
     }
 
-    /// Where each HEAD may be remembered to have been, after a cycle: when nothing that git removed waits or is
-    /// held any more.
+    /// Returns the HEADs that may be stored after a cycle: those of a mirror without waiting or held removals.
     pub fn agreed_heads(&self, job: &Job, outcome: &CycleOutcome) -> BTreeMap<String, Head> {
         let lines = &outcome.report.actions;
-        // What is held elsewhere is not in the report of a cycle over paths.
+        // The report of a partial cycle does not show all held removals.
         let held = outcome.open_items.held_deletions > 0
             || lines
                 .iter()
                 .any(|line| line.action == Kind::Delete && line.status != Status::Done);
         let looked = match &job.scope {
             Scope::Everything | Scope::Mirror => true,
-            // What nobody told of was not looked at.
+            // A doubt or a pending full cycle may still find removals.
             Scope::Paths(_) => self.doubtful_since.is_none() && self.full_cycle.is_none(),
-            Scope::Command(wish) => wish.is_whole(),
+            Scope::Command(command) => command.is_whole(),
         };
-        // A path whose time came while the cycle ran was left alone by it, too.
+        // A path that became due while the cycle ran was not part of the cycle.
         let (waiting, _) = self.debounce.backlog(|_| true);
         let settled = looked
             && waiting == 0
@@ -136,7 +133,7 @@ impl WorkQueue {
             && self.deferred.is_empty()
             && !held
             && outcome.is_complete();
-        // Where nobody could look, there may be removals that nobody saw.
+        // After an incomplete scan there may be removals that nobody saw.
         let settled = settled && !outcome.report.doubt;
         if settled {
             let places = job.git.iter().filter_map(|known| {

@@ -1,15 +1,14 @@
-//! The work_queue: what came in, what waits, and what is to be outcome next. The loop's memory, without its waiting.
-//!
-//! It is told the time, and reads neither clock nor file. Its rules:
-//! - What came in is kept until a cycle dealt with it; what a cycle could not deal with comes back.
-//! - A look at everything leaves out what is in motion, and no more: a file that is what the state says takes part.
-//!   What was left out and turns out to be unchanged is caught up with by another look.
-//! - An article that changed on the service after it was read is tried again at once, a few times.
-//! - Commands go first: a person waits. Then pushes, then doubts, then polls; but a storm of saves does not
-//!   put off a doubt or a poll for ever: one that waited long enough has its turn.
-//! - While git works, or another branch than the published one is checked out, or the service is out of reach, everything waits
-//!   but plans and a person's commands.
-//! - The start is a look at everything, and waits until the watch is set up: nothing falls between.
+//! The work queue: touched paths, doubts, polls and commands, and the rule which of them is next.
+//! Pure: the caller passes the time, and no file is read. The rules:
+//! - Work stays in the queue until a cycle has done it. Work that a cycle could not do is queued again.
+//! - A full cycle skips unsettled files, but not a file that equals the state. If a skipped file turns out to be
+//!   unchanged, another full cycle follows.
+//! - An article that changed on the service after it was read is retried at once, a few times.
+//! - Commands go first, because a person waits. Pushes are next, then doubts, then polls. A doubt or a poll that
+//!   waited for too long goes before the pushes.
+//! - While git is busy, or another branch than the published one is checked out, or during an outage, only commands
+//!   and plans run.
+//! - The first job is a full cycle, and starts when the watch is set up, so that no change is missed.
 
 mod finish;
 mod next_job;
@@ -36,31 +35,31 @@ use std::{
 };
 use tokio::time::Instant;
 
-/// How often it is asked what is left of the budget.
+/// How often the rest of the budget is read.
 const BUDGET_CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// What to do next.
+/// The next job.
 #[derive(Debug)]
 pub struct NextJob {
     /// The cycle.
     pub job: Job,
-    /// Who waits for its report.
+    /// The command that it carries out, with its client.
     pub command: Option<QueuedCommand>,
-    /// Whether it is only because events were lost: then a look at the files tells whether it is needed.
+    /// Whether events were lost and nothing else: a scan shows whether a cycle is needed.
     pub only_if_changed: bool,
 }
 
-/// Why git keeps everything waiting.
+/// Why git pauses the sync.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Pause {
-    /// It has not finished something.
+    /// A git operation is not finished.
     Busy(Busy),
     /// Another branch than the published one is checked out.
     NotPublished(NotPublished),
 }
 
 impl Pause {
-    /// What to type.
+    /// Returns the remedy for the user.
     pub fn remedy(&self) -> String {
         match self {
             Self::Busy(busy) => busy.remedy().to_owned(),
@@ -68,7 +67,7 @@ impl Pause {
         }
     }
 
-    /// The exit code of a command that is refused because of it.
+    /// The exit code of a command that is refused because of the pause.
     pub const fn code(&self) -> u8 {
         match self {
             Self::Busy(_) => 5,
@@ -86,7 +85,7 @@ impl fmt::Display for Pause {
     }
 }
 
-/// What came in and what waits.
+/// The work that waits.
 #[derive(Debug)]
 pub struct WorkQueue {
     settings: Settings,
@@ -94,21 +93,20 @@ pub struct WorkQueue {
     schedule: Schedule,
     outage: OutageBackoff,
     due: DuePaths,
-    /// What a cycle could not deal with, for a reason that stands in nobody else's way: it is tried again when
-    /// that is due.
+    /// Work that one cycle could not do although there is no outage. It has a back-off of its own.
     deferred: Deferred,
-    /// Since when the oldest of that has waited.
+    /// Since when the oldest of the due paths waits.
     due_since: Option<Instant>,
-    /// What the look at everything that runs now deals with, too.
+    /// The paths that the running full cycle covers.
     covered: DuePaths,
-    /// The doubts that it is to clear up.
+    /// The doubts that the running full cycle covers.
     covered_doubts: BTreeSet<Cause>,
-    /// Paths in motion that the last look at everything left out, and that have not settled since.
+    /// Unsettled paths that the last full cycle skipped, and that have not settled since.
     left_out: BTreeSet<String>,
-    /// How often an article was tried again at once, because it changed on the service after it was read.
+    /// How often an article was retried at once, because it changed on the service after it was read.
     attempts: BTreeMap<String, u32>,
     full_cycle: Option<Trigger>,
-    /// Since when it could have been outcome.
+    /// Since when the full cycle could have run.
     full_cycle_since: Option<Instant>,
     doubts: BTreeSet<Cause>,
     doubtful_since: Option<Instant>,
@@ -116,7 +114,7 @@ pub struct WorkQueue {
     watching: bool,
     /// The repositories around the mirror.
     git: Vec<Known>,
-    /// Why nothing is synced with what is checked out, if so.
+    /// Why the checkout is not synced.
     not_published: Option<NotPublished>,
     min_interval: Duration,
     budget_checked: Option<Instant>,
@@ -124,7 +122,7 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// An empty work_queue, with the start as the first thing to do.
+    /// Makes a queue whose first job is the full cycle at the start.
     pub fn new(settings: Settings, schedule: Schedule, outage: OutageBackoff) -> Self {
         Self {
             debounce: Debounce::new(settings.delays),
@@ -152,46 +150,46 @@ impl WorkQueue {
         }
     }
 
-    /// Goes on with other settings.
+    /// Takes over new settings.
     pub fn set_settings(&mut self, settings: Settings, schedule: Schedule) {
         self.debounce.set_delays(settings.delays);
         self.schedule.replace(schedule);
         self.settings = settings;
     }
 
-    /// Something happened to a path.
+    /// Adds an event of a path.
     pub fn touched(&mut self, path: &str, touch: Touch, now: Instant) {
         self.debounce.record(path, touch, now);
     }
 
-    /// What happened cannot be told.
+    /// Adds a doubt: it is unknown which paths were touched.
     pub fn doubt(&mut self, cause: Cause, now: Instant) {
         self.doubts.insert(cause);
         self.doubtful_since.get_or_insert(now);
     }
 
-    /// The watch is set up, or will not be.
+    /// The watch is set up, or could not be set up.
     pub fn watch_started(&mut self) {
         self.watching = true;
     }
 
-    /// A person or a signal wants everything looked at.
+    /// Adds a full cycle.
     pub fn sync_now(&mut self) {
         self.full_cycle.get_or_insert(Trigger::Manual);
     }
 
-    /// A command came in.
+    /// Adds a command.
     pub fn add_command(&mut self, command: QueuedCommand) {
         self.commands.push_back(command);
     }
 
-    /// Takes a look at the repositories around the mirror.
+    /// Takes over the repositories around the mirror.
     pub fn set_git(&mut self, found: Vec<Known>) {
         self.not_published = git::not_published(&self.settings.git_branch, &found);
         self.git = found;
     }
 
-    /// Time went on: is a poll due? `left` is asked only when it matters.
+    /// Adds a poll if one is due. `left` is called only if the answer matters.
     pub fn tick(&mut self, now: Moment, left: impl FnOnce() -> BudgetLeft) {
         self.schedule.observe_clock(now);
         let stale = self
@@ -206,14 +204,14 @@ impl WorkQueue {
         }
     }
 
-    /// Why nothing is outcome, if git is the reason.
+    /// Returns why git pauses the sync.
     pub fn paused(&self) -> Option<Pause> {
         let busy = self.git.iter().find_map(|known| known.state.busy);
         let busy = busy.map(Pause::Busy);
         busy.or_else(|| self.not_published.clone().map(Pause::NotPublished))
     }
 
-    /// A command that cannot be carried out now, with the reason: it would write, and everything is paused.
+    /// Takes a command that the pause forbids, because the command would write.
     pub fn take_refused(&mut self) -> Option<(QueuedCommand, Pause)> {
         let why = self.paused()?;
         let at = self.commands.iter().position(QueuedCommand::writes)?;
@@ -230,11 +228,11 @@ impl WorkQueue {
     }
 }
 
-/// What could not be dealt with, and when it is tried again.
+/// Work that a cycle could not do, and when it is retried.
 #[derive(Debug, Default)]
 struct Deferred {
     due: DuePaths,
-    /// Whether the whole mirror was to be looked at.
+    /// Whether the whole mirror was to be scanned.
     doubt: bool,
     backoff: OutageBackoff,
 }

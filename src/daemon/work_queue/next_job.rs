@@ -1,4 +1,4 @@
-//! What is to be outcome next. Who goes first is told at the head of [`super`].
+//! Which job is next. The order is explained in [`super`].
 
 use super::{NextJob, WorkQueue, summary::may_matter};
 use crate::daemon::{
@@ -11,14 +11,14 @@ use crate::daemon::{
 use std::{collections::BTreeSet, time::Duration};
 use tokio::time::Instant;
 
-/// A doubt waits so long for files in motion to settle and for pushes, at most.
+/// The longest time that a doubt waits for unsettled files and for pushes.
 const MAX_DOUBT_WAIT: Duration = Duration::from_secs(90);
 
-/// Pushes go before polls for so long, at most.
+/// The longest time that a poll waits for pushes.
 const MAX_POLL_WAIT: Duration = Duration::from_mins(1);
 
 impl WorkQueue {
-    /// Gives what is to be outcome now. `news` leaves out paths that need no cycle.
+    /// Returns the next job. `drop_unchanged` removes the paths that need no cycle.
     pub fn next(
         &mut self,
         now: Moment,
@@ -77,7 +77,7 @@ impl WorkQueue {
         })
     }
 
-    /// What was put off comes back when its time has come.
+    /// Queues the deferred work again when its back-off is over.
     fn requeue_deferred(&mut self, now: Instant) {
         if self.deferred.is_empty() || !self.deferred.backoff.may_try(now) {
             return;
@@ -113,7 +113,7 @@ impl WorkQueue {
         let due = drop_unchanged(std::mem::take(&mut self.due));
         let news = due.paths();
         let mut left_out = self.left_out.intersection(&settled);
-        // The file is as it was after all, but its article may have changed on the service meanwhile.
+        // The skipped file is unchanged, but its article may have changed on the service meanwhile.
         if left_out.any(|path| !news.contains(path)) {
             self.full_cycle.get_or_insert(Trigger::Poll);
         }
@@ -132,7 +132,7 @@ impl WorkQueue {
         self.schedule.polled(now);
         let unsettled = self.leave_out(unsettled, drop_unchanged);
         if unsettled.is_empty() {
-            // It looks at all of that.
+            // The full cycle covers all of this.
             self.covered = std::mem::take(&mut self.due);
             self.covered_doubts = std::mem::take(&mut self.doubts);
             self.doubtful_since = None;
@@ -140,8 +140,8 @@ impl WorkQueue {
         Some(self.job(trigger, Scope::Everything, unsettled))
     }
 
-    /// Of the paths in motion, those that a look at everything leaves out: the files that are not what the state
-    /// says. The others were only touched, most often by our own writes.
+    /// Returns the unsettled paths that a full cycle must skip: those that differ from the state. The others were
+    /// only touched, most often by kbsync itself.
     fn leave_out(
         &mut self,
         unsettled: BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! What is told of the work_queue: to the loop, when to come back; to people, what waits.
+//! What the queue reports: the next deadline to the loop, and the waiting work to people.
 
 use super::WorkQueue;
 use crate::daemon::schedule::Moment;
@@ -6,20 +6,20 @@ use crate::model::path::{CATEGORY_FILE, CONFLICT_EXTENSION, ignored_name};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often it is looked whether git is outcome.
+/// How often git is checked during a pause.
 const GIT_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl WorkQueue {
-    /// When it must be looked again, without an event.
+    /// Returns when the loop must run again without an event.
     pub fn next_deadline(&self, now: Moment) -> Option<Instant> {
         let poll = now.steady + self.schedule.wait(now, self.min_interval);
-        // Git says nothing when it is outcome, or when another branch is checked out.
+        // Git sends no event when it finishes, or when a branch is checked out.
         let git = self.paused().map(|_| now.steady + GIT_CHECK_INTERVAL);
         let work = self.work_deadline();
         [Some(poll), git, work].into_iter().flatten().min()
     }
 
-    /// When something that waits may be outcome.
+    /// Returns when waiting work may run.
     fn work_deadline(&self) -> Option<Instant> {
         let deferred = self.deferred.backoff.retry_at();
         let deferred = deferred.filter(|_| !self.deferred.is_empty());
@@ -31,14 +31,14 @@ impl WorkQueue {
             .min();
         let retry = self.outage.retry_at();
         match (quiet, retry) {
-            // Nothing is outcome before it may be tried again.
+            // Nothing runs before the back-off is over.
             (Some(quiet), Some(retry)) => Some(quiet.max(retry)),
             (quiet, None) => quiet,
             (None, retry) => retry,
         }
     }
 
-    /// What `status` and the metrics show.
+    /// Returns the values for `status` and the metrics.
     pub fn summary(&self, now: Moment) -> QueueSummary {
         let (waiting, oldest) = self.debounce.backlog(may_matter);
         let due_since = self.due_since.filter(|_| !self.due.is_empty());
@@ -57,26 +57,26 @@ impl WorkQueue {
     }
 }
 
-/// Returns whether a path may be of an article, a category or a conflict; editors' files and our own are not.
+/// Returns whether a path may belong to an article, a category or a conflict; editors' and kbsync's own files do not.
 pub(super) fn may_matter(path: &str) -> bool {
     path.split('/').all(|name| {
         ignored_name(name).is_none() || name == CATEGORY_FILE || name.ends_with(CONFLICT_EXTENSION)
     })
 }
 
-/// What is shown of the work_queue.
+/// The values for `status` and the metrics.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueSummary {
     /// The next poll.
     pub next_poll: chrono::DateTime<chrono::Utc>,
-    /// The effective time between two polls.
+    /// The effective interval between polls.
     pub interval: Duration,
-    /// Paths that wait to be looked at.
+    /// The number of waiting paths.
     pub pending: usize,
     /// Since when the oldest of them waits.
     pub oldest: Option<Instant>,
-    /// Why nothing is outcome because of git.
+    /// Why git pauses the sync.
     pub paused: Option<String>,
-    /// Why nothing is outcome because of the service.
+    /// The current outage.
     pub outage: Option<String>,
 }
