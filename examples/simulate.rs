@@ -1,7 +1,8 @@
 //! The simulator: `cargo run --release --example simulate -- --layer memory --seconds 60 --seed 1`.
 //!
-//! Prints what was tried, how fast, and every world in which something did not hold, made short and ready to
-//! be a test. Exits with 1 when there is one.
+//! Prints what was tried, how fast, and every world in which something did not hold, made short. Such a world is also
+//! written to `target/traces`; it becomes a test by being moved to `tests/it/simulator/traces`. Exits with 1 when there
+//! is one.
 
 #[path = "../tests/it/simulator/mod.rs"]
 mod simulator;
@@ -10,8 +11,9 @@ use anyhow::Context as _;
 use clap::Parser as _;
 use simulator::engine::relations::{self, Relation};
 use simulator::engine::run::{Bench, Ground, Source};
-use simulator::engine::{self, Tally, shrink, zoo};
+use simulator::engine::{self, Tally, shrink, trace, zoo};
 use simulator::planner;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -56,6 +58,9 @@ struct Wish {
     /// With `--show`: the shortest world in which the same does not hold
     #[arg(long, requires = "show")]
     short: bool,
+    /// Runs a file of a trace again
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["show", "zoo", "layer"])]
+    replay: Option<PathBuf>,
 }
 
 /// A part of the simulator.
@@ -85,6 +90,9 @@ fn main() -> anyhow::Result<ExitCode> {
     if wish.zoo {
         return zoo(&wish);
     }
+    if let Some(path) = &wish.replay {
+        return replay(path);
+    }
     match wish.layer {
         Layer::Planner => {
             let green = planner::show(wish.limit, wish.seed, &mut |line| println!("{line}"));
@@ -99,6 +107,20 @@ fn main() -> anyhow::Result<ExitCode> {
     }
 }
 
+/// Runs a file of a trace, and tells what happens in the first run that does not hold.
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn replay(path: &Path) -> anyhow::Result<ExitCode> {
+    let text = std::fs::read_to_string(path)?;
+    match trace::replay(&mut Bench::new(), &text) {
+        Ok(runs) => println!("{runs} runs hold"),
+        Err(fault) => {
+            println!("{}:{}: {}", path.display(), fault.line, fault.message);
+            return Ok(ExitCode::from(1));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Tells what happens in the world of a seed, and in the one that it is compared with.
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
 fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
@@ -111,7 +133,7 @@ fn show(bench: &mut Bench, seed: u64, wish: &Wish) {
         relations::judge(bench, relation, outcome.trace.setup, &outcome.trace.steps);
     if let Some(violation) = violation.filter(|_| wish.short) {
         let (trace, _) = shrink::shrink(bench, relation, &outcome.trace, &violation);
-        println!("{}", trace.code(&format!("seed_{seed}"), &relation.code()));
+        println!("{}", trace::file(&trace, relation, &violation.message));
         let source = Source::Steps(&trace.steps);
         outcome = bench.run(trace.setup, source, Ground::Memory);
     }
@@ -176,7 +198,8 @@ fn share(
                     let mut told = 0;
                     run(&mut seeds, &mut |tally| {
                         for failure in &tally.failures[told..] {
-                            println!("{failure}\n");
+                            println!("{failure}");
+                            keep(failure);
                         }
                         told = tally.failures.len();
                         Instant::now() >= end || tally.runs >= limit || told >= wish.failures
@@ -194,6 +217,18 @@ fn share(
         sum.add(tally);
     }
     (sum, begin.elapsed().as_secs_f64())
+}
+
+/// Writes a failure as a file that can be moved to the traces of the tests.
+#[expect(clippy::print_stdout, reason = "it is what a program is for")]
+fn keep(failure: &engine::Failure) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/traces");
+    let path = folder.join(format!("seed_{}.trace", failure.seed));
+    match std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&path, failure.to_string()))
+    {
+        Ok(()) => println!("It is in {}.\n", path.display()),
+        Err(error) => println!("It cannot be written to {}: {error}\n", path.display()),
+    }
 }
 
 #[expect(clippy::print_stdout, reason = "it is what a program is for")]
@@ -245,11 +280,8 @@ fn zoo(wish: &Wish) -> anyhow::Result<ExitCode> {
     let tell = |found: &zoo::Catch| {
         println!("{:?}: {:?} runs", found.defect, found.runs);
         if let Some((trace, violation)) = &found.trace {
-            println!("{}: {}", violation.invariant, violation.message);
-            println!(
-                "{}\n",
-                trace.code(&format!("{:?}", found.defect), "holds(setup, &steps)")
-            );
+            let world = format!("{}: {}", violation.invariant, violation.message);
+            println!("{}", trace::file(trace, Relation::Alone, &world));
         }
     };
     if let Some(name) = &wish.only {

@@ -27,7 +27,8 @@ fn rows() -> Vec<(u32, String, String)> {
         .collect()
 }
 
-/// The tests in the source, by name. One that is only run when asked for shows nothing.
+/// The tests in the source, by name, and the simulator's traces, by the names of their files. A test that is only run
+/// when asked for shows nothing.
 fn tests() -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for folder in ["src", "tests"] {
@@ -44,6 +45,9 @@ fn collect(folder: &Path, found: &mut BTreeSet<String>) {
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             let text = std::fs::read_to_string(&path).expect("text");
             found.extend(tests_of(&text));
+        } else if path.extension().is_some_and(|ending| ending == "trace") {
+            let name = path.file_stem().expect("a name");
+            found.insert(name.to_string_lossy().into_owned());
         }
     }
 }

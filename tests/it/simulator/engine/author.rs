@@ -164,7 +164,7 @@ impl Author {
             });
         }
         if random.percent(85) {
-            let command = Command::Sync {};
+            let command = Command::Sync;
             steps.push(Step::Run { command });
         }
         steps.reverse();
@@ -197,13 +197,13 @@ impl Author {
             return Some(Step::Wait { seconds });
         }
         if due < 41 {
-            return Some(Step::Restart {});
+            return Some(Step::Restart);
         }
         if due < 43 && self.swarm.rare {
             return Some(match self.clock.below(3) {
-                0 => Step::SaveState {},
-                1 => Step::RestoreState {},
-                _ => Step::LoseState {},
+                0 => Step::SaveState,
+                1 => Step::RestoreState,
+                _ => Step::LoseState,
             });
         }
         Some(self.person(world))
@@ -226,7 +226,7 @@ impl Author {
         let mut steps = vec![Step::Run { command }];
         if self.commands.percent(20) {
             // Nothing happens between the two.
-            let command = Command::Sync {};
+            let command = Command::Sync;
             steps.insert(0, Step::Run { command });
         }
         if self.faults.percent(self.swarm.fault_rate) {
@@ -243,7 +243,7 @@ impl Author {
                 Step::PowerLoss { after, keep }
             });
         }
-        let first = steps.pop().unwrap_or(Step::Restart {});
+        let first = steps.pop().unwrap_or(Step::Restart);
         self.queue = steps;
         first
     }
@@ -254,7 +254,7 @@ impl Author {
             return None;
         }
         if self.git.percent(40) {
-            return Some(Command::Moved {});
+            return Some(Command::Moved);
         }
         let places = files(world);
         let at = self.git.pick(&places).copied()?;
@@ -262,32 +262,32 @@ impl Author {
     }
 
     fn command(&mut self, world: &World) -> Command {
-        let sync = Command::Sync {};
+        let sync = Command::Sync;
         if !self.swarm.commands || self.commands.percent(50) {
             return sync;
         }
         match self.commands.below(14) {
-            0 => Command::Poll {},
-            1 => Command::Pull {},
-            2 => Command::Push {},
+            0 => Command::Poll,
+            1 => Command::Pull,
+            2 => Command::Push,
             3 => Command::One {
                 at: self.file(world),
             },
             4 => Command::Folder {
                 folder: self.commands.small(self.swarm.folders),
             },
-            5 => Command::PreferLocal {},
-            6 => Command::PreferRemote {},
-            7 => Command::AllowDeletes {},
+            5 => Command::PreferLocal,
+            6 => Command::PreferRemote,
+            7 => Command::AllowDeletes,
             8 | 9 => Command::Resolve {
                 at: conflict(world, &mut self.commands).unwrap_or(At(0, 0)),
                 keep: *self.commands.pick(Kept::ALL).unwrap_or(&Kept::Local),
             },
-            10 => Command::Approve {},
+            10 => Command::Approve,
             11 | 12 => Command::Glance {
                 at: self.file(world),
             },
-            _ => Command::DryThenSync {},
+            _ => Command::DryThenSync,
         }
     }
 
@@ -360,7 +360,7 @@ impl Author {
                 name: self.writer.small(self.swarm.names),
             },
             8 => Writer::RemoveFolder { folder: at.0 },
-            9 if self.writer.percent(40) => Writer::RemoveAll {},
+            9 if self.writer.percent(40) => Writer::RemoveAll,
             10 => Writer::RenameFolder {
                 from: at.0,
                 to: self.writer.small(4),
@@ -380,8 +380,8 @@ impl Author {
             19 => Writer::DropCopy {
                 at: conflict(world, &mut self.writer).unwrap_or(at),
             },
-            20 => Writer::Stash {},
-            21 => Writer::Checkout {},
+            20 => Writer::Stash,
+            21 => Writer::Checkout,
             22 => Writer::Unname { folder: at.0 },
             _ => Writer::Edit {
                 at,

@@ -19,7 +19,7 @@ impl Run<'_> {
             return;
         };
         match command {
-            Command::DryThenSync {} => {
+            Command::DryThenSync => {
                 let began = self.shared.lock().now;
                 let planned = self.dry(&request);
                 let report = self.cycle(&request, was_settled);
@@ -27,8 +27,8 @@ impl Run<'_> {
                     self.i14_as_planned(&planned, &report, began);
                 }
             }
-            Command::Approve {} => self.approve(&request),
-            Command::Moved {} => {
+            Command::Approve => self.approve(&request),
+            Command::Moved => {
                 self.shared.lock().ledger.head_moved = true;
                 self.cycle(&request, false);
                 self.shared.lock().ledger.head_moved = false;
@@ -39,21 +39,21 @@ impl Run<'_> {
                 self.cycle(&request, false);
                 self.release(&request);
             }
-            Command::PreferLocal {} | Command::PreferRemote {} => {
+            Command::PreferLocal | Command::PreferRemote => {
                 self.loosen(true);
-                self.shared.lock().ledger.local_wins = command == Command::PreferLocal {};
+                self.shared.lock().ledger.local_wins = command == Command::PreferLocal;
                 self.cycle(&request, false);
                 self.shared.lock().ledger.local_wins = false;
                 self.loosen(false);
             }
-            Command::Sync {}
-            | Command::Poll {}
-            | Command::Pull {}
-            | Command::Push {}
+            Command::Sync
+            | Command::Poll
+            | Command::Pull
+            | Command::Push
             | Command::One { .. }
             | Command::Folder { .. }
             | Command::Glance { .. }
-            | Command::AllowDeletes {} => {
+            | Command::AllowDeletes => {
                 self.cycle(&request, was_settled);
             }
         }
@@ -65,13 +65,13 @@ impl Run<'_> {
     fn request(&mut self, command: Command) -> Option<Request> {
         let both = asked(Direction::Both);
         Some(match command {
-            Command::Sync {} | Command::Approve {} | Command::DryThenSync {} => both,
-            Command::Poll {} => Request {
+            Command::Sync | Command::Approve | Command::DryThenSync => both,
+            Command::Poll => Request {
                 purpose: Purpose::Poll,
                 ..both
             },
-            Command::Pull {} => asked(Direction::Pull),
-            Command::Push {} => asked(Direction::Push),
+            Command::Pull => asked(Direction::Pull),
+            Command::Push => asked(Direction::Push),
             Command::One { at } => Request {
                 scope: vec![format!("{}/{}", at.folder(), at.file())],
                 ..both
@@ -80,11 +80,11 @@ impl Run<'_> {
                 scope: vec![folder_name(folder).to_owned()],
                 ..both
             },
-            Command::PreferLocal {} => Request {
+            Command::PreferLocal => Request {
                 prefer: Some(OnConflict::Local),
                 ..both
             },
-            Command::PreferRemote {} => Request {
+            Command::PreferRemote => Request {
                 prefer: Some(OnConflict::Remote),
                 ..both
             },
@@ -93,11 +93,11 @@ impl Run<'_> {
                 look: Look::Paths(BTreeSet::from([Place::new(at.folder(), at.file())])),
                 ..both
             },
-            Command::AllowDeletes {} => Request {
+            Command::AllowDeletes => Request {
                 allow_deletes: true,
                 ..both
             },
-            Command::Moved {} => Request {
+            Command::Moved => Request {
                 git_hold: Some("git moved HEAD".to_owned()),
                 ..both
             },

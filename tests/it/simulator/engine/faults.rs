@@ -65,14 +65,14 @@ impl Author {
             return;
         };
         steps.push(Step::Fault { call, nth, what });
-        let lost = matches!(what, What::LostBefore {} | What::LostAfter {});
+        let lost = matches!(what, What::LostBefore | What::LostAfter);
         if lost && call.writes() && self.faults.percent(50) {
             // Whoever looks after a lost answer may find somebody else's words.
             let deed = self.interrupts(world);
             let (nth, what) = (nth + 1, What::ByColleague { deed });
             steps.push(Step::Fault { call, nth, what });
         }
-        if what == (What::HtmlNotFound {}) && call == Call::Read {
+        if what == (What::HtmlNotFound) && call == Call::Read {
             // A proxy's page answers to everything.
             let call = Call::Probe;
             steps.push(Step::Fault { call, nth, what });
@@ -94,8 +94,8 @@ impl Author {
         let (call, what) = match kind {
             Fault::Network => {
                 let what = match self.faults.below(4) {
-                    0 => What::LostBefore {},
-                    1 | 2 => What::LostAfter {},
+                    0 => What::LostBefore,
+                    1 | 2 => What::LostAfter,
                     _ => What::Down {
                         requests: 1 + self.faults.small(8),
                     },
@@ -104,18 +104,18 @@ impl Author {
             }
             Fault::Refusal => {
                 let what = match self.faults.below(4) {
-                    0 => What::Refused {},
-                    1 => What::Forbidden {},
-                    2 => What::TooMany {},
-                    _ => What::Unauthorized {},
+                    0 => What::Refused,
+                    1 => What::Forbidden,
+                    2 => What::TooMany,
+                    _ => What::Unauthorized,
                 };
                 (request, what)
             }
             Fault::Page => {
                 let what = if self.faults.percent(40) {
-                    What::Html {}
+                    What::Html
                 } else {
-                    What::HtmlNotFound {}
+                    What::HtmlNotFound
                 };
                 let asking = [Call::Read, Call::Read, Call::Probe];
                 let call = if self.faults.percent(60) {
@@ -129,7 +129,7 @@ impl Author {
                 *self
                     .faults
                     .pick(&[Call::List, Call::List, Call::Read, Call::ReadCategory])?,
-                What::Stale {},
+                What::Stale,
             ),
             Fault::Listing => {
                 let entry = self.faults.small(5);
@@ -142,9 +142,9 @@ impl Author {
             }
             Fault::Disk => {
                 let what = match self.faults.below(3) {
-                    0 => What::Denied {},
-                    1 => What::Full {},
-                    _ => What::Broken {},
+                    0 => What::Denied,
+                    1 => What::Full,
+                    _ => What::Broken,
                 };
                 (file, what)
             }

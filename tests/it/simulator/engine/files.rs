@@ -75,8 +75,8 @@ impl Files {
             return Err(gone(doing));
         }
         let kind = match entered.what {
-            Some(What::Denied {}) => Some(DiskErrorKind::Denied),
-            Some(What::Full {}) => Some(DiskErrorKind::Full),
+            Some(What::Denied) => Some(DiskErrorKind::Denied),
+            Some(What::Full) => Some(DiskErrorKind::Full),
             Some(_) => Some(DiskErrorKind::Other),
             None => None,
         };

@@ -79,18 +79,18 @@ pub(crate) struct Struck {
 
 /// What may go wrong with one article.
 const FAULTS: [(Call, What); 12] = [
-    (Call::Update, What::Refused {}),
-    (Call::Create, What::Refused {}),
-    (Call::Delete, What::Refused {}),
-    (Call::Read, What::Forbidden {}),
-    (Call::Update, What::Forbidden {}),
-    (Call::Create, What::Forbidden {}),
-    (Call::Delete, What::Forbidden {}),
-    (Call::Publish, What::Denied {}),
-    (Call::ReadFile, What::Denied {}),
-    (Call::RenameFile, What::Denied {}),
-    (Call::RemoveFile, What::Denied {}),
-    (Call::Publish, What::Broken {}),
+    (Call::Update, What::Refused),
+    (Call::Create, What::Refused),
+    (Call::Delete, What::Refused),
+    (Call::Read, What::Forbidden),
+    (Call::Update, What::Forbidden),
+    (Call::Create, What::Forbidden),
+    (Call::Delete, What::Forbidden),
+    (Call::Publish, What::Denied),
+    (Call::ReadFile, What::Denied),
+    (Call::RenameFile, What::Denied),
+    (Call::RemoveFile, What::Denied),
+    (Call::Publish, What::Broken),
 ];
 
 /// One of the faults that can strike a run in its last cycle.

@@ -3,8 +3,7 @@
 use super::command::differs;
 use super::kb::By;
 use super::mirror::Mirror;
-use super::regressions::PLAIN;
-use super::step::{At, Call, Colleague, Part, Save, Writer};
+use super::step::{At, Call, Colleague, PLAIN, Part, Save, Writer};
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Side, World};
@@ -597,12 +596,12 @@ fn checked_out(moved: bool) -> Option<&'static str> {
     let mut world = world();
     let id = born(&mut world, "a", "zq001z", true);
     pulled(&mut world, id, "zq001z");
-    world.writer(Writer::Stash {});
+    world.writer(Writer::Stash);
     pulled(&mut world, id, "zq002z");
     if moved {
         world.writer(Writer::Move { from: A, to: B });
     }
-    world.writer(Writer::Checkout {});
+    world.writer(Writer::Checkout);
     pulled(&mut world, id, "zq002z");
     let patch = ArticlePatch {
         text: Some("zq002z".to_owned()),
@@ -757,7 +756,7 @@ fn gone_before_it_was_sent(looks: bool) -> Option<&'static str> {
     if looks {
         world.judge_births();
     }
-    world.writer(Writer::RemoveAll {});
+    world.writer(Writer::RemoveAll);
     world.judge_births();
     found(world)
 }

@@ -3,7 +3,7 @@
 use super::database::binding;
 use super::mirror::Mirror;
 use super::oracle;
-use super::regressions::PLAIN;
+use super::step::PLAIN;
 use super::tree::Tree;
 use super::world::World;
 use kbsync::model::base::Visibility;

@@ -3,8 +3,7 @@
 use super::judged::{born, found};
 use super::kb::By;
 use super::mirror::Mirror;
-use super::regressions::PLAIN;
-use super::step::{At, Colleague, Part, Probing, Setup};
+use super::step::{At, Colleague, PLAIN, Part, Probing, Setup};
 use super::tree::Tree;
 use super::world::World;
 use kbsync::model::ArticleId;

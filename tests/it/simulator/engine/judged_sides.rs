@@ -5,10 +5,11 @@ use super::isolation::{self, Piece, Struck};
 use super::kb::{By, Kb};
 use super::mirror::Mirror;
 use super::oracle;
-use super::regressions::PLAIN;
 use super::relations::{Relation, differ};
 use super::run::{Bench, Ground, Outcome, Source};
-use super::step::{At, Call, Colleague, Command, Probing, Rewriting, Save, Setup, Step, Writer};
+use super::step::{
+    At, Call, Colleague, Command, PLAIN, Probing, Rewriting, Save, Setup, Step, Writer,
+};
 use super::tree::Tree;
 use super::world::{Side, World};
 use kbsync::engine::report::Report;
@@ -20,7 +21,7 @@ use kbsync::state::Store;
 
 const A: At = At(0, 0);
 const SYNC: Step = Step::Run {
-    command: Command::Sync {},
+    command: Command::Sync,
 };
 
 /// A world in which a push runs, with an article of kbsync's own.
@@ -182,7 +183,7 @@ fn a_line_enabled_false_may_be_missing_only_where_a_process_died_over_the_post()
         *line = line.replace("\nenabled: false\n", "\n");
     }
     assert!(found, "{:?}", second.end);
-    let relation = Relation::Killed(1);
+    let relation = Relation::Killed { after: 1 };
     let invariant = |second: &Outcome| {
         let violation = differ(relation, &first, second);
         violation.map(|violation| violation.invariant)
@@ -215,7 +216,7 @@ fn what_is_not_asked_for_once_a_day_does_not_wait_for_a_day() {
 #[test]
 fn a_state_has_read_the_mirror_once_it_says_so_itself() {
     let pull = Step::Run {
-        command: Command::Pull {},
+        command: Command::Pull,
     };
     let began_new = |steps: &[Step]| {
         let mut bench = Bench::new();
@@ -223,7 +224,7 @@ fn a_state_has_read_the_mirror_once_it_says_so_itself() {
     };
     assert!(began_new(&[pull]));
     assert!(!began_new(&[pull, SYNC]));
-    assert!(began_new(&[SYNC, Step::LoseState {}, SYNC]));
+    assert!(began_new(&[SYNC, Step::LoseState, SYNC]));
 }
 
 /// The article `number`, in a world of such.

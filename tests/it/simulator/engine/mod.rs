@@ -1,6 +1,6 @@
 //! The simulator's layers L1 and L2: whole engines in made-up worlds.
 //!
-//! - [`step`]: what can happen, as data. A trace is a list of it, and prints as the test that repeats it.
+//! - [`step`]: what can happen, as data, and [`wording`]: as words. [`trace`]: files of it, which are run again.
 //! - [`author`], [`faults`]: make traces up; each seed enables a part of all that can happen.
 //! - [`world`], [`tree`], [`mirror`], [`kb`], [`people`], [`dashboard`]: the files, the service, and who works on them.
 //! - [`files`], [`remote`], [`time`]: the engine's disk, service and clock in such a world. [`folder`]: a real disk.
@@ -46,70 +46,6 @@ pub(crate) mod oracle;
 pub(crate) mod people;
 mod purse;
 pub(crate) mod random;
-// Regressions have one step a line, as the simulator prints them.
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_asked;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_between;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_compared;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_cut_off;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_days;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_disk;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_halfway;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_identity;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_late;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_moving;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_nameless;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_passing;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_places;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_planned;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_rare;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_repeated;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_stale;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_twice;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_unanswered;
-#[cfg(test)]
-#[rustfmt::skip]
-mod regressions_unclear;
 pub(crate) mod relations;
 mod remote;
 pub(crate) mod run;
@@ -123,10 +59,14 @@ mod tests_disk;
 #[cfg(test)]
 mod tests_isolation;
 #[cfg(test)]
+mod tests_traces;
+#[cfg(test)]
 mod tests_zoo;
 mod time;
 pub(crate) mod token;
+pub(crate) mod trace;
 pub(crate) mod tree;
+mod wording;
 pub(crate) mod world;
 pub(crate) mod zoo;
 
@@ -153,13 +93,11 @@ pub(crate) struct Failure {
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(
-            f,
+        let world = format!(
             "seed {}: {} does not hold: {}",
             self.seed, self.violation.invariant, self.violation.message
-        )?;
-        let name = format!("seed_{}", self.seed);
-        f.write_str(&self.trace.code(&name, &self.relation.code()))
+        );
+        f.write_str(&trace::file(&self.trace, self.relation, &world))
     }
 }
 

@@ -133,7 +133,7 @@ impl World {
                     self.mirror.rename_folder(from, to);
                 }
             }
-            Writer::RemoveAll {} => {
+            Writer::RemoveAll => {
                 for (folder, name, _) in self.articles() {
                     self.mirror.remove(&folder, &name);
                 }
@@ -157,8 +157,8 @@ impl World {
                     self.ledger.recategorized.extend(ids);
                 }
             }
-            Writer::Stash {} => self.stash = Some(self.articles()),
-            Writer::Checkout {} => {
+            Writer::Stash => self.stash = Some(self.articles()),
+            Writer::Checkout => {
                 for (folder, name, bytes) in self.stash.clone().unwrap_or_default() {
                     if self.mirror.bytes(&folder, &name).as_deref() != Some(&bytes) {
                         self.copied(&bytes);
@@ -234,11 +234,11 @@ impl World {
             | Writer::Remove { .. }
             | Writer::RemoveFolder { .. }
             | Writer::RenameFolder { .. }
-            | Writer::RemoveAll {}
+            | Writer::RemoveAll
             | Writer::Name { .. }
             | Writer::Unname { .. }
-            | Writer::Stash {}
-            | Writer::Checkout {} => {}
+            | Writer::Stash
+            | Writer::Checkout => {}
         }
     }
 

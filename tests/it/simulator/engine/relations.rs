@@ -10,29 +10,34 @@ use super::kb::rewritten;
 use super::random::mix;
 use super::run::{Bench, Ground, Outcome, Rested, Source};
 use super::step::{At, Colleague, Command, Probing, Rewriting, Setup, Step, Trace, Writer};
+use super::wording::{self, variants};
 use super::world::Violation;
 use kbsync::model::ArticleId;
 
-/// How a trace is judged.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Relation {
-    /// In itself.
-    Alone,
-    /// Against the same with the deeds of people in another order.
-    Order,
-    /// Against the same, killed at this boundary of its last cycle, and again at the next one.
-    Killed(u16),
-    /// Against the same, with the fault of this number in its last cycle.
-    Struck(u16),
-    /// Against the same on a real folder with a real database.
-    Disk,
+variants! {
+    /// How a trace is judged.
+    Relation {
+        /// In itself.
+        Alone,
+        /// Against the same with the deeds of people in another order.
+        Order,
+        /// Against the same, killed at this boundary of its last cycle, and again at the next one.
+        Killed { after: u16 },
+        /// Against the same, with the fault of this number in its last cycle.
+        Struck { number: u16 },
+        /// Against the same on a real folder with a real database.
+        Disk,
+    }
 }
 
 impl Relation {
     /// How the world of a seed is judged, besides in itself: each is compared, or four in a hundred are.
     pub(crate) fn of(seed: u64, each: bool) -> Self {
         let number = |most| u16::try_from(mix(seed) % most).unwrap_or_default();
-        let (killed, struck) = (Self::Killed(number(70)), Self::Struck(number(1000)));
+        let killed = Self::Killed { after: number(70) };
+        let struck = Self::Struck {
+            number: number(1000),
+        };
         match (seed % 100, each) {
             (0, _) => Self::Disk,
             (33, false) => Self::Order,
@@ -42,16 +47,6 @@ impl Relation {
             (number, true) if number % 5 == 3 => struck,
             (number, true) if number % 2 == 0 => Self::Order,
             (_, true) => killed,
-        }
-    }
-
-    /// The call that judges in this way, as code.
-    pub(crate) fn code(self) -> String {
-        match self {
-            Self::Alone => "holds(setup, &steps)".to_owned(),
-            Self::Order | Self::Killed(_) | Self::Struck(_) | Self::Disk => {
-                format!("compares(Relation::{self:?}, setup, steps)")
-            }
         }
     }
 }
@@ -66,7 +61,7 @@ pub(crate) fn judge(
     let first = run(bench, setup, steps);
     let violation = match relation {
         Relation::Alone => first.violation.clone(),
-        Relation::Order | Relation::Killed(_) | Relation::Struck(_) | Relation::Disk => {
+        Relation::Order | Relation::Killed { .. } | Relation::Struck { .. } | Relation::Disk => {
             other(bench, relation, &first)
                 .and_then(|(first, second)| differ(relation, &first, &second))
         }
@@ -101,14 +96,14 @@ pub(crate) fn other(
     let (first, other) = match relation {
         Relation::Alone => return None,
         Relation::Order => (steps.clone(), reordered(steps)),
-        Relation::Killed(after) => {
+        Relation::Killed { after } => {
             let calm = calmed(steps)?;
             let killed = killed(&calm, after)?;
             (calm, killed)
         }
         // Where the budget is short, a request that went wrong is one that another article waits for.
-        Relation::Struck(_) if setup.thrifty => return None,
-        Relation::Struck(number) => {
+        Relation::Struck { .. } if setup.thrifty => return None,
+        Relation::Struck { number } => {
             let first = run(bench, setup, &calmed(steps)?);
             let struck = struck(&first, number)?;
             let second = run(bench, setup, &struck);
@@ -151,16 +146,16 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     }
     let (invariant, how) = match relation {
         Relation::Alone => return None,
-        Relation::Struck(_) => return isolation::differ(first, second),
+        Relation::Struck { .. } => return isolation::differ(first, second),
         Relation::Disk => return differ_on_disk(first, second),
         Relation::Order => ("I15", "in another order"),
-        Relation::Killed(_) => ("I7", "after two kills"),
+        Relation::Killed { .. } => ("I7", "after two kills"),
     };
     // A kill may leave a copy of a conflict more, and nothing else. Where it took the answer to what was sent, nobody
     // knows that it was the service that rewrote it: that counts as a colleague's, and is pulled.
     let rewriting = match relation {
-        Relation::Killed(_) => first.trace.setup.rewriting,
-        Relation::Alone | Relation::Order | Relation::Struck(_) | Relation::Disk => {
+        Relation::Killed { .. } => first.trace.setup.rewriting,
+        Relation::Alone | Relation::Order | Relation::Struck { .. } | Relation::Disk => {
             Rewriting::Nothing
         }
     };
@@ -168,7 +163,7 @@ pub(crate) fn differ(relation: Relation, first: &Outcome, second: &Outcome) -> O
     // Nor whether what is listed was sent hidden and lies there so, where hidden articles are listed and no probe tells.
     let blind = setup.lists_disabled
         && setup.probing != Probing::Allowed
-        && matches!(relation, Relation::Killed(_));
+        && matches!(relation, Relation::Killed { .. });
     let shown = |line: String| {
         let of = |id: &ArticleId| line.contains(&id.to_string());
         if blind && second.died_over.iter().any(of) {
@@ -262,14 +257,14 @@ fn killed(steps: &[Step], after: u16) -> Option<Vec<Step>> {
 /// The steps up to the last whole cycle, in which nothing goes wrong.
 fn calmed(steps: &[Step]) -> Option<Vec<Step>> {
     let is_cycle = |step: &Step| {
-        let command = Command::Sync {};
+        let command = Command::Sync;
         *step == Step::Run { command }
     };
     let last = steps.iter().rposition(is_cycle)?;
     let mut calm = steps.get(..=last)?.to_vec();
     // What is to go wrong waits for a cycle, and where nothing is to be released or settled there is none.
     let runs = |step: &Step| {
-        let may_rest = |command| matches!(command, Command::Approve {} | Command::Resolve { .. });
+        let may_rest = |command| matches!(command, Command::Approve | Command::Resolve { .. });
         matches!(step, Step::Run { command } if !may_rest(*command))
     };
     let before = calm.get(..last)?.iter().rposition(runs);
@@ -314,13 +309,13 @@ fn may_swap(one: Step, other: Step) -> bool {
             | Step::Service { .. }
             | Step::Run { .. }
             | Step::Wait { .. }
-            | Step::Restart {}
+            | Step::Restart
             | Step::Fault { .. }
             | Step::Kill { .. }
             | Step::PowerLoss { .. }
-            | Step::SaveState {}
-            | Step::RestoreState {}
-            | Step::LoseState {},
+            | Step::SaveState
+            | Step::RestoreState
+            | Step::LoseState,
             _,
         ) => false,
     }

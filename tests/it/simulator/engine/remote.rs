@@ -35,28 +35,28 @@ fn ids(entries: &[Listed]) -> Vec<ArticleId> {
 fn trouble(what: What, call: Call, method: &'static str) -> ServiceError {
     let lost = call.writes();
     let (kind, status, lost) = match what {
-        What::Refused {} => (ErrorKind::Refused, Some(422), false),
-        What::Forbidden {} => (ErrorKind::Forbidden, Some(403), false),
-        What::Unauthorized {} => (ErrorKind::Unauthorized, Some(401), false),
-        What::TooMany {} => (
+        What::Refused => (ErrorKind::Refused, Some(422), false),
+        What::Forbidden => (ErrorKind::Forbidden, Some(403), false),
+        What::Unauthorized => (ErrorKind::Unauthorized, Some(401), false),
+        What::TooMany => (
             ErrorKind::RateLimited {
                 retry_after: Some(Duration::from_secs(30)),
             },
             Some(429),
             false,
         ),
-        What::Html {} => (ErrorKind::Unreadable, Some(200), lost),
-        What::HtmlNotFound {} => (ErrorKind::Unreadable, Some(404), lost),
-        What::LostBefore {}
-        | What::LostAfter {}
+        What::Html => (ErrorKind::Unreadable, Some(200), lost),
+        What::HtmlNotFound => (ErrorKind::Unreadable, Some(404), lost),
+        What::LostBefore
+        | What::LostAfter
         | What::Down { .. }
-        | What::Stale {}
+        | What::Stale
         | What::Skip { .. }
         | What::Garbled { .. }
         | What::Slow { .. }
-        | What::Denied {}
-        | What::Full {}
-        | What::Broken {}
+        | What::Denied
+        | What::Full
+        | What::Broken
         | What::ByWriter { .. }
         | What::ByColleague { .. } => (ErrorKind::Unavailable, None, lost),
     };
@@ -109,11 +109,11 @@ impl Remote {
         if !call.writes() {
             self.pass(entered.slow).await;
         }
-        let dead = || trouble(What::LostBefore {}, call, method);
+        let dead = || trouble(What::LostBefore, call, method);
         if entered.dead {
             return Err(dead());
         }
-        let lost_after = entered.what == Some(What::LostAfter {});
+        let lost_after = entered.what == Some(What::LostAfter);
         if let Some(what) = entered.what.filter(|_| !lost_after) {
             return Err(trouble(what, call, method));
         }

@@ -440,7 +440,7 @@ impl Run<'_> {
                 self.wait(u64::from(seconds));
                 self.settled = was_settled && seconds < 3600;
             }
-            Step::Restart {} => {
+            Step::Restart => {
                 self.end();
                 self.settled = was_settled;
             }
@@ -452,13 +452,13 @@ impl Run<'_> {
                 let power = Some(keep);
                 self.fatal = Some(Fatal { after, power });
             }
-            Step::SaveState {} => {
+            Step::SaveState => {
                 self.end();
                 let now = self.shared.lock().now;
                 let kept = self.store.take().map(|store| database::save(store, now));
                 (self.store, self.saved) = kept.unzip();
             }
-            Step::RestoreState {} => {
+            Step::RestoreState => {
                 if let Some(saved) = self.saved.take() {
                     self.end();
                     let now = self.shared.lock().now;
@@ -473,7 +473,7 @@ impl Run<'_> {
                     self.forgot();
                 }
             }
-            Step::LoseState {} => {
+            Step::LoseState => {
                 self.end();
                 let now = self.shared.lock().now;
                 self.store = self.store.take().map(|store| database::lose(store, now));

@@ -128,8 +128,8 @@ impl Shrinker<'_> {
 /// Plainer steps that may do as well, the plainest first.
 fn plainer(step: Step) -> Vec<Step> {
     match step {
-        Step::Run { command } if command != (Command::Sync {}) => vec![Step::Run {
-            command: Command::Sync {},
+        Step::Run { command } if command != Command::Sync => vec![Step::Run {
+            command: Command::Sync,
         }],
         Step::Wait { seconds } if seconds > 1 => [1, 20, 600]
             .into_iter()
@@ -139,7 +139,7 @@ fn plainer(step: Step) -> Vec<Step> {
         Step::PowerLoss { after, .. } => vec![Step::Kill { after }],
         Step::Fault { call, nth, what } => {
             let down = matches!(what, What::Down { .. });
-            let less = down.then_some(What::LostBefore {});
+            let less = down.then_some(What::LostBefore);
             let first = (nth > 0).then_some(Step::Fault { call, nth: 0, what });
             let plain = less.map(|what| Step::Fault { call, nth, what });
             first.into_iter().chain(plain).collect()
@@ -177,10 +177,10 @@ fn plainer(step: Step) -> Vec<Step> {
         | Step::Wait { .. }
         | Step::Mirror { .. }
         | Step::Service { .. }
-        | Step::Restart {}
+        | Step::Restart
         | Step::Kill { .. }
-        | Step::SaveState {}
-        | Step::RestoreState {}
-        | Step::LoseState {} => Vec::new(),
+        | Step::SaveState
+        | Step::RestoreState
+        | Step::LoseState => Vec::new(),
     }
 }

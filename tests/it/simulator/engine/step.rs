@@ -1,10 +1,10 @@
-//! What happens in a world, as data: a trace is a list of [`Step`]s, and prints as the code that makes it.
+//! What happens in a world, as data: a trace is a list of [`Step`]s.
 //!
 //! Places are numbers in small tables, the same on both sides: `At(0, 2)` is `alpha/c.html` and the article
 //! `c` of the category `alpha`. A step whose place does not exist at its turn does nothing, so that any list
 //! of steps can be run, and steps can be left out.
 
-use std::fmt;
+use super::wording::{self, Worded, Words, read_field, settings, variants, words, write_field};
 
 /// The folders, and the categories' slugs.
 pub(crate) const FOLDERS: [&str; 4] = ["alpha", "beta", "gamma", "delta"];
@@ -38,51 +38,18 @@ impl At {
     }
 }
 
-/// Makes an enum whose values print as the code that makes them.
-macro_rules! printed {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident { $($field:ident: $type:ty),* },)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum $name { $($(#[$vdoc])* $variant { $($field: $type),* },)* }
+impl Worded for At {
+    fn write(&self, field: &str, line: &mut String) {
+        let path = format!("{}/{}", self.folder(), self.slug());
+        write_field(field, &path, line);
+    }
 
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$variant { $($field),* } => {
-                        write!(f, "{}::{} {{", stringify!($name), stringify!($variant))?;
-                        let fields: &[(&str, &dyn fmt::Debug)] = &[$((stringify!($field), $field)),*];
-                        for (number, (name, value)) in fields.iter().enumerate() {
-                            let comma = if number == 0 { " " } else { ", " };
-                            write!(f, "{comma}{name}: {value:?}")?;
-                        }
-                        f.write_str(if fields.is_empty() { "}" } else { " }" })
-                    })*
-                }
-            }
-        }
-    };
-}
-
-/// The same for an enum without fields, with a list of all its values.
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub(crate) enum $name { $($(#[$vdoc])* $variant,)* }
-
-        impl $name {
-            /// All of them.
-            pub(crate) const ALL: &'static [Self] = &[$(Self::$variant),*];
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                match self {
-                    $(Self::$variant => f.write_str(concat!(stringify!($name), "::", stringify!($variant))),)*
-                }
-            }
-        }
-    };
+    fn read(field: &str, words: &mut Words<'_>) -> Option<Self> {
+        let (folder, name) = read_field(field, words)?.split_once('/')?;
+        let number = |all: &[&str], wanted| all.iter().position(|one| *one == wanted);
+        let (folder, name) = (number(&FOLDERS, folder)?, number(&NAMES, name)?);
+        Some(Self(folder.try_into().ok()?, name.try_into().ok()?))
+    }
 }
 
 words! {
@@ -129,7 +96,7 @@ words! {
     }
 }
 
-printed! {
+variants! {
     /// What the writer does in the mirror.
     Writer {
         /// A new article file, if there is none.
@@ -151,7 +118,7 @@ printed! {
         /// A folder goes with all that is in it.
         RemoveFolder { folder: u8 },
         /// All articles go.
-        RemoveAll {},
+        RemoveAll,
         /// A folder takes another name.
         RenameFolder { from: u8, to: u8 },
         /// The front matter is broken.
@@ -173,13 +140,13 @@ printed! {
         /// A conflict's copy goes: the conflict is settled.
         DropCopy { at: At },
         /// The state of all files is noted.
-        Stash {},
+        Stash,
         /// All files are set back to what was noted.
-        Checkout {},
+        Checkout,
     }
 }
 
-printed! {
+variants! {
     /// What a colleague does in the dashboard.
     Colleague {
         /// A new category.
@@ -205,17 +172,17 @@ printed! {
     }
 }
 
-printed! {
+variants! {
     /// A command of kbsync.
     Command {
         /// Both ways.
-        Sync {},
+        Sync,
         /// A poll of the daemon: both ways.
-        Poll {},
+        Poll,
         /// Only towards the mirror.
-        Pull {},
+        Pull,
         /// Only towards the service.
-        Push {},
+        Push,
         /// One file.
         One { at: At },
         /// One folder.
@@ -223,19 +190,19 @@ printed! {
         /// One file that was saved, as the daemon does it: nothing else is looked at.
         Glance { at: At },
         /// `--prefer local`.
-        PreferLocal {},
+        PreferLocal,
         /// `--prefer remote`.
-        PreferRemote {},
+        PreferRemote,
         /// `--allow-deletes`.
-        AllowDeletes {},
+        AllowDeletes,
         /// A person settles a conflict.
         Resolve { at: At, keep: Kept },
         /// A person releases what is held for its number.
-        Approve {},
+        Approve,
         /// A dry run, and then the same in earnest.
-        DryThenSync {},
+        DryThenSync,
         /// Both ways, after git moved HEAD: nothing may be deleted on the service.
-        Moved {},
+        Moved,
         /// A poll of the daemon while a file is being written.
         InMotion { at: At },
     }
@@ -308,29 +275,29 @@ impl Call {
     }
 }
 
-printed! {
+variants! {
     /// What goes wrong, or happens, at a call.
     What {
         /// The request does not arrive.
-        LostBefore {},
+        LostBefore,
         /// It is carried out, and the answer does not arrive.
-        LostAfter {},
+        LostAfter,
         /// So many requests from here on are not answered.
         Down { requests: u8 },
         /// 422.
-        Refused {},
+        Refused,
         /// 403.
-        Forbidden {},
+        Forbidden,
         /// 429.
-        TooMany {},
+        TooMany,
         /// 401.
-        Unauthorized {},
+        Unauthorized,
         /// A page that is not JSON.
-        Html {},
+        Html,
         /// A proxy's 404.
-        HtmlNotFound {},
+        HtmlNotFound,
         /// A replica answers that does not know our own last writes yet.
-        Stale {},
+        Stale,
         /// A listing leaves an entry out.
         Skip { entry: u8 },
         /// A listing has an entry that cannot be read.
@@ -338,11 +305,11 @@ printed! {
         /// The answer takes so many seconds.
         Slow { seconds: u8 },
         /// No right to the file.
-        Denied {},
+        Denied,
         /// The disk is full from here on.
-        Full {},
+        Full,
         /// An input/output error.
-        Broken {},
+        Broken,
         /// The writer is quicker.
         ByWriter { deed: Writer },
         /// A colleague is quicker.
@@ -350,7 +317,7 @@ printed! {
     }
 }
 
-printed! {
+variants! {
     /// One thing that happens.
     Step {
         /// In the mirror.
@@ -362,7 +329,7 @@ printed! {
         /// Time passes.
         Wait { seconds: u32 },
         /// kbsync ends between two cycles, and starts anew.
-        Restart {},
+        Restart,
         /// In the next cycle, at the `nth` call of this kind.
         Fault { call: Call, nth: u8, what: What },
         /// In the next cycle the process is killed after so many boundaries.
@@ -370,11 +337,11 @@ printed! {
         /// The same, and the machine's power goes with it: of what is not durable, `keep` tells what stays.
         PowerLoss { after: u16, keep: u8 },
         /// The state is copied away.
-        SaveState {},
+        SaveState,
         /// The copy comes back: a state that is older than the files.
-        RestoreState {},
+        RestoreState,
         /// The state is lost.
-        LoseState {},
+        LoseState,
     }
 }
 
@@ -402,35 +369,32 @@ words! {
     }
 }
 
-/// What a service and the settings are like.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a choice that `docs/api.md` leaves open"
-)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Setup {
-    /// Listings carry bodies.
-    pub(crate) bodies: bool,
-    /// Listings carry an ETag.
-    pub(crate) etag: bool,
-    /// There is no listing: categories are read one by one.
-    pub(crate) by_category: bool,
-    /// Disabled articles are listed and can be read.
-    pub(crate) lists_disabled: bool,
-    /// What happens to texts.
-    pub(crate) rewriting: Rewriting,
-    /// What happens to probes.
-    pub(crate) probing: Probing,
-    /// Bodies are one line.
-    pub(crate) one_line: bool,
-    /// `guard_window: 0s`.
-    pub(crate) no_window: bool,
-    /// Each command is a process of its own.
-    pub(crate) commands: bool,
-    /// `max_deletes`.
-    pub(crate) max_deletes: u8,
-    /// Few requests a minute and a day are allowed.
-    pub(crate) thrifty: bool,
+settings! {
+    /// What a service and the settings are like. Those that a trace does not name are plain.
+    Setup {
+        /// Listings carry bodies.
+        bodies: bool = true,
+        /// Listings carry an ETag.
+        etag: bool = false,
+        /// There is no listing: categories are read one by one.
+        by_category: bool = false,
+        /// Disabled articles are listed and can be read.
+        lists_disabled: bool = false,
+        /// What happens to texts.
+        rewriting: Rewriting = Rewriting::Nothing,
+        /// What happens to probes.
+        probing: Probing = Probing::Allowed,
+        /// Bodies are one line.
+        one_line: bool = false,
+        /// `guard_window: 0s`.
+        no_window: bool = false,
+        /// Each command is a process of its own.
+        commands: bool = false,
+        /// `max_deletes`.
+        max_deletes: u8 = 10,
+        /// Few requests a minute and a day are allowed.
+        thrifty: bool = false,
+    }
 }
 
 /// A world, and what happens in it.
@@ -440,23 +404,4 @@ pub(crate) struct Trace {
     pub(crate) setup: Setup,
     /// What happens.
     pub(crate) steps: Vec<Step>,
-}
-
-impl Trace {
-    /// Prints the trace as a test, with the call that judges it.
-    pub(crate) fn code(&self, name: &str, judged: &str) -> String {
-        let mut lines: Vec<String> = vec![
-            "#[test]".to_owned(),
-            format!("fn {name}() {{"),
-            format!("    let setup = {:?};", self.setup),
-            "    let steps = [".to_owned(),
-        ];
-        lines.extend(self.steps.iter().map(|step| format!("        {step:?},")));
-        lines.extend([
-            "    ];".to_owned(),
-            format!("    {judged};"),
-            "}".to_owned(),
-        ]);
-        lines.join("\n")
-    }
 }

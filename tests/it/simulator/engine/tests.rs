@@ -2,13 +2,13 @@
 
 use super::kb::By;
 use super::mirror::Mirror;
-use super::regressions::PLAIN;
+use super::relations::Relation;
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, Part, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, PLAIN, Part, Step, What, Writer};
 use super::token::Tokens;
 use super::tree::Tree;
 use super::world::{Side, World};
-use super::{author, in_memory, on_disks, seed, zoo};
+use super::{author, in_memory, on_disks, seed, trace, zoo};
 use kbsync::drill::defect::{self, Defect};
 use kbsync::service::ArticlePatch;
 
@@ -114,7 +114,7 @@ fn a_defect_is_found_and_told_by_a_short_trace() {
         assert!(
             trace.steps.len() <= 8,
             "{}",
-            trace.code("it", "holds(setup, &steps)")
+            trace::file(&trace, Relation::Alone, "")
         );
     }
 }
@@ -135,7 +135,7 @@ fn the_table_of_the_zoo_knows_every_defect_and_its_end() {
 /// An article that kbsync deleted is shown once more by a stale listing.
 fn shown_again(forgets: bool) -> Option<&'static str> {
     let sync = Step::Run {
-        command: Command::Sync {},
+        command: Command::Sync,
     };
     let post = Colleague::Post {
         at: At(0, 2),
@@ -150,12 +150,12 @@ fn shown_again(forgets: bool) -> Option<&'static str> {
         },
         sync,
     ];
-    steps.extend(forgets.then_some(Step::LoseState {}));
+    steps.extend(forgets.then_some(Step::LoseState));
     steps.extend([
         Step::Fault {
             call: Call::List,
             nth: 0,
-            what: What::Stale {},
+            what: What::Stale,
         },
         sync,
     ]);
@@ -295,13 +295,13 @@ fn released_once(forgets: bool) -> Option<&'static str> {
     };
     let run = |command| Step::Run { command };
     let mut steps: Vec<Step> = (0..6).map(post).collect();
-    steps.extend([run(Command::Sync {}), Step::SaveState {}]);
+    steps.extend([run(Command::Sync), Step::SaveState]);
     steps.extend((0..4).map(|name| Step::Mirror {
         deed: Writer::Remove { at: At(0, name) },
     }));
-    steps.extend([Step::Kill { after: 1 }, run(Command::Approve {})]);
-    steps.extend(forgets.then_some(Step::RestoreState {}));
-    steps.push(run(Command::Sync {}));
+    steps.extend([Step::Kill { after: 1 }, run(Command::Approve)]);
+    steps.extend(forgets.then_some(Step::RestoreState));
+    steps.push(run(Command::Sync));
     defect::let_in(forgets.then_some(Defect::GuardWithoutLimit));
     let outcome = Bench::new().run(PLAIN, Source::Steps(&steps), Ground::Memory);
     defect::let_in(None);

@@ -1,14 +1,13 @@
 //! The judge of I13: it lets pass what stops one article, and finds what stops others.
 
 use super::isolation;
-use super::regressions::PLAIN;
 use super::relations::{self, Relation};
 use super::run::{Bench, Ground, Source};
 use super::seed;
-use super::step::{At, Call, Colleague, Command, Part, Save, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, PLAIN, Part, Save, Step, What, Writer};
 
 const SYNC: Step = Step::Run {
-    command: Command::Sync {},
+    command: Command::Sync,
 };
 
 /// Two articles are edited, and something goes wrong at the first PUT.
@@ -48,10 +47,10 @@ fn struck_by(what: What) -> Option<&'static str> {
 
 #[test]
 fn a_refused_article_stops_only_itself_and_a_network_that_is_down_is_found_to_stop_others() {
-    assert_eq!(struck_by(What::Refused {}), None);
-    assert_eq!(struck_by(What::Forbidden {}), None);
+    assert_eq!(struck_by(What::Refused), None);
+    assert_eq!(struck_by(What::Forbidden), None);
     assert_eq!(struck_by(What::Down { requests: 20 }), Some("I13"));
-    assert_eq!(struck_by(What::Unauthorized {}), Some("I13"));
+    assert_eq!(struck_by(What::Unauthorized), Some("I13"));
 }
 
 #[test]
@@ -60,7 +59,8 @@ fn what_goes_wrong_with_one_article_delays_it_alone() {
     let mut compared = 0;
     for number in 1..=60 {
         let outcome = seed(&mut bench, number);
-        let relation = Relation::Struck(u16::try_from(number).unwrap_or_default());
+        let number = u16::try_from(number).unwrap_or_default();
+        let relation = Relation::Struck { number };
         let Some((first, second)) = relations::other(&mut bench, relation, &outcome) else {
             continue;
         };
@@ -120,9 +120,9 @@ fn struck_beside_a_deletion(call: Call, what: What) -> Option<&'static str> {
 
 #[test]
 fn a_deletion_waits_for_a_disk_that_failed_and_for_no_refusal() {
-    let denied = struck_beside_a_deletion(Call::Publish, What::Denied {});
+    let denied = struck_beside_a_deletion(Call::Publish, What::Denied);
     assert_eq!(denied, None);
-    let refused = struck_beside_a_deletion(Call::Update, What::Refused {});
+    let refused = struck_beside_a_deletion(Call::Update, What::Refused);
     assert_eq!(refused, None);
     let down = struck_beside_a_deletion(Call::Update, What::Down { requests: 20 });
     assert_eq!(down, Some("I13"));

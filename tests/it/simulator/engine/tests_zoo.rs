@@ -1,12 +1,11 @@
 //! Defects that need a restart or a moment to be seen: their short traces hold without them, and do not with them.
 
-use super::regressions::PLAIN;
 use super::run::{Bench, Ground, Source};
-use super::step::{At, Call, Colleague, Command, Part, Save, Step, What, Writer};
+use super::step::{At, Call, Colleague, Command, PLAIN, Part, Save, Step, What, Writer};
 use kbsync::drill::defect::{self, Defect};
 
 const SYNC: Step = Step::Run {
-    command: Command::Sync {},
+    command: Command::Sync,
 };
 
 fn post(at: At, token: u16) -> Step {
@@ -35,9 +34,9 @@ fn f043_a_guard_that_forgets_at_a_restart_is_found() {
     // It is held until then: only what comes after the restart is wrong.
     steps.extend([
         Step::Run {
-            command: Command::AllowDeletes {},
+            command: Command::AllowDeletes,
         },
-        Step::Restart {},
+        Step::Restart,
         SYNC,
     ]);
     assert_eq!(found(with, &steps), None);

@@ -565,10 +565,10 @@ impl World {
         }
         if self.down > 0 && call.is_request() {
             self.down -= 1;
-            entered.what = Some(What::LostBefore {});
+            entered.what = Some(What::LostBefore);
         }
         if self.full && matches!(call, Call::Stage | Call::MakeFolder) {
-            entered.what = Some(What::Full {});
+            entered.what = Some(What::Full);
         }
         if let Some(trouble) = entered.what {
             self.troubled = true;
@@ -581,7 +581,7 @@ impl World {
             });
             let unanswered = matches!(
                 trouble,
-                What::LostBefore {} | What::LostAfter {} | What::TooMany {} | What::Unauthorized {}
+                What::LostBefore | What::LostAfter | What::TooMany | What::Unauthorized
             );
             let looking = matches!(call, Call::List | Call::Read | Call::Probe);
             self.ledger.doubt |= (looking && unanswered) || call == Call::Listing;
@@ -607,7 +607,7 @@ impl World {
                 self.down = requests;
                 self.troubled = true;
             }
-            What::Stale {} => {
+            What::Stale => {
                 entered.stale = true;
                 self.answered_late();
                 self.troubled = true;
@@ -620,20 +620,20 @@ impl World {
                 entered.garble = Some(entry);
                 self.troubled = true;
             }
-            What::Full {} => {
+            What::Full => {
                 self.full = true;
                 entered.what = (!call.is_request()).then_some(what);
                 self.troubled = true;
             }
-            What::LostBefore {}
-            | What::LostAfter {}
-            | What::Refused {}
-            | What::Forbidden {}
-            | What::TooMany {}
-            | What::Unauthorized {}
-            | What::Html {}
-            | What::HtmlNotFound {} => entered.what = call.is_request().then_some(what),
-            What::Denied {} | What::Broken {} => {
+            What::LostBefore
+            | What::LostAfter
+            | What::Refused
+            | What::Forbidden
+            | What::TooMany
+            | What::Unauthorized
+            | What::Html
+            | What::HtmlNotFound => entered.what = call.is_request().then_some(what),
+            What::Denied | What::Broken => {
                 entered.what = (!call.is_request()).then_some(what);
             }
         }

@@ -1,0 +1,165 @@
+//! The traces in files are run again, and those of which more is asked than that everything holds.
+
+use super::relations::Relation;
+use super::run::{Bench, Outcome};
+use super::seed;
+use super::step::Call;
+use super::trace::{self, Recorded};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/simulator/traces");
+    let entries = std::fs::read_dir(folder).expect("the folder");
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    files
+}
+
+fn text(file: &Path) -> String {
+    std::fs::read_to_string(file).expect("a text")
+}
+
+#[test]
+fn every_trace_in_a_file_holds() {
+    let left = Mutex::new(files());
+    let next = || left.lock().expect("no thread panicked").pop();
+    let replay = || {
+        let (mut bench, mut faults, mut runs) = (Bench::new(), Vec::new(), 0);
+        while let Some(file) = next() {
+            match trace::replay(&mut bench, &text(&file)) {
+                Ok(held) => runs += held,
+                Err(fault) => faults.push(format!(
+                    "{}:{}: {}",
+                    file.display(),
+                    fault.line,
+                    fault.message
+                )),
+            }
+        }
+        (faults, runs)
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let (faults, runs) = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(replay)).collect();
+        let done = threads
+            .into_iter()
+            .map(|thread| thread.join().expect("joined"));
+        done.fold((Vec::new(), 0), |(mut faults, runs), (more, held)| {
+            faults.extend(more);
+            (faults, runs + held)
+        })
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    assert!(runs > 1_500, "{runs} runs");
+}
+
+#[test]
+fn a_trace_is_read_back_as_it_was_written() {
+    let mut bench = Bench::new();
+    for number in 1..=100 {
+        let (made, relation) = (seed(&mut bench, number).trace, Relation::of(number, true));
+        let text = trace::file(&made, relation, "A world.\nA second line of it.");
+        let Ok(read) = Recorded::parse(&text) else {
+            panic!("it cannot be read: {text}");
+        };
+        assert_eq!((read.trace, read.relation), (made, relation), "{text}");
+    }
+}
+
+/// What is wrong with a text, and in which line.
+fn fault(text: &str) -> Option<(usize, String)> {
+    let fault = trace::replay(&mut Bench::new(), text).err()?;
+    let first = fault.message.lines().next().unwrap_or_default();
+    Some((fault.line, first.to_owned()))
+}
+
+#[test]
+fn a_file_is_run_with_each_number_of_its_ranges_and_a_fault_has_its_line() {
+    let post = "# A world of 0..9 words.\nService Post at=alpha/b token=1 shown=true\n";
+    let runs = |text: String| trace::replay(&mut Bench::new(), &text).ok();
+    let sync = "0..3 times Run Sync\n";
+    assert_eq!(runs(format!("{post}Kill after=4..6\n{sync}")), Some(6));
+    assert_eq!(
+        runs(format!("Setup thrifty=true\n{post}Ends with zq001z\n")),
+        Some(1)
+    );
+    let ends = fault(&format!("{post}Run Sync\nEnds without zq001z\n"));
+    let (line, message) = ends.expect("it ends with it");
+    assert!(
+        line == 3 && message.starts_with("it ends with \"zq001z\""),
+        "{line} {message}"
+    );
+    for wrong in [
+        "Service Post at=alpha/x token=1 shown=true",
+        "Run",
+        "Run Sync Sync",
+        "Setup x=1",
+        "Ends",
+        "Judged",
+    ] {
+        let (line, message) = fault(&format!("{post}{wrong}\n")).expect("it means nothing");
+        assert_eq!(
+            (line, message),
+            (3, format!("nobody knows what this means: {wrong}"))
+        );
+    }
+}
+
+/// Runs what is written as in a file.
+fn run(text: &str) -> Outcome {
+    let Ok(recorded) = Recorded::parse(text) else {
+        panic!("it cannot be read: {text}");
+    };
+    let mut bench = Bench::new();
+    bench.talk = true;
+    let outcome = recorded.run(&mut bench);
+    let log = outcome.log.join("\n");
+    assert_eq!(outcome.violation, None, "what happened:\n{log}");
+    outcome
+}
+
+/// Two addresses are swapped, long after the listing: one of them is freed first, and that is no colleague's doing.
+#[test]
+fn two_addresses_are_swapped_in_one_cycle_though_all_was_listed_once_more() {
+    let outcome = run("Mirror Write at=alpha/a token=1 enabled=true
+Mirror Write at=alpha/b token=2 enabled=true
+Run Sync
+Mirror Swap one=alpha/a other=alpha/b
+Mirror Write at=beta/c token=3 enabled=true
+Fault call=CreateCategory nth=0 Slow seconds=60
+Run Sync");
+    let log = outcome.log.join("\n");
+    assert!(
+        log.contains("so that two addresses can be swapped"),
+        "{log}"
+    );
+    assert!(!log.contains("Skipped"), "{log}");
+}
+
+/// A pull is cut off, and then its file is broken: whether it was written stays open for as long as it is.
+#[test]
+fn what_stays_open_is_made_durable_once() {
+    let flushes = |after: u16, more: &str| {
+        let outcome = run(&format!(
+            "Service Post at=alpha/a token=1 shown=true
+Run Sync
+Service Change at=alpha/a part=First token=2
+Kill after={after}
+Run Sync
+Mirror Break at=alpha/a
+Run Sync
+{more}"
+        ));
+        outcome.calls.get(&Call::Flush).copied().unwrap_or_default()
+    };
+    let mut open = 0;
+    for after in (0..40).filter(|after| flushes(*after, "") > 0) {
+        assert_eq!(flushes(after, "Run Sync"), 0, "{after}");
+        // Another process cannot know of it.
+        open += flushes(after, "Restart\nRun Sync");
+    }
+    assert!(open > 0);
+}
