@@ -1,6 +1,6 @@
 //! Listings: how the bytes arrive does not matter, and what is not JSON is no listing.
 
-use kbsync::service::fuzzed::read_listing;
+use kbsync::service::fuzz_entry::read_listing;
 
 /// One page, whole and in pieces.
 pub(crate) fn hold(bytes: &[u8]) {

@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Answered, Client, ClientError, ClientOptions, Notify, WaitNote, Welcomed},
+        client::{Answered, Client, ClientError, ClientOptions, Notify, WaitNote, TokenAccepted},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -117,7 +117,7 @@ fn client(
     options.allow_insecure_http = context.global.insecure_http;
     options.notify = Some(notify);
     options.answered = answered;
-    options.welcomed = visit.map(|visit| -> Welcomed {
+    options.token_accepted = visit.map(|visit| -> TokenAccepted {
         Arc::new(move || {
             let tried = visit.remember().map_err(|error| error.to_string())?;
             if !tried.is_empty() {

@@ -331,7 +331,7 @@ impl Bar {
 
     fn wait(&mut self, note: WaitNote) {
         let pace = self.pace();
-        let (time, why) = (note.told_wait(), note.reason.to_string());
+        let (time, why) = (note.wait_in_words(), note.reason.to_string());
         self.progress.step(Step::Waiting { time, why }, pace);
     }
 

@@ -196,11 +196,12 @@ impl<S: Service> Service for Cancellable<S> {
         self.inner.usage()
     }
 
-    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
-        self.read("GET", self.inner.keep(requests, purpose)).await
+    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        self.read("GET", self.inner.reserve(requests, purpose))
+            .await
     }
 
-    async fn give_back(&self) {
-        self.inner.give_back().await;
+    async fn release(&self) {
+        self.inner.release().await;
     }
 }

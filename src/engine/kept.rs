@@ -14,7 +14,7 @@ use crate::model::base::{ArticleRow, Visibility};
 use crate::model::{ArticleId, Flags, Timestamp};
 use crate::reconcile::is_calm;
 use crate::reconcile::snapshot::Base;
-use crate::service::familiar::Mark;
+use crate::service::fingerprint::Fingerprint;
 use crate::state::StateError;
 use crate::state::store::Store;
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ pub(super) struct Kept {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Brief {
     /// Of what the service is known to say.
-    pub(super) said: Mark,
+    pub(super) said: Fingerprint,
     /// The flags that it is known to have.
     pub(super) flags: Flags,
     /// Whether the revision that is known is that of our own last write.

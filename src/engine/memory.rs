@@ -8,7 +8,7 @@
 
 use crate::model::base::ArticleRow;
 use crate::model::{ArticleId, Flags, Revision, Version};
-use crate::service::familiar::{Familiar, Mark, Marker};
+use crate::service::fingerprint::{Fingerprint, Fingerprinter, KnownEntries};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use std::sync::Arc;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Met {
     /// Of its bytes.
-    mark: Mark,
+    fingerprint: Fingerprint,
     /// Of the words and the revision that they said.
-    said: Mark,
+    said: Fingerprint,
     /// The flags that they said.
     pub(super) flags: Flags,
 }
@@ -29,18 +29,18 @@ pub(super) type Entries = Vec<(ArticleId, Met)>;
 /// What is remembered of the last listing.
 #[derive(Debug)]
 pub(super) struct Memory {
-    marker: Marker,
-    familiar: Familiar,
+    fingerprinter: Fingerprinter,
+    known: KnownEntries,
     met: HashMap<ArticleId, Met>,
 }
 
 impl Memory {
     /// Remembers nothing.
     pub(super) fn new() -> Self {
-        let marker = Marker::draw();
+        let fingerprinter = Fingerprinter::draw();
         Self {
-            marker,
-            familiar: Familiar::new(marker, Vec::new()),
+            fingerprinter,
+            known: KnownEntries::new(fingerprinter, Vec::new()),
             met: HashMap::new(),
         }
     }
@@ -51,23 +51,29 @@ impl Memory {
     }
 
     /// The entries that stand for what the base says.
-    pub(super) fn familiar(&self, rows: &BTreeMap<ArticleId, ArticleRow>) -> Arc<Familiar> {
-        self.familiar_by(&|id| {
+    pub(super) fn known_entries(
+        &self,
+        rows: &BTreeMap<ArticleId, ArticleRow>,
+    ) -> Arc<KnownEntries> {
+        self.known_entries_by(&|id| {
             rows.get(&id)
                 .map(|row| self.said(&row.remote, &row.revision))
         })
     }
 
     /// The entries that stand for what the base says, by the marks of that.
-    pub(super) fn familiar_by(&self, base: &dyn Fn(ArticleId) -> Option<Mark>) -> Arc<Familiar> {
+    pub(super) fn known_entries_by(
+        &self,
+        base: &dyn Fn(ArticleId) -> Option<Fingerprint>,
+    ) -> Arc<KnownEntries> {
         let other = self.met.iter();
         let other = other.filter(|(id, met)| base(**id) != Some(met.said));
-        Arc::new(self.familiar.but(other.map(|(id, _)| *id).collect()))
+        Arc::new(self.known.except(other.map(|(id, _)| *id).collect()))
     }
 
     /// Marks what an entry says, but for its flags and figures.
-    pub(super) fn said(&self, version: &Version, revision: &Revision) -> Mark {
-        self.marker.mark(&[
+    pub(super) fn said(&self, version: &Version, revision: &Revision) -> Fingerprint {
+        self.fingerprinter.fingerprint(&[
             version.title.as_bytes(),
             version.slug.as_bytes(),
             version.category.uuid().as_bytes(),
@@ -81,13 +87,13 @@ impl Memory {
     /// What an entry with this mark stands for.
     pub(super) fn meet(
         &self,
-        mark: Mark,
+        fingerprint: Fingerprint,
         version: &Version,
         revision: &Revision,
         flags: Flags,
     ) -> Met {
         Met {
-            mark,
+            fingerprint,
             said: self.said(version, revision),
             flags,
         }
@@ -100,9 +106,9 @@ impl Memory {
 
     /// Remembers a listing in place of the one before.
     pub(super) fn learn(&mut self, entries: Entries) {
-        let marks = || entries.iter().map(|(id, met)| (met.mark, *id));
-        if !marks().eq(self.familiar.entries().iter().copied()) {
-            self.familiar = Familiar::new(self.marker, marks().collect());
+        let fingerprints = || entries.iter().map(|(id, met)| (met.fingerprint, *id));
+        if !fingerprints().eq(self.known.entries().iter().copied()) {
+            self.known = KnownEntries::new(self.fingerprinter, fingerprints().collect());
         }
         let known = |(id, met): &(ArticleId, Met)| self.met.get(id) == Some(met);
         if entries.len() != self.met.len() || !entries.iter().all(known) {

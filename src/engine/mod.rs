@@ -242,7 +242,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let mut report = Report::new(request.dry_run);
         report.partial = request.direction != Direction::Both || !request.scope.is_empty();
         let ran = self.run(request, &mut report).await;
-        self.service.give_back().await;
+        self.service.release().await;
         let stop = match ran {
             Ok(stop) => stop,
             Err(error) => Some(service_stop(error)?),

@@ -12,7 +12,7 @@
 
 use super::{
     ErrorKind,
-    loose::Loose,
+    lenient::Lenient,
     retry::{Outcome, Verb, retry_after},
     wire::Head,
 };
@@ -151,7 +151,7 @@ pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
 }
 
 /// Returns whether `success` is true.
-pub(super) fn succeeded(success: &Loose) -> bool {
+pub(super) fn succeeded(success: &Lenient) -> bool {
     success.flag() == Some(true)
 }
 

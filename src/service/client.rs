@@ -1,16 +1,15 @@
-//! Speaks HTTP with the service: one request at a time through budget, retry rule and judgement.
-//!
-//! Every request is counted before it is sent, and no write is sent twice unless the service refused the
-//! first for want of budget (failures rows 14 to 17). Redirects are not followed. What an answer means is decided
-//! in `answer`, when to ask again in `retry`; the endpoints are in `endpoints`, listings in `listing`.
+//! The HTTP client: each request goes through the budget, the retry rule and the judgement of its answer.
+//! Every request is counted before it is sent. No write is sent twice, unless the service refused the first for lack
+//! of budget (failures rows 14 to 17). Redirects are not followed. `answer` says what an answer means, `retry` when
+//! to repeat a request; the endpoints are in `endpoints`, listings in `listing`.
 
 pub use super::options::{
-    Answered, ClientError, ClientOptions, Notify, WaitNote, WaitReason, Welcomed,
+    Answered, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote, WaitReason,
 };
 
 use super::{
     Answer, ErrorKind, Purpose, Service, ServiceError, Usage, Validator,
-    budget::{Budget, Counted, Kept, Refusal},
+    budget::{Budget, Counted, Refusal, Reservation},
     origin::{Origin, parse_address},
     reading::header,
     retry::{self, Decision, Outcome, Verb},
@@ -35,24 +34,24 @@ use std::{
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
 pub(super) const REMAINING: HeaderName = HeaderName::from_static("x-ratelimit-remaining");
 
-/// A service over HTTP.
+/// A client for one service.
 pub struct Client {
     http: reqwest::Client,
     pub(super) base: Url,
     pub(super) options: ClientOptions,
     origin: Origin,
     sent: Sent,
-    /// Requests that are kept for the operation under way.
-    kept: Mutex<Option<Kept>>,
-    /// Guarded requests in a row that were answered with 429.
+    /// The requests that are reserved for the current operation.
+    reservation: Mutex<Option<Reservation>>,
+    /// The number of guarded requests in a row that were answered with 429.
     throttled: AtomicU32,
-    /// The listing endpoint was asked for once and does not exist.
+    /// Whether the listing endpoint is known to be missing.
     pub(super) no_listing: AtomicBool,
-    /// Seconds by which this machine's clock was ahead of the last answer's `Date`.
+    /// By how many seconds this machine's clock was ahead of the last answer's `Date`.
     ahead: Mutex<Option<i64>>,
-    /// The service has given an answer to the token.
-    welcome: Once,
-    /// Why the token is not sent any more.
+    /// The service has accepted the token.
+    accepted_once: Once,
+    /// Why the token must not be sent again.
     foreign: Mutex<Option<String>>,
 }
 
@@ -75,26 +74,26 @@ impl Sent {
     }
 }
 
-/// A request to be made.
+/// A request.
 pub(super) struct Call<'a> {
     pub(super) verb: Verb,
     pub(super) url: Url,
     pub(super) body: Option<Vec<u8>>,
     pub(super) purpose: Purpose,
     pub(super) validator: Option<&'a Validator>,
-    /// It replaces or deletes what the caller has just looked at: it is sent now or not at all, since a wait
-    /// would make the look an old one.
+    /// Whether the request replaces or deletes what the caller has just read: it is sent at once or not at all,
+    /// because after a wait the read would be stale.
     pub(super) guarded: bool,
 }
 
-/// A try that failed, and what that means for another.
+/// A failed attempt, and what it means for another one.
 pub(super) struct Failure {
     pub(super) error: ServiceError,
     pub(super) outcome: Outcome,
 }
 
 impl Client {
-    /// Makes a client; sends nothing.
+    /// Makes a client. Sends nothing.
     pub fn new(options: ClientOptions) -> Result<Self, ClientError> {
         let base = parse_address(&options.base_url)?;
         let origin = Origin::of_url(&base);
@@ -108,40 +107,40 @@ impl Client {
             base,
             origin,
             sent: Sent::default(),
-            kept: Mutex::default(),
+            reservation: Mutex::default(),
             throttled: AtomicU32::new(0),
             no_listing: AtomicBool::new(false),
             ahead: Mutex::default(),
-            welcome: Once::new(),
+            accepted_once: Once::new(),
             foreign: Mutex::default(),
             options,
         })
     }
 
-    /// The service's origin.
+    /// Returns the service's origin.
     pub fn origin(&self) -> &Origin {
         &self.origin
     }
 
-    /// The budget that the requests are paid from.
+    /// Returns the budget.
     pub fn budget(&self) -> &Budget {
         &self.options.budget
     }
 
-    /// Seconds by which this machine's clock is ahead of the service's, by the `Date` of its last answer.
-    /// No decision goes by it: it is for telling people (failures row 104).
+    /// Returns by how many seconds this machine's clock is ahead of the service's, by the `Date` of its last answer.
+    /// The value is only for messages (failures row 104).
     pub fn clock_ahead(&self) -> Option<i64> {
         *self.ahead.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and reads the whole of a success. Tries again by the rule.
+    /// Sends a request, with retries, and reads the whole body of a success.
     pub(super) async fn ask(&self, call: &Call<'_>) -> Answer<Vec<u8>> {
         let mut attempt = 0;
         loop {
             let failure = match self.send(call).await {
                 Ok(response) => match self.read_success(call, response).await {
                     Ok(body) => {
-                        self.tell_welcomed();
+                        self.report_accepted();
                         return Ok(body);
                     }
                     Err(failure) => failure,
@@ -153,9 +152,9 @@ impl Client {
         }
     }
 
-    /// Sends once. Gives the answer when it is a success, or a 304 to a condition.
+    /// Sends a request once. Returns a success, or a 304 to a conditional request.
     pub(super) async fn send(&self, call: &Call<'_>) -> Result<Response, Failure> {
-        if let Some(why) = self.stranger() {
+        if let Some(why) = self.foreign_token() {
             return Err(self.unsent(call, ErrorKind::Unauthorized, &why));
         }
         let counted = self.pay(call).await?;
@@ -166,7 +165,7 @@ impl Client {
                 (IF_MODIFIED_SINCE, &validator.last_modified),
             ];
             for (name, value) in conditions {
-                // What cannot stand in a header did not come from one.
+                // A value that is no valid header did not come from a header.
                 let value = value.as_deref().and_then(|v| HeaderValue::from_str(v).ok());
                 if let Some(value) = value {
                     request = request.header(name, value);
@@ -179,21 +178,22 @@ impl Client {
                 .body(body.clone());
         }
         failpoint::pass("service: before a request");
-        let response = match self.hear(request.send()).await {
+        let response = match self.await_answer(request.send()).await {
             Ok(response) => response,
             Err(error) => {
                 let failure = self.broken(call, None, error);
                 if failure.outcome == Outcome::Unsent {
-                    self.take_back(call, counted).await;
+                    self.uncount(call, counted).await;
                 } else {
-                    self.tell_answered(call, None);
+                    self.report_answer(call, None);
                 }
                 return Err(failure);
             }
         };
         failpoint::pass("service: answer arrived");
         let number = |name| header(&response, name).and_then(|value| value.trim().parse().ok());
-        // A refusal that names the wait is believed: after that there is room, whatever is left of this minute.
+        // A refusal that names its wait is believed: after the wait there is room, whatever the headers say about
+        // this minute.
         let (limit, remaining) = (number(&LIMIT), number(&REMAINING));
         let remaining = remaining.filter(|_| !names_its_wait(&response));
         self.note_limits(limit, remaining).await;
@@ -202,18 +202,18 @@ impl Client {
             *self.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(ahead);
         }
         let status = response.status().as_u16();
-        self.tell_answered(call, Some(status));
+        self.report_answer(call, Some(status));
         tracing::debug!(
             method = call.verb.as_str(),
             path = call.url.path(),
             status,
             "answered"
         );
-        // What is read between two tries says nothing of whether writes are welcome again.
+        // A successful read says nothing about whether the service accepts writes again.
         if call.guarded && response.status().is_success() {
             self.throttled.store(0, Ordering::Relaxed);
         }
-        // A part of an answer would be taken for the whole one; nothing here asks for a part.
+        // A partial answer would be taken for a complete one; nothing here asks for a part.
         let is_whole = response.status().is_success() && status != 206;
         if is_whole || (status == 304 && call.validator.is_some()) {
             return Ok(response);
@@ -221,7 +221,7 @@ impl Client {
         Err(self.refused(call, response).await)
     }
 
-    /// After a failed try: waits and returns, when there is to be another; else gives the error.
+    /// Waits after a failed attempt, if there is to be another one; otherwise returns the error.
     pub(super) async fn pause(
         &self,
         call: &Call<'_>,
@@ -229,14 +229,14 @@ impl Client {
         attempt: u32,
     ) -> Answer<()> {
         let Failure { error, outcome } = failure;
-        let patience = self.options.patience;
+        let max_wait = self.options.max_wait;
         let throttled = matches!(outcome, Outcome::Throttled { .. });
         let attempt = if throttled && call.guarded {
             self.throttled.fetch_add(1, Ordering::Relaxed) + 1
         } else {
             attempt
         };
-        let decision = retry::decide(call.verb, outcome, attempt, jitter(), patience);
+        let decision = retry::decide(call.verb, outcome, attempt, jitter(), max_wait);
         if throttled {
             let wait = match (decision, outcome) {
                 (Decision::Wait(wait), _) => Some(wait),
@@ -256,7 +256,7 @@ impl Client {
             return Err(error);
         };
         if call.guarded {
-            // The others wait in `keep`, and so does the caller before it looks again.
+            // The other commands wait in `reserve`, and so does the caller before it looks again.
             return Err(error);
         }
         tracing::debug!(%error, ?wait, attempt, "asking again");
@@ -269,12 +269,16 @@ impl Client {
         Ok(())
     }
 
-    /// Counts the request in the budget, and waits for room where the minute is full.
+    /// Counts the request in the budget. Waits for room if the minute is full.
     async fn pay(&self, call: &Call<'_>) -> Result<Counted, Failure> {
         let counted = loop {
-            let mut kept = self.take_kept();
-            let counted = self.options.budget.acquire(call.purpose, &mut kept).await;
-            self.put_kept(kept);
+            let mut reservation = self.take_kept();
+            let counted = self
+                .options
+                .budget
+                .acquire(call.purpose, &mut reservation)
+                .await;
+            self.put_kept(reservation);
             match counted {
                 Ok(counted) => break counted,
                 Err(Refusal::Minute { free_in } | Refusal::Blocked { free_in }) if call.guarded => {
@@ -289,11 +293,11 @@ impl Client {
         Ok(counted)
     }
 
-    /// Waits until there may be room in the budget; an error when that takes too long.
+    /// Waits until the budget may have room. Fails if that takes too long.
     pub(super) async fn make_room(&self, call: &Call<'_>, refusal: Refusal) -> Result<(), Failure> {
         match refusal {
             Refusal::Minute { free_in } => self.wait(WaitReason::Minute, free_in).await,
-            Refusal::Blocked { free_in } if free_in <= self.options.patience => {
+            Refusal::Blocked { free_in } if free_in <= self.options.max_wait => {
                 self.wait(WaitReason::Throttled, free_in).await;
             }
             Refusal::Blocked { free_in } => {
@@ -315,47 +319,50 @@ impl Client {
         Ok(())
     }
 
-    /// What never left this machine was no request.
-    async fn take_back(&self, call: &Call<'_>, counted: Counted) {
+    /// A request that never left this machine does not count.
+    async fn uncount(&self, call: &Call<'_>, counted: Counted) {
         self.sent.of(call.verb).fetch_sub(1, Ordering::Relaxed);
-        if let Err(refusal) = self.options.budget.take_back(counted).await {
+        if let Err(refusal) = self.options.budget.uncount(counted).await {
             tracing::warn!(?refusal, "a request that was not sent stays counted");
         }
     }
 
-    fn tell_answered(&self, call: &Call<'_>, status: Option<u16>) {
+    fn report_answer(&self, call: &Call<'_>, status: Option<u16>) {
         if let Some(answered) = &self.options.answered {
             answered(call.verb.as_str(), status);
         }
     }
 
-    /// An answer was read that says `success: true`: only a service gives one, and only to a token that it knows.
-    pub(super) fn tell_welcomed(&self) {
-        let Some(welcomed) = &self.options.welcomed else {
+    /// Called after an answer with `success: true`: only a service that knows the token sends one.
+    pub(super) fn report_accepted(&self) {
+        let Some(token_accepted) = &self.options.token_accepted else {
             return;
         };
-        self.welcome.call_once(|| {
-            if let Err(why) = welcomed() {
+        self.accepted_once.call_once(|| {
+            if let Err(why) = token_accepted() {
                 *self.foreign.lock().unwrap_or_else(PoisonError::into_inner) = Some(why);
             }
         });
     }
 
-    /// Why the token is sent no more: it turned out to belong to another service.
-    fn stranger(&self) -> Option<String> {
+    /// Returns why the token must not be sent: it belongs to another service.
+    fn foreign_token(&self) -> Option<String> {
         let foreign = self.foreign.lock();
         foreign.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn take_kept(&self) -> Option<Kept> {
-        self.kept
+    fn take_kept(&self) -> Option<Reservation> {
+        self.reservation
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
 
-    fn put_kept(&self, kept: Option<Kept>) {
-        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = kept;
+    fn put_kept(&self, reservation: Option<Reservation>) {
+        *self
+            .reservation
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = reservation;
     }
 
     async fn wait(&self, reason: WaitReason, wait: Duration) {
@@ -385,7 +392,7 @@ impl Service for Client {
         }
     }
 
-    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         let call = Call {
             verb: Verb::Get,
             url: self.base.clone(),
@@ -395,9 +402,13 @@ impl Service for Client {
             guarded: false,
         };
         loop {
-            let mut kept = self.take_kept();
-            let outcome = self.options.budget.keep(requests, purpose, &mut kept).await;
-            self.put_kept(kept);
+            let mut reservation = self.take_kept();
+            let outcome = self
+                .options
+                .budget
+                .reserve(requests, purpose, &mut reservation)
+                .await;
+            self.put_kept(reservation);
             match outcome {
                 Ok(()) => return Ok(()),
                 Err(refusal) => self
@@ -408,13 +419,13 @@ impl Service for Client {
         }
     }
 
-    async fn give_back(&self) {
-        if let Some(kept) = self.take_kept()
-            && let Err(refusal) = self.options.budget.give_back(kept).await
+    async fn release(&self) {
+        if let Some(reservation) = self.take_kept()
+            && let Err(refusal) = self.options.budget.release(reservation).await
         {
             tracing::warn!(
                 ?refusal,
-                "what was kept of the budget stays kept for a while"
+                "what was reservation of the budget stays reservation for a while"
             );
         }
     }
@@ -437,13 +448,13 @@ fn method(verb: Verb) -> Method {
     }
 }
 
-/// Returns whether an answer is a refusal with a `Retry-After` that can be read.
+/// Returns whether an answer is a refusal with a readable `Retry-After`.
 fn names_its_wait(response: &Response) -> bool {
     let (wait, date) = (header(response, &RETRY_AFTER), header(response, &DATE));
     !response.status().is_success() && retry::retry_after(wait, date, chrono::Utc::now()).is_some()
 }
 
-/// A random number from 0 to 1, good enough to spread retries.
+/// Returns a random number from 0 to 1, good enough to spread retries.
 fn jitter() -> f64 {
     let (_, low) = uuid::Uuid::new_v4().as_u64_pair();
     f64::from(u32::try_from(low & 0xffff_ffff).unwrap_or(0)) / f64::from(u32::MAX)

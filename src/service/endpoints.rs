@@ -1,13 +1,13 @@
 //! The endpoints: one method each (`docs/api.md`, A4).
 //!
-//! An answer about another thing than the one asked for is unreadable, never taken.
+//! An answer about another object than the requested one is unreadable.
 
 use super::{
     Answer, ArticlePatch, CategoryPatch, ListEnd, ListRequest, Listed, NewArticle, NewCategory,
     Purpose, RemoteArticle, RemoteCategory, ServiceError, ServiceRead, ServiceWrite, Workspace,
     answer::{Verdict, shown},
     client::{Call, Client},
-    harvest::Harvest,
+    entry_reader::EntryReader,
     retry::Verb,
     wire::{
         ArticleAnswer, ArticlePost, ArticlePut, BaseAnswer, BasesAnswer, CategoryAnswer,
@@ -27,7 +27,7 @@ impl ServiceRead for Client {
             let workspace = base
                 .into_workspace()
                 .map_err(|why| self.wrong(&call, &why))?;
-            // One that is told of twice is one.
+            // A workspace that is listed twice is one workspace.
             if !workspaces.contains(&workspace) {
                 workspaces.push(workspace);
             }
@@ -46,15 +46,15 @@ impl ServiceRead for Client {
     ) -> Answer<(RemoteCategory, Vec<Listed>)> {
         let mut listed = Vec::new();
         let mut sink = |entry| {
-            if let Listed::TakenBack { .. } = entry {
-                // There is one answer: everything that was handed over is of it.
+            if let Listed::Retracted { .. } = entry {
+                // There is one answer: all entries so far belong to it.
                 listed.clear();
             } else {
                 listed.push(entry);
             }
         };
-        let mut harvest = Harvest::new(&mut sink);
-        let category = self.stream_category(id, purpose, &mut harvest).await?;
+        let mut reader = EntryReader::new(&mut sink);
+        let category = self.stream_category(id, purpose, &mut reader).await?;
         Ok((category, listed))
     }
 
@@ -94,7 +94,7 @@ impl ServiceWrite for Client {
             guarded: true,
             ..self.call(Verb::Delete, &format!("api/article/{id}"), Purpose::Push)
         };
-        // That it says `success: true` was checked; its message tells nothing more.
+        // `success: true` was checked; the message says nothing more.
         self.ask(&call).await.map(drop)
     }
 
@@ -136,7 +136,7 @@ impl Client {
         Ok(workspace)
     }
 
-    /// An address below the base address.
+    /// Returns an address below the base address.
     pub(super) fn address(&self, path: &str) -> Url {
         let mut url = self.base.clone();
         url.set_path(&format!("{}{path}", self.base.path()));
@@ -237,7 +237,7 @@ impl Client {
         Err(self.wrong(call, &format!("asked for {asked}, answered with {got}")))
     }
 
-    /// A success whose content cannot be taken; a write was carried out all the same.
+    /// A success with an unusable content; a write was carried out all the same.
     fn wrong(&self, call: &Call<'_>, why: &str) -> ServiceError {
         let verdict = Verdict::unreadable(why, call.verb);
         self.failure(call, Some(200), verdict).error

@@ -1,37 +1,36 @@
-//! Why a request failed: typed where the engine branches.
-//!
-//! The text names method, path and status, and what the service said; never the token.
+//! Why a request failed, typed where the engine branches.
+//! The text names the method, the path, the status and the service's message, but never the token.
 
 use std::{fmt, time::Duration};
 
-/// What kind of failure it was.
+/// The kind of failure.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ErrorKind {
     /// 401, a redirect, or an HTML page: not signed in (`docs/api.md`, A5.2).
     Unauthorized,
     /// 403: no right to this article or workspace.
     Forbidden,
-    /// 404 as JSON with `success: false`: the service says that it is not there.
+    /// 404 as JSON with `success: false`: the service says that the object does not exist.
     NotFound,
-    /// 400, 409, 413 or 422: the service refuses what was sent.
+    /// 400, 409, 413 or 422: the service refused the request.
     Refused,
     /// 429, or any refusal with `x-ratelimit-remaining: 0`, after the retries.
     RateLimited {
-        /// What `Retry-After` said.
+        /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// The budget of the rolling day is spent; nothing was sent.
     BudgetSpent {
-        /// Until when it is spent.
+        /// When there is room again.
         free_in: Duration,
     },
     /// No connection, no answer in time, or a 5xx, after the retries.
     Unavailable,
-    /// Nothing was sent, and nothing will be: whoever asks is being stopped.
+    /// The daemon is stopping: nothing was sent, and nothing will be.
     Closed,
-    /// An answer that is not what `docs/api.md` shows, among them a proxy's 404 page.
+    /// An answer that `docs/api.md` does not show, such as a proxy's 404 page.
     Unreadable,
-    /// The endpoint does not exist here (404 that is not the service's, 405 or 501 to a listing).
+    /// The endpoint does not exist (404 that is not the service's, 405 or 501 to a listing).
     NoEndpoint,
     /// An answer over the size limit.
     TooLarge,
@@ -44,11 +43,11 @@ pub struct ServiceError {
     pub kind: ErrorKind,
     /// The method, such as `PUT`.
     pub method: &'static str,
-    /// The path below the base address; empty where it did not come to a request.
+    /// The path below the base address; empty if no request was made.
     pub path: String,
     /// The status, when there was an answer.
     pub status: Option<u16>,
-    /// What the service said, or what was wrong; control characters are escaped.
+    /// The service's message, or a description of the failure; control characters are escaped.
     pub message: String,
     /// Whether the request may have been carried out although no answer was read.
     pub answer_lost: bool,
@@ -57,7 +56,7 @@ pub struct ServiceError {
 }
 
 impl ErrorKind {
-    /// Returns whether all further requests would meet the same wall: sign-in, network or budget.
+    /// Returns whether the failure stops all further requests as well: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
         match self {
             Self::Unauthorized
@@ -76,7 +75,7 @@ impl ErrorKind {
 }
 
 impl ServiceError {
-    /// Returns whether all further requests would meet the same wall: sign-in, network or budget.
+    /// Returns whether the failure stops all further requests as well: sign-in, network or budget.
     pub fn stops_all(&self) -> bool {
         self.kind.stops_all()
     }

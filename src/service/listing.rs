@@ -1,22 +1,21 @@
-//! Lists a workspace or a category as a stream: memory does not grow with the bodies.
-//!
-//! A listing is whole only when every page was read to its end, no id came twice, and the count is the one that
-//! the service named; anything else is an error, whatever was handed over before. An entry that cannot be
-//! read is handed over as unknown and leaves the rest alone (failures rows 39 and 128).
+//! Lists a workspace or a category as a stream, so that memory does not grow with the bodies.
+//! A listing is complete only if every page was read to its end, no id came twice, and the number of entries is the
+//! one that the service named. Anything else is an error, whatever was passed on before. An unreadable entry is
+//! passed on as unknown, and the other entries are kept (failures rows 39 and 128).
 
 use super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, RemoteCategory, ServiceError,
     Validator,
     answer::{self, Verdict},
     client::{Call, Client, Failure},
-    harvest::Harvest,
-    loose::One,
+    entry_reader::EntryReader,
+    lenient::One,
     origin::Origin,
     paging::{self, Next, Page},
-    pieces::{Caps, Envelope, Path, SplitError},
     reading::header,
     retry::Verb,
     splitter::Splitter,
+    splitter_types::{Caps, Envelope, Path, SplitError},
     wire::WireCategory,
 };
 use crate::model::{CategoryId, WorkspaceId};
@@ -26,16 +25,16 @@ use reqwest::{
 };
 use std::{collections::HashSet, sync::atomic::Ordering};
 
-/// The share of a day's requests that the pages of one listing may take: with more, a few polls spend the day.
+/// The share of a day's requests that the pages of one listing may take. With more, a few polls would spend the day.
 const SHARE: u32 = 4;
-/// So many pages are read in any case.
+/// This many pages are read in any case.
 const FEW_PAGES: u64 = 10;
-/// More pages than this is a circle, or a service that this was not made for.
+/// With more pages than this, the pages lead in a circle, or the workspace is far too large.
 const MOST_PAGES: u64 = 2000;
 /// The most bytes around the articles.
 const ENVELOPE_BYTES: usize = 16 * 1024 * 1024;
 
-/// One answer, read to its end.
+/// One answer that was read to its end.
 struct Whole {
     envelope: Envelope,
     validator: Option<Validator>,
@@ -49,20 +48,20 @@ impl Client {
         request: &ListRequest,
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
-        let mut harvest = Harvest::new(sink).with(request.familiar.as_deref());
+        let mut reader = EntryReader::new(sink).with(request.known.as_deref());
         if self.no_listing.load(Ordering::Relaxed) {
-            return self.list_categories(request, &mut harvest).await;
+            return self.list_categories(request, &mut reader).await;
         }
-        match self.list_pages(request, &mut harvest).await {
-            Err(error) if harvest.entries == 0 && is_missing(&error) => {
+        match self.list_pages(request, &mut reader).await {
+            Err(error) if reader.entries == 0 && is_missing(&error) => {
                 if error.kind == ErrorKind::NotFound {
-                    // The service says "not there": of the endpoint or of the workspace?
+                    // A 404 may be about the endpoint or about the workspace.
                     self.fetch_workspace(request.workspace, request.purpose)
                         .await?;
                 }
                 tracing::info!(%error, "no listing here, reading category by category");
                 self.no_listing.store(true, Ordering::Relaxed);
-                self.list_categories(request, &mut harvest).await
+                self.list_categories(request, &mut reader).await
             }
             end => end,
         }
@@ -71,7 +70,7 @@ impl Client {
     async fn list_pages(
         &self,
         request: &ListRequest,
-        harvest: &mut Harvest<'_>,
+        reader: &mut EntryReader<'_>,
     ) -> Answer<ListEnd> {
         let mut call = self.list_call(request);
         let first = call.url.clone();
@@ -82,7 +81,7 @@ impl Client {
                 return Err(self.void(&call, "the listing's pages lead in a circle"));
             }
             self.check_share(&call, visited.len() as u64)?;
-            let Some(whole) = self.stream(&call, paging::LISTING, harvest, None).await? else {
+            let Some(whole) = self.stream(&call, paging::LISTING, reader, None).await? else {
                 return Ok(ListEnd::NotModified);
             };
             let page = self.read_page(&call, &whole, request.workspace, visited.len())?;
@@ -94,7 +93,7 @@ impl Client {
             self.check_pages(&call, page.left).await?;
             let next = match page.next {
                 Next::End => {
-                    return self.end(&call, harvest, total, whole, visited.len());
+                    return self.end(&call, reader, total, whole, visited.len());
                 }
                 Next::Address(address) => self.follow(&call, &address)?,
                 Next::Number(number) => numbered(&first, number),
@@ -115,7 +114,7 @@ impl Client {
         }
     }
 
-    /// A listing that the day has no room for is not read half: half a listing is none.
+    /// A listing that the day has no room for is not begun, because half a listing is useless.
     async fn check_pages(&self, call: &Call<'_>, left: u64) -> Answer<()> {
         let left = u32::try_from(left).unwrap_or(u32::MAX);
         if left == 0 {
@@ -130,7 +129,7 @@ impl Client {
         Ok(())
     }
 
-    /// A listing without end is given up long before the day is spent.
+    /// An endless listing is given up long before the day is spent.
     fn check_share(&self, call: &Call<'_>, pages: u64) -> Answer<()> {
         let share = u64::from(self.options.budget.per_day() / SHARE);
         let most = share.clamp(FEW_PAGES, MOST_PAGES);
@@ -161,62 +160,63 @@ impl Client {
         Ok(page)
     }
 
-    /// Checks a listing that came to its last page.
+    /// Checks a listing after its last page.
     fn end(
         &self,
         call: &Call<'_>,
-        harvest: &Harvest<'_>,
+        reader: &EntryReader<'_>,
         total: Option<u64>,
         whole: Whole,
         pages: usize,
     ) -> Answer<ListEnd> {
-        harvest.check().map_err(|why| self.void(call, why))?;
-        if let Some(total) = total.filter(|&total| total != harvest.entries) {
-            let entries = harvest.entries;
+        reader.check().map_err(|why| self.void(call, why))?;
+        if let Some(total) = total.filter(|&total| total != reader.entries) {
+            let entries = reader.entries;
             let why = format!(
                 "the listing changed while it was read: {entries} articles came, and the service counts {total}"
             );
             return Err(self.void(call, why));
         }
-        self.tell_welcomed();
+        self.report_accepted();
         Ok(ListEnd::Whole {
-            // The first page's validator says nothing about the others.
+            // The validator of the first page says nothing about the others.
             validator: whole.validator.filter(|_| pages == 1),
             by_category: false,
         })
     }
 
-    /// Reads the known categories one by one. One that is gone has no articles; the caller asks for each.
+    /// Reads the known categories one by one. A category that is gone has no articles; the caller asks for each
+    /// article.
     async fn list_categories(
         &self,
         request: &ListRequest,
-        harvest: &mut Harvest<'_>,
+        reader: &mut EntryReader<'_>,
     ) -> Answer<ListEnd> {
         let call = self.list_call(request);
         self.check_pages(&call, request.categories.len() as u64)
             .await?;
         for &id in &request.categories {
-            match self.stream_category(id, request.purpose, harvest).await {
-                Ok(category) => harvest.category(category),
+            match self.stream_category(id, request.purpose, reader).await {
+                Ok(category) => reader.category(category),
                 Err(error) if error.kind == ErrorKind::NotFound => {
                     tracing::warn!(category = %id, "a known category is not there any more");
                 }
                 Err(error) => return Err(error),
             }
         }
-        self.tell_welcomed();
+        self.report_accepted();
         Ok(ListEnd::Whole {
             validator: None,
             by_category: true,
         })
     }
 
-    /// Reads a category and hands over its articles.
+    /// Reads a category, and passes on its articles.
     pub(super) async fn stream_category(
         &self,
         id: CategoryId,
         purpose: Purpose,
-        harvest: &mut Harvest<'_>,
+        reader: &mut EntryReader<'_>,
     ) -> Answer<RemoteCategory> {
         let call = Call {
             verb: Verb::Get,
@@ -226,13 +226,13 @@ impl Client {
             validator: None,
             guarded: false,
         };
-        let read = (harvest.entries, harvest.readable);
+        let read = (reader.entries, reader.readable);
         let whole = self
-            .stream(&call, paging::CATEGORY, harvest, Some(id))
+            .stream(&call, paging::CATEGORY, reader, Some(id))
             .await?
             .ok_or_else(|| self.void(&call, "a 304 without a condition"))?;
-        if harvest.entries > read.0 && harvest.readable == read.1 {
-            let why = harvest.last_why.clone().unwrap_or_default();
+        if reader.entries > read.0 && reader.readable == read.1 {
+            let why = reader.last_why.clone().unwrap_or_default();
             let why = format!("no entry of the category is an article: {why}");
             return Err(self.void(&call, why));
         }
@@ -250,21 +250,21 @@ impl Client {
         Ok(category)
     }
 
-    /// Reads one answer as a stream; `None` for a 304. Before the service is asked again, the entries of the
-    /// answer that broke off are taken back.
+    /// Reads one answer as a stream; `None` for a 304. When the answer breaks off, its entries are retracted before
+    /// the request is repeated.
     async fn stream(
         &self,
         call: &Call<'_>,
         paths: &'static [Path],
-        harvest: &mut Harvest<'_>,
+        reader: &mut EntryReader<'_>,
         owner: Option<CategoryId>,
     ) -> Answer<Option<Whole>> {
         let mut attempt = 0;
         loop {
-            harvest.begin(owner);
+            reader.begin(owner);
             let failure = match self.send(call).await {
                 Ok(response) if response.status().as_u16() == 304 => return Ok(None),
-                Ok(response) => match self.drain(call, response, paths, harvest).await {
+                Ok(response) => match self.drain(call, response, paths, reader).await {
                     Ok(whole) => return Ok(Some(whole)),
                     Err(failure) => failure,
                 },
@@ -272,7 +272,7 @@ impl Client {
             };
             attempt += 1;
             self.pause(call, failure, attempt).await?;
-            harvest.take_back();
+            reader.retract();
         }
     }
 
@@ -281,7 +281,7 @@ impl Client {
         call: &Call<'_>,
         mut response: Response,
         paths: &'static [Path],
-        harvest: &mut Harvest<'_>,
+        reader: &mut EntryReader<'_>,
     ) -> Result<Whole, Failure> {
         let status = response.status().as_u16();
         let caps = Caps {
@@ -291,7 +291,7 @@ impl Client {
         let mut splitter = Splitter::new(paths, caps);
         let mut bytes = 0_u64;
         while let Some(chunk) = self
-            .hear_more(response.chunk())
+            .await_more(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {
@@ -304,9 +304,9 @@ impl Client {
                 return Err(self.too_large(call, status));
             }
             splitter
-                .feed(&chunk, harvest)
+                .feed(&chunk, reader)
                 .map_err(|error| self.unsplittable(call, status, error))?;
-            if let Some(fault) = harvest.fault.take() {
+            if let Some(fault) = reader.fault.take() {
                 return Err(self.unreadable(call, status, fault));
             }
         }
@@ -330,15 +330,15 @@ impl Client {
         })
     }
 
-    /// Where a page cursor leads: it must not leave the service's address, since another tenant may answer below
-    /// another path of the same host (failures row 132).
+    /// Returns the address of the next page. It must not leave the service's address, because another tenant may
+    /// answer below another path of the same host (failures row 132).
     fn follow(&self, call: &Call<'_>, cursor: &str) -> Answer<Url> {
         let mut url = call
             .url
             .join(cursor)
             .map_err(|_| self.void(call, "the listing's next page is no address"))?;
         url.set_fragment(None);
-        // Behind a proxy that ends TLS, services often name themselves with http.
+        // Behind a proxy that terminates TLS, services often write `http` into their own addresses.
         if self.base.scheme() == "https" && url.scheme() == "http" && url.port().is_none() {
             let secured = url.set_scheme("https");
             debug_assert!(secured.is_ok());
@@ -382,7 +382,7 @@ impl Client {
     }
 }
 
-/// Returns whether an answer to a listing says that there is no such endpoint.
+/// Returns whether an answer says that the listing endpoint does not exist.
 fn is_missing(error: &ServiceError) -> bool {
     matches!(
         (error.status, &error.kind),
@@ -391,7 +391,7 @@ fn is_missing(error: &ServiceError) -> bool {
     )
 }
 
-/// The listing's address with a page number.
+/// Returns the listing's address with a page number.
 fn numbered(first: &Url, number: u64) -> Url {
     let mut url = first.clone();
     url.query_pairs_mut()

@@ -1,29 +1,28 @@
-//! The hosted service: what may be asked of it and what it may answer.
-//!
-//! [`ServiceRead`] and [`ServiceWrite`] are the port that the engine works with; `client` speaks HTTP.
-//! Every endpoint is one method; numbers such as A4.6 are facts of `docs/api.md`. The JSON shapes are known in
-//! `wire` alone. Nothing here decides what to do with an answer.
+//! The hosted service: its requests and its answers.
+//! [`ServiceRead`] and [`ServiceWrite`] are the port that the engine uses; `client` implements it over HTTP. Each
+//! endpoint is one method; numbers such as A4.6 are facts of `docs/api.md`. Only `wire` knows the JSON shapes.
+//! Nothing here decides what to do with an answer.
 
 mod answer;
 pub mod budget;
 pub mod client;
 mod endpoints;
+mod entry_reader;
 pub mod error;
-pub mod familiar;
+pub mod fingerprint;
 #[cfg(feature = "drill")]
-pub mod fuzzed;
-mod harvest;
+pub mod fuzz_entry;
+mod json_depth;
+mod lenient;
 mod listing;
-mod loose;
-mod nest;
 mod options;
 pub mod origin;
 mod paging;
-mod pieces;
 mod reading;
 pub mod retry;
-mod silence;
+mod slow_answer;
 mod splitter;
+mod splitter_types;
 pub mod token;
 mod transport;
 mod wire;
@@ -34,13 +33,13 @@ mod tests;
 pub use error::{ErrorKind, ServiceError};
 
 use crate::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
-use familiar::{Familiar, Mark};
+use fingerprint::{Fingerprint, KnownEntries};
 use std::{collections::HashSet, future::Future, sync::Arc};
 
 /// The outcome of one request.
 pub type Answer<T> = Result<T, ServiceError>;
 
-/// A workspace (`docs/api.md`, A2.1), as far as kbsync uses it.
+/// The part of a workspace (`docs/api.md`, A2.1) that kbsync uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Workspace {
     /// Its id.
@@ -49,35 +48,35 @@ pub struct Workspace {
     pub name: String,
     /// Whether the public may read it.
     pub public: bool,
-    /// Its own host name, if it has one.
+    /// Its custom host name.
     pub custom_domain: Option<String>,
 }
 
-/// A category as the service holds it (A2.2).
+/// A category as the service stores it (A2.2).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteCategory {
     /// Its id.
     pub id: CategoryId,
-    /// The workspace that owns it, where the answer says so.
+    /// The workspace that owns it, if the answer names it.
     pub workspace: Option<WorkspaceId>,
-    /// Its words.
+    /// Its texts.
     pub version: CategoryVersion,
     /// `updated_at`.
     pub revision: Revision,
 }
 
-/// An article as the service holds it (A2.3). What an answer left out is `None`.
+/// An article as the service stores it (A2.3). A field that the answer lacks is `None`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RemoteArticle {
     /// Its id.
     pub id: ArticleId,
-    /// The category it is in.
+    /// Its category.
     pub category: CategoryId,
     /// Its title.
     pub title: String,
     /// Its slug.
     pub slug: String,
-    /// Its body; `None` where a listing carries no bodies.
+    /// Its body; `None` in a listing without bodies.
     pub text: Option<String>,
     /// Empty when unset.
     pub introtext: String,
@@ -91,64 +90,64 @@ pub struct RemoteArticle {
     pub figures: Option<Figures>,
     /// The public address, in answers to `GET /api/article/{id}`.
     pub full_url: Option<String>,
-    /// What the bytes of its entry come to, in listings that were asked for marks.
-    pub mark: Option<Mark>,
+    /// The fingerprint of its entry, in listings with known entries.
+    pub fingerprint: Option<Fingerprint>,
 }
 
-/// How often an article was read and how readers rated it.
+/// How often an article was read, and how readers rated it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
-    /// Times read.
+    /// The number of views.
     pub views: i64,
-    /// Readers who were happy with it.
+    /// Readers who were happy with the article.
     pub happy: i64,
-    /// Readers who were neither.
+    /// Readers who were neutral.
     pub neutral: i64,
-    /// Readers who were not.
+    /// Readers who were unhappy with the article.
     pub sad: i64,
 }
 
 /// One entry of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Listed {
-    /// An article that could be read, with or without its body.
+    /// A readable article, with or without its body.
     Article(Box<RemoteArticle>),
-    /// An article whose entry has one of the marks that were given along: it was not read.
-    Familiar(ArticleId),
-    /// A category that was read on the way, where a listing goes category by category.
+    /// An article whose entry has a known fingerprint: the entry was not parsed.
+    Known(ArticleId),
+    /// A category, if the listing goes category by category.
     Category(Box<RemoteCategory>),
-    /// An entry that could not: unknown, never absent (failures row 39).
+    /// An unreadable entry: the article is unknown, not absent (failures row 39).
     Unreadable {
-        /// Its id, where that much could be read.
+        /// Its id, if that is readable.
         id: Option<ArticleId>,
-        /// What was wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The answer broke off and is asked for again: these entries count no more. They come again, or not at all.
-    TakenBack {
+    /// The answer broke off, and the request is repeated: these entries are void. They may come again.
+    Retracted {
         /// The ids of the entries.
         ids: HashSet<ArticleId>,
-        /// How many of the last entries without a readable id are among them.
-        nameless: usize,
+        /// The number of void entries at the end that have no readable id.
+        without_id: usize,
     },
 }
 
-/// What to list, and what is known from the last time.
+/// What to list, and what is known from the last listing.
 #[derive(Clone, Debug)]
 pub struct ListRequest {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// Categories to read one by one where the listing endpoint is missing.
+    /// The categories to read one by one if there is no listing endpoint.
     pub categories: Vec<CategoryId>,
-    /// The validator of the last whole listing, to be sent back.
+    /// The validator of the last complete listing.
     pub validator: Option<Validator>,
-    /// Entries that need not be read again; with `None` nothing is marked.
-    pub familiar: Option<Arc<Familiar>>,
-    /// Who pays: polls leave a reserve to pushes.
+    /// The entries that need not be parsed again; `None`: no fingerprints are made.
+    pub known: Option<Arc<KnownEntries>>,
+    /// Polls leave a reserve of the budget to pushes.
     pub purpose: Purpose,
 }
 
-/// `ETag` or `Last-Modified` of an answer.
+/// The `ETag` or `Last-Modified` of an answer.
 #[derive(Clone, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Validator {
     /// `ETag`, as sent.
@@ -157,26 +156,26 @@ pub struct Validator {
     pub last_modified: Option<String>,
 }
 
-/// How a listing ended. An error instead means that it was not read whole.
+/// How a complete listing ended. An incomplete listing is an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ListEnd {
-    /// The service answered 304: nothing changed since the validator was given.
+    /// The service answered 304: nothing changed since the last complete listing.
     NotModified,
-    /// Every page was read whole.
+    /// Every page was read to its end.
     Whole {
-        /// To be sent back next time.
+        /// The validator for the next listing.
         validator: Option<Validator>,
-        /// Whether the entries came category by category; then categories that are not known were not seen.
+        /// Whether the entries came category by category; new categories are not visible then.
         by_category: bool,
     },
 }
 
-/// What a request is for; the budget keeps a reserve for pushes.
+/// The purpose of a request, for the budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// Part of a push, or asked for by a person: may spend all of the budget.
+    /// For a push or a person's command: may spend the whole budget.
     Push,
-    /// A scheduled poll: leaves the reserve alone.
+    /// For a scheduled poll: leaves the reserve.
     Poll,
 }
 
@@ -195,13 +194,13 @@ pub struct NewArticle {
     pub introtext: String,
     /// Empty: not sent.
     pub keywords: String,
-    /// Whether to show it.
+    /// Whether readers can see it.
     pub enabled: bool,
-    /// Whether it starts as a draft.
+    /// Whether it begins as a draft.
     pub draft: bool,
 }
 
-/// Changes to an article (A4.7); only what is `Some` is sent.
+/// Changes to an article (A4.7); fields that are `None` are not sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ArticlePatch {
     /// Moves the article.
@@ -225,11 +224,11 @@ pub struct ArticlePatch {
 pub struct NewCategory {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// Its words; the slug is always sent, empty descriptions are not.
+    /// Its texts; the slug is always sent, empty descriptions are not.
     pub version: CategoryVersion,
 }
 
-/// Changes to a category (A4.10); only what is `Some` is sent.
+/// Changes to a category (A4.10); fields that are `None` are not sent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct CategoryPatch {
     /// A new name.
@@ -264,10 +263,9 @@ pub trait ServiceRead: Send + Sync {
         purpose: Purpose,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `GET /api/base/{id}/articles` (A4.5): hands every entry to `sink` as it is read.
-    ///
-    /// An error means that the listing was not read whole, whatever `sink` was given: nothing may be
-    /// concluded from what was missing. Two entries with one id are such an error.
+    /// `GET /api/base/{id}/articles` (A4.5): passes each entry to `sink` as it is parsed.
+    /// After an error the listing is incomplete: nothing may be concluded from an entry that is missing. A listing
+    /// with the same id twice is an error.
     fn list(
         &self,
         request: &ListRequest,
@@ -276,10 +274,9 @@ pub trait ServiceRead: Send + Sync {
 }
 
 /// The writing half of the service.
-///
-/// A write whose answer was lost is never sent again from here: the caller looks first
-/// ([`ServiceError::answer_lost`]). A POST waits out a refusal for want of budget (429);
-/// PUT and DELETE give it back, since a wait would make the look before them an old one.
+/// A write whose answer was lost is not repeated here: the caller looks first ([`ServiceError::answer_lost`]). A POST
+/// waits when the service refuses it for lack of budget (429); PUT and DELETE return the error instead, because after
+/// a wait the look before them would be stale.
 pub trait ServiceWrite: Send + Sync {
     /// `POST /api/article` (A4.6).
     fn create_article(
@@ -294,14 +291,14 @@ pub trait ServiceWrite: Send + Sync {
         patch: &ArticlePatch,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `PUT /api/article/{id}` with `{}`: changes nothing, and answers with an unpublished article too (A4.7).
+    /// `PUT /api/article/{id}` with `{}`: changes nothing, and also returns an unpublished article (A4.7).
     fn probe(
         &self,
         id: ArticleId,
         purpose: Purpose,
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
-    /// `DELETE /api/article/{id}` (A4.8): for ever.
+    /// `DELETE /api/article/{id}` (A4.8): irreversible.
     fn delete_article(&self, id: ArticleId) -> impl Future<Output = Answer<()>> + Send;
 
     /// `POST /api/category` (A4.9).
@@ -318,7 +315,7 @@ pub trait ServiceWrite: Send + Sync {
     ) -> impl Future<Output = Answer<RemoteCategory>> + Send;
 }
 
-/// Requests made so far, and what is left of the budget.
+/// The requests so far, and the rest of the budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize)]
 pub struct Usage {
     /// GET requests.
@@ -335,20 +332,24 @@ pub struct Usage {
     pub day_left: u32,
 }
 
-/// Both halves, with the count of what they cost.
+/// Both halves, with the number of requests.
 pub trait Service: ServiceRead + ServiceWrite {
-    /// Counts the requests made through this value.
+    /// Returns the number of requests made through this value.
     fn usage(&self) -> Usage;
 
-    /// Keeps so many requests of the budget for an operation that is about to begin, all of them or none, so that
-    /// it is not left half done (failures row 114). Waits where the minute is full; an error when the day is.
-    /// What was kept before and is enough stays as it is. A value without a budget has room for all.
-    fn keep(&self, _requests: u32, _purpose: Purpose) -> impl Future<Output = Answer<()>> + Send {
+    /// Reserves requests for an operation, all of them or none, so that the operation is not left half done (failures
+    /// row 114). Waits if the minute is full; fails if the day is. An earlier reservation that is large enough stays.
+    /// A service without a budget always has room.
+    fn reserve(
+        &self,
+        _requests: u32,
+        _purpose: Purpose,
+    ) -> impl Future<Output = Answer<()>> + Send {
         std::future::ready(Ok(()))
     }
 
-    /// Gives back what was kept and is not needed.
-    fn give_back(&self) -> impl Future<Output = ()> + Send {
+    /// Releases the reservation.
+    fn release(&self) -> impl Future<Output = ()> + Send {
         std::future::ready(())
     }
 }

@@ -1,20 +1,20 @@
-//! How to reach a service, and what the client tells of its waits.
+//! The options of the client, and the notices of its waits.
 
 use super::{budget::Budget, origin::AddressError, token::Token, transport::TransportError};
 use std::{fmt, sync::Arc, time::Duration};
 
-/// How to reach a service.
+/// The options of the client.
 #[derive(Clone)]
 pub struct ClientOptions {
-    /// The service's address; it may have a path.
+    /// The address of the service, with an optional path.
     pub base_url: String,
-    /// The access token. Whether it may go to this address is for the caller to check (`origin::check_origin`).
+    /// The access token. The caller checks whether this address may receive it (`origin::check_origin`).
     pub token: Token,
-    /// What may be spent, and the clock that waits go by.
+    /// The budget, with the clock for waits.
     pub budget: Budget,
     /// `kbsync/VERSION`.
     pub user_agent: String,
-    /// Allows `http` to other hosts than this machine.
+    /// Allows plain `http` to other hosts than this machine.
     pub allow_insecure_http: bool,
     /// The longest wait for a connection.
     pub connect_timeout: Duration,
@@ -22,28 +22,28 @@ pub struct ClientOptions {
     pub idle_timeout: Duration,
     /// The longest time for one answer as a whole.
     pub total_timeout: Duration,
-    /// The longest wait that the service may ask for; beyond it the request fails instead.
-    pub patience: Duration,
+    /// The longest wait that the service may ask for. For a longer one, the request fails.
+    pub max_wait: Duration,
     /// The most bytes of JSON for one article.
     pub max_article: usize,
-    /// The most bytes of one answer, unpacked.
+    /// The most bytes of one answer, decompressed.
     pub max_body: u64,
-    /// Told when a wait begins, for progress.
+    /// Called when a wait begins.
     pub notify: Option<Notify>,
-    /// Told of each request that was sent, when its answer came or did not.
+    /// Called after each request, with its answer or without one.
     pub answered: Option<Answered>,
-    /// Told once, when the first answer came that only a service gives to a token it knows.
-    pub welcomed: Option<Welcomed>,
+    /// Called once, when the service has accepted the token.
+    pub token_accepted: Option<TokenAccepted>,
 }
 
 /// Takes notes of waits.
 pub type Notify = Arc<dyn Fn(WaitNote) + Send + Sync>;
 
-/// Takes a request's method and the status of its answer; `None`: it was sent, and there was none.
+/// Takes a request's method and the status of its answer; `None`: no answer came.
 pub type Answered = Arc<dyn Fn(&'static str, Option<u16>) + Send + Sync>;
 
-/// Takes the news that the service knows the token. An error tells why the token is not to be sent there again.
-pub type Welcomed = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// Called when the service has accepted the token. An error says why the token must not be sent there again.
+pub type TokenAccepted = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 impl ClientOptions {
     /// The usual options.
@@ -57,43 +57,43 @@ impl ClientOptions {
             connect_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_mins(1),
             total_timeout: Duration::from_mins(30),
-            patience: Duration::from_mins(2),
+            max_wait: Duration::from_mins(2),
             max_article: 16 * 1024 * 1024,
             max_body: 2 * 1024 * 1024 * 1024,
             notify: None,
             answered: None,
-            welcomed: None,
+            token_accepted: None,
         }
     }
 }
 
-/// That a wait begins.
+/// The beginning of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WaitNote {
     /// Why.
     pub reason: WaitReason,
-    /// For how long.
+    /// Its length.
     pub wait: Duration,
 }
 
-/// Why there is a wait.
+/// The reason for a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitReason {
-    /// The budget of the rolling minute is spent.
+    /// The budget of the minute is spent.
     Minute,
-    /// The service asked for it.
+    /// The service asked for a pause.
     Throttled,
-    /// The service did not answer; it is asked again.
+    /// The service did not answer; the request will be repeated.
     Again,
-    /// The service has not answered yet: the wait is the longest that there may be.
+    /// No answer has come yet: the wait is the longest possible one.
     Silent,
-    /// The service has begun to answer and does not go on: as long as that.
+    /// The answer has begun, but does not continue: the wait is the longest possible one.
     Stalled,
 }
 
 impl WaitNote {
-    /// For how long, in whole seconds: nobody waits by the millisecond.
-    pub fn told_wait(self) -> String {
+    /// Formats the wait in whole seconds.
+    pub fn wait_in_words(self) -> String {
         let wait = Duration::from_secs(self.wait.as_secs().max(1));
         let most = match self.reason {
             WaitReason::Silent | WaitReason::Stalled => "up to ",
@@ -105,7 +105,7 @@ impl WaitNote {
 
 impl fmt::Display for WaitNote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: waiting {}", self.reason, self.told_wait())
+        write!(f, "{}: waiting {}", self.reason, self.wait_in_words())
     }
 }
 
@@ -124,16 +124,16 @@ impl fmt::Display for WaitReason {
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address is none.
+    /// The address is invalid.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The address would send the token in clear text.
+    /// The address would receive the token unencrypted.
     #[error("{origin} would get the token unencrypted; use https (--insecure-http allows it)")]
     Insecure {
         /// The service.
         origin: String,
     },
-    /// The client could not be made.
+    /// The HTTP client could not be built.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }

@@ -1,18 +1,17 @@
-//! What a listing's envelope says: whether it is whole, and where it goes on. Pure.
-//!
-//! The shape is not shown (`docs/api.md`, A4.5), so every shape of that fact is read. A shape that is
-//! not known is an error that names the keys: never an empty listing, and never a part taken for the whole.
+//! The envelope of a listing: whether the listing is complete, and where it continues. Pure.
+//! The API does not show its shape (`docs/api.md`, A4.5), so every shape of that fact is accepted. An unknown shape
+//! is an error that names the keys: it is never taken for an empty or a complete listing.
 
 use super::{
     answer::{shown, succeeded},
-    loose::Loose,
-    pieces::{Envelope, Path, Step},
+    lenient::Lenient,
+    splitter_types::{Envelope, Path, Step},
 };
 use crate::model::WorkspaceId;
 use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
-/// Where a listing may hold its articles.
+/// The paths at which a listing may have its articles.
 pub(super) const LISTING: &[Path] = &[
     path(&[Step::Key("articles")]),
     path(&[Step::Key("data")]),
@@ -27,10 +26,10 @@ pub(super) const LISTING: &[Path] = &[
     },
 ];
 
-/// The place of `categories[].articles` in [`LISTING`].
+/// The index of `categories[].articles` in [`LISTING`].
 const BY_CATEGORY: usize = 7;
 
-/// Where a category's answer holds its articles (A4.3).
+/// The paths at which a category's answer has its articles (A4.3).
 pub(super) const CATEGORY: &[Path] = &[
     path(&[Step::Key("category"), Step::Key("articles")]),
     path(&[Step::Key("category"), Step::Any, Step::Key("articles")]),
@@ -43,7 +42,7 @@ const fn path(steps: &'static [Step]) -> Path {
     }
 }
 
-/// Keys that say, when they hold something, that there is more in a way that is not known here.
+/// Keys that announce more pages in an unknown way, unless they are empty.
 const MORE: [&str; 8] = [
     "has_more",
     "has_more_pages",
@@ -58,20 +57,20 @@ const MORE: [&str; 8] = [
 /// One page of a listing.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Page {
-    /// Where the next one is.
+    /// Where the next page is.
     pub(super) next: Next,
-    /// How many articles there are in all, where the answer says so.
+    /// The number of all articles, if the answer names it.
     pub(super) total: Option<u64>,
-    /// Which page this is, where the answer says so.
+    /// The number of this page, if the answer names it.
     pub(super) current: Option<u64>,
-    /// How many pages are to come, where the answer says so.
+    /// The number of pages to come, if the answer names it.
     pub(super) left: u64,
 }
 
-/// Where a listing goes on.
+/// Where a listing continues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Next {
-    /// Nowhere.
+    /// This was the last page.
     End,
     /// At this address, which may be relative.
     Address(String),
@@ -79,7 +78,7 @@ pub(super) enum Next {
     Number(u64),
 }
 
-/// Reads the envelope of one page. `linked`: a `Link` header says that there is a next page.
+/// Parses the envelope of a page. `linked`: a `Link` header announces a next page.
 pub(super) fn read_page(
     envelope: &Envelope,
     workspace: WorkspaceId,
@@ -120,7 +119,7 @@ pub(super) fn read_page(
     })
 }
 
-/// Reads the envelope of a category's answer: the category, as JSON.
+/// Parses the envelope of a category's answer, and returns the category as JSON.
 pub(super) fn read_category(envelope: &Envelope) -> Result<Value, String> {
     let root = read_root(envelope)?;
     if envelope.arrays.iter().sum::<usize>() != 1 {
@@ -140,7 +139,7 @@ fn read_root(envelope: &Envelope) -> Result<Map<String, Value>, String> {
     };
     let success = root
         .get("success")
-        .map_or(Ok(Loose::Missing), Loose::deserialize)
+        .map_or(Ok(Lenient::Missing), Lenient::deserialize)
         .map_err(|error| error.to_string())?;
     if !succeeded(&success) {
         return Err(format!(
@@ -151,7 +150,7 @@ fn read_root(envelope: &Envelope) -> Result<Map<String, Value>, String> {
     Ok(root)
 }
 
-/// Every list of articles must have been found, and be of the workspace that was asked for.
+/// Checks that every list of articles was found, and belongs to the requested workspace.
 fn check_shape(
     root: &Map<String, Value>,
     envelope: &Envelope,
@@ -183,7 +182,7 @@ fn check_shape(
     }
 }
 
-/// The objects that may say where the listing goes on.
+/// Returns the objects that may say where the listing continues.
 fn pagers(root: &Map<String, Value>) -> Vec<&Map<String, Value>> {
     let mut pagers = vec![root];
     for name in ["data", "articles", "pagination"] {
@@ -205,7 +204,7 @@ fn find<'a>(pagers: &[&'a Map<String, Value>], key: &str) -> Option<&'a Value> {
         .find(|value| !value.is_null())
 }
 
-/// `next_page_url` or `links.next`.
+/// Returns `next_page_url` or `links.next`.
 fn next_address(pagers: &[&Map<String, Value>]) -> Result<Option<String>, String> {
     let links = pagers
         .iter()
@@ -232,7 +231,7 @@ fn is_something(value: &Value) -> bool {
     }
 }
 
-/// The keys of an object and of the objects in it, for a person to see what came.
+/// Returns the keys of an object and of the objects in it, for messages.
 fn keys(root: &Map<String, Value>) -> String {
     let names: Vec<String> = root
         .iter()

@@ -1,7 +1,6 @@
-//! Reads answers up to their limits, and puts errors together.
-//!
-//! What came from outside becomes part of an error only here, where the token is taken out of it
-//! (failures row 131). What an answer means is decided in `answer`.
+//! Reads answers up to their limits, and builds errors.
+//! Text from outside enters an error only here, and the token is redacted from it (failures row 131). `answer` says
+//! what an answer means.
 
 use super::{
     ErrorKind, ServiceError,
@@ -15,11 +14,11 @@ use reqwest::{
     header::{CONTENT_TYPE, DATE, HeaderName, RETRY_AFTER},
 };
 
-/// Of an answer that is no success, so much is read for its message.
+/// How many bytes of a failed answer are read for its message.
 const MESSAGE_BYTES: usize = 64 * 1024;
 
 impl Client {
-    /// Reads a whole success, up to the size of one article, and checks that it says so.
+    /// Reads the body of a success, up to the size of one article, and checks `success: true`.
     pub(super) async fn read_success(
         &self,
         call: &Call<'_>,
@@ -52,7 +51,7 @@ impl Client {
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while let Some(chunk) = self
-            .hear_more(response.chunk())
+            .await_more(response.chunk())
             .await
             .map_err(|error| self.broken(call, Some(status), error))?
         {
@@ -64,13 +63,13 @@ impl Client {
         Ok(body)
     }
 
-    /// Reads what a refusal says. A body that breaks off says nothing; the status remains. But a 404 is the
-    /// service's only by what it says: without that there was no answer.
+    /// Reads the message of a refusal. If the body breaks off, only the status counts. But a 404 is the service's
+    /// only if its body says so; otherwise there was no answer.
     pub(super) async fn refused(&self, call: &Call<'_>, mut response: Response) -> Failure {
         let status = response.status().as_u16();
         let mut body = Vec::new();
         while body.len() < MESSAGE_BYTES {
-            match self.hear_more(response.chunk()).await {
+            match self.await_more(response.chunk()).await {
                 Ok(Some(chunk)) => body.extend_from_slice(&chunk),
                 Ok(None) => break,
                 Err(error) if status == 404 => return self.broken(call, Some(status), error),
@@ -104,7 +103,7 @@ impl Client {
         self.failure(call, Some(status), verdict)
     }
 
-    /// A connection that was not made, or broke.
+    /// A connection that failed or broke.
     pub(super) fn broken(
         &self,
         call: &Call<'_>,
@@ -146,7 +145,7 @@ impl Client {
         self.failure(call, None, verdict)
     }
 
-    /// Puts an error together. What came from outside passes here, and loses the token if it holds it.
+    /// Builds an error. Redacts the token from text that came from outside.
     pub(super) fn failure(
         &self,
         call: &Call<'_>,
@@ -167,7 +166,7 @@ impl Client {
         }
     }
 
-    /// The path below the base address, with a page cursor's query.
+    /// Returns the path below the base address, with a page cursor's query.
     fn shown_path(&self, url: &Url) -> String {
         let path = url.path();
         let prefix = self.base.path().trim_end_matches('/');
@@ -180,7 +179,7 @@ impl Client {
     }
 }
 
-/// What lies at the bottom of an error: the layers above it say the same in more words.
+/// Returns the innermost cause: the layers above it say the same in more words.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = error;
     while let Some(below) = cause.source() {
@@ -189,7 +188,7 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     cause.to_string()
 }
 
-/// A header's value, where it is text.
+/// Returns a header's value, if it is text.
 pub(super) fn header<'a>(response: &'a Response, name: &HeaderName) -> Option<&'a str> {
     response.headers().get(name)?.to_str().ok()
 }

@@ -1,17 +1,15 @@
-//! When a request is sent again, and after how long. Pure: no clock, no randomness.
-//!
+//! When a request is repeated, and after how long. Pure: no clock, no randomness.
 //! | outcome | GET | POST, PUT, DELETE |
 //! |---|---|---|
-//! | refused for want of budget (429) | wait, again | wait, again: it was not carried out |
-//! | no connection, answer lost, 5xx | wait, again | never: the caller looks first (failures rows 14 to 17) |
+//! | refused for lack of budget (429) | wait, repeat | wait, repeat: it was not carried out |
+//! | no connection, lost answer, 5xx | wait, repeat | never: the caller looks first (failures rows 14 to 17) |
 //! | any other answer | never | never |
-//!
-//! Five tries in all. `Retry-After` is obeyed; when it is longer than one is ready to wait, that is the end.
+//! There are five attempts in all. `Retry-After` is obeyed; if it exceeds the longest wait, the request fails.
 
 use chrono::{DateTime, Utc};
 use std::time::Duration;
 
-/// How often a request is sent at most.
+/// The most attempts for one request.
 pub const MAX_TRIES: u32 = 5;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -44,7 +42,7 @@ impl Verb {
         }
     }
 
-    /// Returns whether the method changes nothing, so that it can be repeated unseen.
+    /// Returns whether the method changes nothing, so that the client may repeat it.
     pub const fn is_read(self) -> bool {
         match self {
             Self::Get => true,
@@ -53,43 +51,43 @@ impl Verb {
     }
 }
 
-/// How a try ended, as far as the rule cares.
+/// The outcome of an attempt, as far as the rule needs it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// 429, or a refusal with nothing left of the minute.
+    /// 429, or a refusal when nothing is left of the minute.
     Throttled {
-        /// What `Retry-After` said.
+        /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
     /// 5xx or 408.
     Down {
-        /// What `Retry-After` said.
+        /// The value of `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// There was no connection; nothing was sent.
+    /// There was no connection, and nothing was sent.
     Unsent,
-    /// The request was sent, and the answer did not come or broke off.
+    /// The request was sent, and its answer did not come or broke off.
     Lost,
-    /// An answer that will not change by asking again.
+    /// An answer that a repetition would not change.
     Final,
 }
 
-/// What to do now.
+/// The decision.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
     /// Return the error.
     GiveUp,
-    /// Send again after so long.
+    /// Repeat the request after this time.
     Wait(Duration),
 }
 
-/// Decides after the `attempt`-th try (the first is 1); `jitter` is from 0 to 1, `patience` the longest wait.
+/// Decides after the `attempt`-th attempt (from 1); `jitter` is from 0 to 1.
 pub fn decide(
     verb: Verb,
     outcome: Outcome,
     attempt: u32,
     jitter: f64,
-    patience: Duration,
+    max_wait: Duration,
 ) -> Decision {
     if attempt >= MAX_TRIES {
         return Decision::GiveUp;
@@ -104,10 +102,10 @@ pub fn decide(
         Outcome::Unsent | Outcome::Lost => (None, FIRST_PAUSE),
     };
     let pause = asked.unwrap_or_else(|| first * 2_u32.saturating_pow(attempt.saturating_sub(1)));
-    if pause > patience {
+    if pause > max_wait {
         return Decision::GiveUp;
     }
-    // Spread upwards only: never earlier than asked.
+    // Jitter only adds to the wait: the request is never repeated earlier than asked.
     Decision::Wait(
         pause
             + pause
@@ -116,9 +114,8 @@ pub fn decide(
     )
 }
 
-/// Reads `Retry-After`: seconds, or a date taken against the answer's own `Date` (failures row 108).
-///
-/// `now` stands in where the answer has no date. The result lies between 1 s and 24 h.
+/// Parses `Retry-After`: seconds, or a date relative to the answer's own `Date` (failures row 108).
+/// `now` replaces a missing date. The result is between 1 s and 24 h.
 pub fn retry_after(
     value: Option<&str>,
     date: Option<&str>,
@@ -137,7 +134,7 @@ pub fn retry_after(
     Some(wait.clamp(SHORTEST, LONGEST))
 }
 
-/// Reads the three forms in which HTTP writes a moment (RFC 9110, section 5.6.7), and any zone beside GMT.
+/// Parses the three forms of a date in HTTP (RFC 9110, section 5.6.7), with any time zone.
 pub(super) fn http_date(text: &str) -> Option<DateTime<Utc>> {
     let text = text.trim();
     match DateTime::parse_from_rfc2822(text) {

@@ -1,23 +1,20 @@
 //! Cuts a JSON document into the entries of its known arrays, as the bytes come in. Pure.
-//!
-//! An entry is handed over as its own bytes, one at a time, so that memory holds one entry and not the
-//! document. All around the entries, the *envelope*, is kept, with the known arrays
-//! empty. Here only structure is read: strings, escapes, nesting, commas. Whether an entry and the envelope are
-//! JSON in detail is for the parser that reads them next.
-//!
-//! A document that breaks off, at whatever byte, is never accepted by [`Splitter::finish`].
+//! Each entry is passed on as its own bytes, so that memory has one entry and not the document. The *envelope*, which
+//! is everything around the entries, is stored with the known arrays empty. Only the structure is parsed here:
+//! strings, escapes, nesting, commas. The parsers of the entries and of the envelope check the rest.
+//! [`Splitter::finish`] refuses a document that broke off at any byte.
 
 use super::{
-    nest::Nest,
-    pieces::{Caps, Entry, Envelope, Path, Sink, SplitError, Step},
+    json_depth::JsonDepth,
+    splitter_types::{Caps, Entry, Envelope, Path, Sink, SplitError, Step},
 };
 use memchr::memchr2;
 
-/// Of an entry over the cap, so much is kept: enough to find its id.
-const KEPT_OF_A_GIANT: usize = 64 * 1024;
-/// The deepest nesting around the entries, and within one. The JSON parser's own limit is 128.
+/// How many bytes of an entry over the limit are stored: enough to find its id.
+const KEPT_OF_LONG_ENTRY: usize = 64 * 1024;
+/// The deepest nesting of the envelope, and of an entry. The JSON parser's own limit is 128.
 const DEEPEST: usize = 64;
-/// The longest key or id that is looked at.
+/// The longest key or id that is compared.
 const LONGEST_TOKEN: usize = 256;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -59,13 +56,13 @@ pub(super) struct Splitter {
     envelope: Vec<u8>,
     held: Vec<u8>,
     giant: bool,
-    nest: Nest,
+    depth: JsonDepth,
     arrays: Vec<usize>,
     read: u64,
 }
 
 impl Splitter {
-    /// Starts a document.
+    /// Begins a document.
     pub(super) fn new(paths: &'static [Path], caps: Caps) -> Self {
         Self {
             paths,
@@ -77,13 +74,13 @@ impl Splitter {
             envelope: Vec::new(),
             held: Vec::new(),
             giant: false,
-            nest: Nest::default(),
+            depth: JsonDepth::default(),
             arrays: vec![0; paths.len()],
             read: 0,
         }
     }
 
-    /// Takes the next bytes, and hands over each entry that they complete.
+    /// Takes the next bytes, and passes on each entry that they complete.
     pub(super) fn feed(&mut self, chunk: &[u8], sink: &mut dyn Sink) -> Result<(), SplitError> {
         let mut rest = chunk;
         while !rest.is_empty() {
@@ -102,10 +99,10 @@ impl Splitter {
         Ok(())
     }
 
-    /// Ends the document: it must be whole.
+    /// Ends the document, which must be complete.
     pub(super) fn finish(self) -> Result<Envelope, SplitError> {
         if self.lex == Lex::Scalar && self.stack.is_empty() {
-            // A `null` or a number is whole, and no listing.
+            // A `null` or a number is complete, but no listing.
             return Err(SplitError::Syntax { at: 0 });
         }
         if self.expect != Expect::Nothing || self.lex != Lex::Between {
@@ -117,7 +114,7 @@ impl Splitter {
         })
     }
 
-    /// One byte of structure. Returns how many bytes were used: none when an entry begins here.
+    /// Parses one byte of structure. Returns how many bytes were used: none if an entry begins here.
     fn between(&mut self, rest: &[u8]) -> Result<usize, SplitError> {
         let Some(&byte) = rest.first() else {
             return Ok(0);
@@ -130,7 +127,7 @@ impl Splitter {
             (Expect::ValueOrEnd, b']') => self.close(false)?,
             (Expect::Value | Expect::ValueOrEnd, _) if in_known => {
                 self.lex = Lex::Entry;
-                self.nest = Nest::default();
+                self.depth = JsonDepth::default();
                 self.giant = false;
                 return Ok(0);
             }
@@ -177,7 +174,7 @@ impl Splitter {
         };
     }
 
-    /// A key or a text of the envelope, to its end or to the end of the chunk.
+    /// Parses a key or a string of the envelope, up to its end or to the end of the chunk.
     fn text(&mut self, rest: &[u8], key: bool, escaped: bool) -> usize {
         let (used, ended, escaped) =
             match memchr2(b'"', b'\\', if escaped { &rest[1..] } else { rest }) {
@@ -212,7 +209,7 @@ impl Splitter {
         used
     }
 
-    /// A number or a word of the envelope.
+    /// Parses a number or a literal of the envelope.
     fn scalar(&mut self, rest: &[u8]) -> usize {
         let used = rest
             .iter()
@@ -265,7 +262,7 @@ impl Splitter {
         Ok(())
     }
 
-    /// Which known path leads to the value that begins here.
+    /// Returns the known path that leads to the value that begins here.
     fn known_path(&self) -> Option<usize> {
         self.paths.iter().position(|path| {
             path.steps.len() == self.stack.len()
@@ -280,17 +277,17 @@ impl Splitter {
         })
     }
 
-    /// An entry, to its end or to the end of the chunk.
+    /// Parses an entry, up to its end or to the end of the chunk.
     fn entry(&mut self, rest: &[u8], sink: &mut dyn Sink) -> Result<usize, SplitError> {
-        // Nothing is held of an entry that begins here.
+        // Nothing of an entry that begins here is stored yet.
         if self.held.is_empty()
-            && let Some(used) = sink.take_met(rest, self.owner())
+            && let Some(used) = sink.take_known(rest, self.owner())
         {
             self.lex = Lex::Between;
             self.expect = Expect::CommaOrEnd;
             return Ok(used);
         }
-        let end = self.nest.end_in(rest);
+        let end = self.depth.end_in(rest);
         let Some(used) = end else {
             self.hold(rest);
             return Ok(rest.len());
@@ -311,7 +308,7 @@ impl Splitter {
             owner: self.owner(),
             over: if self.giant {
                 Some("it is larger than the limit for one article; shorten it in the dashboard")
-            } else if self.nest.deepest() > DEEPEST {
+            } else if self.depth.deepest() > DEEPEST {
                 Some("it is nested too deeply")
             } else {
                 None
@@ -323,7 +320,7 @@ impl Splitter {
         Ok(used)
     }
 
-    /// The id of the category around the array that we are in.
+    /// Returns the id of the category around the current array.
     fn owner(&self) -> Option<&[u8]> {
         let [.., around, array] = self.stack.as_slice() else {
             return None;
@@ -332,16 +329,16 @@ impl Splitter {
         around.id.as_deref().filter(|_| path.owned)
     }
 
-    /// Keeps a part of an entry; of a giant, only the beginning.
+    /// Stores a part of an entry; of an entry over the limit, only the beginning.
     fn hold(&mut self, part: &[u8]) {
         if self.giant {
             return;
         }
         if self.held.len() + part.len() > self.caps.entry {
             self.giant = true;
-            let room = KEPT_OF_A_GIANT.saturating_sub(self.held.len());
+            let room = KEPT_OF_LONG_ENTRY.saturating_sub(self.held.len());
             self.held.extend_from_slice(&part[..part.len().min(room)]);
-            self.held.truncate(KEPT_OF_A_GIANT);
+            self.held.truncate(KEPT_OF_LONG_ENTRY);
             self.held.shrink_to_fit();
         } else {
             self.held.extend_from_slice(part);
@@ -349,7 +346,7 @@ impl Splitter {
     }
 }
 
-/// What JSON takes for white space (RFC 8259, section 2): a form feed is none.
+/// Returns whether a byte is white space in JSON (RFC 8259, section 2). A form feed is not.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }

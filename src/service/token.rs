@@ -1,7 +1,6 @@
 //! The access token: a secret that cannot be printed.
-//!
-//! It has no `Display`, its `Debug` says `[redacted]`, and its memory is wiped when it is dropped.
-//! Only the client reads it, for the `Authorization` header.
+//! The type has no `Display`, its `Debug` says `[redacted]`, and its memory is wiped on drop. Only the client reads
+//! it, for the `Authorization` header.
 
 use crate::model::Digest;
 use secrecy::{ExposeSecret, SecretString};
@@ -11,19 +10,19 @@ use std::fmt;
 #[derive(Clone)]
 pub struct Token(SecretString);
 
-/// Why a text cannot be a token. It does not show the text.
+/// Why a text cannot be a token. The error does not show the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum TokenError {
     /// Nothing but white space.
     #[error("the token is empty")]
     Empty,
-    /// Characters that cannot stand in a header.
+    /// The text has characters that are invalid in a header.
     #[error("the token has characters that cannot be sent, such as line breaks or spaces")]
     Unsendable,
 }
 
 impl Token {
-    /// Takes a token, without the white space around it that files and commands leave.
+    /// Makes a token. White space around the text is removed, because files and commands add it.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         if text.is_empty() {
@@ -35,12 +34,12 @@ impl Token {
         Ok(Self(SecretString::from(text)))
     }
 
-    /// The value of the `Authorization` header.
+    /// Returns the value of the `Authorization` header.
     pub(super) fn bearer(&self) -> SecretString {
         SecretString::from(format!("Bearer {}", self.0.expose_secret()))
     }
 
-    /// A hash for file names, different for each use: it tells nothing of the token.
+    /// Returns a hash for file names, different for each use. It reveals nothing about the token.
     pub(super) fn fingerprint(&self, about: &[&str]) -> String {
         let mut parts: Vec<&[u8]> = vec![b"kbsync token", self.0.expose_secret().as_bytes()];
         parts.extend(about.iter().map(|part| part.as_bytes()));
@@ -49,8 +48,8 @@ impl Token {
         text
     }
 
-    /// Takes the token out of a text that came from outside (failures row 131), also where the text was cut
-    /// in the middle of it.
+    /// Redacts the token from a text that came from outside (failures row 131), also where the text was cut within
+    /// the token.
     pub(super) fn redact(&self, text: &str) -> String {
         const REDACTED: &str = "[redacted]";
         let secret = self.0.expose_secret();

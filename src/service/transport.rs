@@ -1,4 +1,4 @@
-//! Makes the HTTP client: TLS, proxy, timeouts, no redirects. It sends nothing.
+//! Builds the HTTP client: TLS, proxy, timeouts, no redirects. Sends nothing.
 
 use super::{options::ClientOptions, origin::Origin};
 use reqwest::{
@@ -9,10 +9,10 @@ use reqwest::{
 use secrecy::ExposeSecret;
 use std::sync::Once;
 
-/// Why no client could be made.
+/// Why no client could be built.
 #[derive(Debug, thiserror::Error)]
 pub enum TransportError {
-    /// The token or the user agent cannot stand in a header.
+    /// The token or the user agent is invalid in a header.
     #[error("the token or the user agent cannot be sent in a header")]
     Header,
     /// TLS could not be set up.
@@ -20,14 +20,14 @@ pub enum TransportError {
     Tls(#[source] reqwest::Error),
 }
 
-/// Makes the client for one origin, with the headers that every request carries.
+/// Builds the client for one origin, with the headers of every request.
 pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, TransportError> {
     install_tls();
     let headers = headers(options)?;
     let builder = || configure(options, origin, headers.clone());
     match builder().build() {
         Ok(client) => Ok(client),
-        // Without a certificate store on the machine there is no client, not even for plain HTTP.
+        // Without a certificate store on the machine, not even a client for plain HTTP can be built.
         Err(error) => {
             tracing::debug!(%error, "no certificate store, using the built-in roots");
             builder()
@@ -38,7 +38,7 @@ pub(super) fn build(options: &ClientOptions, origin: &Origin) -> Result<Client, 
     }
 }
 
-/// The certificates that Mozilla trusts, as of this build.
+/// Returns the certificates that Mozilla trusted when this program was built.
 fn built_in_roots() -> Result<Vec<Certificate>, TransportError> {
     webpki_root_certs::TLS_SERVER_ROOT_CERTS
         .iter()
@@ -61,10 +61,10 @@ fn configure(options: &ClientOptions, origin: &Origin, headers: HeaderMap) -> Cl
     if !origin.is_loopback() {
         return builder;
     }
-    // What is sent to this machine stays on it.
+    // Requests to this machine use no proxy.
     let builder = builder.no_proxy();
     if origin.as_str().starts_with("http:") {
-        // Nothing is encrypted, so the machine's certificates need not be read, which takes a while.
+        // Without encryption, the machine's certificates need not be read, which takes time.
         builder.tls_certs_only([])
     } else {
         builder
@@ -83,7 +83,7 @@ fn headers(options: &ClientOptions) -> Result<HeaderMap, TransportError> {
     Ok(headers)
 }
 
-/// Chooses ring for TLS, once for the process.
+/// Selects ring for TLS, once for the process.
 fn install_tls() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,13 +1,11 @@
-//! The service's JSON, in and out (`docs/api.md`, A2 and A4). Known only here and in the
-//! modules that read a listing's envelope.
-//!
-//! Unknown fields are ignored, absent optional ones are tolerated, `null` texts are empty, and flags and
-//! figures may be numbers, texts or booleans. An id must be a UUID.
+//! The service's JSON (`docs/api.md`, A2 and A4). Only this file and the parsers of a listing's envelope know it.
+//! Unknown fields are ignored, optional fields may be absent, and a `null` text is empty. Flags and numbers may be
+//! numbers, strings or booleans. An id must be a UUID.
 
 use super::{
     ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory, RemoteArticle, RemoteCategory,
     Workspace,
-    loose::{Gap, Loose, One},
+    lenient::{Lenient, One, Presence},
 };
 use crate::model::{
     ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId, article::MAX_CHARS,
@@ -15,15 +13,15 @@ use crate::model::{
 use serde::{Deserialize, Serialize, de::Visitor};
 use std::{fmt, str::FromStr};
 
-/// What every answer begins with.
+/// The fields of every answer.
 #[derive(Deserialize)]
 pub(super) struct Head {
-    /// Must be true in a success.
+    /// True in a success.
     #[serde(default)]
-    pub(super) success: Loose,
-    /// What the service says.
+    pub(super) success: Lenient,
+    /// The service's message.
     #[serde(default)]
-    pub(super) message: Loose,
+    pub(super) message: Lenient,
 }
 
 /// An article, as any endpoint may give it.
@@ -34,36 +32,36 @@ pub(super) struct WireArticle {
     title: String,
     slug: String,
     #[serde(default)]
-    text: Gap<String>,
+    text: Presence<String>,
     introtext: Option<String>,
     keywords: Option<String>,
     #[serde(default)]
-    enabled: Loose,
+    enabled: Lenient,
     #[serde(default)]
-    draft: Loose,
+    draft: Lenient,
     updated_at: String,
     #[serde(default)]
-    views: Loose,
+    views: Lenient,
     #[serde(default)]
-    rating_happy: Loose,
+    rating_happy: Lenient,
     #[serde(default)]
-    rating_neutral: Loose,
+    rating_neutral: Lenient,
     #[serde(default)]
-    rating_sad: Loose,
+    rating_sad: Lenient,
     full_url: Option<String>,
 }
 
-/// Where an article came from; it decides what a `null` body means.
+/// The origin of an article, which decides what a `null` body means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Seen {
-    /// Alone: a `null` body is empty.
+    /// A single article: a `null` body is empty.
     Alone,
-    /// In a list: a `null` body was left out, so that a list without bodies empties nothing.
+    /// An entry of a list: a `null` body was left out.
     Listed,
 }
 
 impl WireArticle {
-    /// Checks the ids. `owner` is the category around it, where there is one.
+    /// Checks the ids. `owner` is the id of the category around the entry.
     pub(super) fn into_article(
         self,
         seen: Seen,
@@ -94,9 +92,11 @@ impl WireArticle {
             title: self.title,
             slug: self.slug,
             text: match (self.text, seen) {
-                (Gap::Given(text), Seen::Alone | Seen::Listed) => Some(text),
-                (Gap::Null, Seen::Alone) => Some(String::new()),
-                (Gap::Null, Seen::Listed) | (Gap::Absent, Seen::Alone | Seen::Listed) => None,
+                (Presence::Given(text), Seen::Alone | Seen::Listed) => Some(text),
+                (Presence::Null, Seen::Alone) => Some(String::new()),
+                (Presence::Null, Seen::Listed) | (Presence::Absent, Seen::Alone | Seen::Listed) => {
+                    None
+                }
             },
             introtext: self.introtext.unwrap_or_default(),
             keywords: self.keywords.unwrap_or_default(),
@@ -107,7 +107,7 @@ impl WireArticle {
             revision: Revision(self.updated_at),
             figures,
             full_url: self.full_url,
-            mark: None,
+            fingerprint: None,
         })
     }
 }
@@ -145,8 +145,8 @@ impl WireCategory {
     }
 }
 
-/// A slug that `_category.yaml` could not say is no slug to a writer either: the id stands for it, and any other slug
-/// that is written there is sent.
+/// Returns the slug, or the id if `_category.yaml` could not express the slug. Any other slug that a person writes
+/// there is sent.
 fn writable_slug(slug: String, id: CategoryId) -> String {
     if slug.is_empty() || slug.chars().count() > MAX_CHARS {
         id.to_string()
@@ -161,7 +161,7 @@ pub(super) struct WireBase {
     id: String,
     name: Option<String>,
     #[serde(default)]
-    public: Loose,
+    public: Lenient,
     custom_domain: Option<String>,
 }
 
@@ -177,7 +177,7 @@ impl WireBase {
     }
 }
 
-/// `{success, article}`; the article may stand in an array of one.
+/// `{success, article}`; the article may be in an array of one.
 #[derive(Deserialize)]
 pub(super) struct ArticleAnswer {
     /// The article.
@@ -198,7 +198,7 @@ pub(super) struct BasesAnswer {
     pub(super) bases: Vec<WireBase>,
 }
 
-/// `{success, base}`; an array in the documentation (A4.2).
+/// `{success, base}`; the documentation shows an array (A4.2).
 #[derive(Deserialize)]
 pub(super) struct BaseAnswer {
     /// The workspace.
@@ -235,7 +235,7 @@ impl<'a> From<&'a NewArticle> for ArticlePost<'a> {
     }
 }
 
-/// The body of `PUT /api/article/{id}`: only what changes. Empty, it is a probe.
+/// The body of `PUT /api/article/{id}`: only changed fields. An empty body is a probe.
 #[derive(Serialize, Default)]
 pub(super) struct ArticlePut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -292,7 +292,7 @@ impl<'a> From<&'a NewCategory> for CategoryPost<'a> {
     }
 }
 
-/// The body of `PUT /api/category/{id}`: only what changes.
+/// The body of `PUT /api/category/{id}`: only changed fields.
 #[derive(Serialize)]
 pub(super) struct CategoryPut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -316,13 +316,13 @@ impl<'a> From<&'a CategoryPatch> for CategoryPut<'a> {
     }
 }
 
-/// Reads an id, or says which one is wrong.
+/// Parses an id, or says which id is invalid.
 fn parse_id<T: FromStr>(key: &str, text: &str) -> Result<T, String> {
     text.parse()
         .map_err(|_| format!("its {key} is no UUID: {}", super::answer::shown(text, 60)))
 }
 
-/// Finds the `id` of an entry that cannot be read as a whole, or of which only the beginning is there.
+/// Returns the `id` of an entry that is unreadable or incomplete.
 pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
     struct Peek<'a>(&'a mut Option<ArticleId>);
     impl<'de> Visitor<'de> for Peek<'_> {
@@ -336,7 +336,7 @@ pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
             while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
                 if key == "id" {
                     *self.0 = map
-                        .next_value::<Loose>()?
+                        .next_value::<Lenient>()?
                         .text()
                         .and_then(|id| id.parse().ok());
                 } else {
@@ -348,7 +348,7 @@ pub(super) fn peek_id(bytes: &[u8]) -> Option<ArticleId> {
     }
     let mut found = None;
     let mut json = serde_json::Deserializer::from_slice(bytes);
-    // A broken entry ends in an error here; what was found before it counts all the same.
+    // The parser fails at a broken entry; the id before that place counts all the same.
     match serde::Deserializer::deserialize_map(&mut json, Peek(&mut found)) {
         Ok(()) | Err(_) => found,
     }

@@ -176,8 +176,8 @@ impl Disk for Tampered {
 pub(crate) struct Watched {
     pub(crate) inner: Arc<Client>,
     pub(crate) meddle: Meddler,
-    /// Entries of the last listing that were not read, since their bytes were familiar.
-    pub(crate) familiar: AtomicUsize,
+    /// Entries of the last listing that were not read, since their bytes were known.
+    pub(crate) known: AtomicUsize,
 }
 
 impl Watched {
@@ -230,10 +230,10 @@ impl ServiceRead for Watched {
         request: &ListRequest,
         sink: &mut (dyn FnMut(Listed) + Send),
     ) -> Answer<ListEnd> {
-        self.familiar.store(0, Ordering::SeqCst);
+        self.known.store(0, Ordering::SeqCst);
         let mut count = |entry: Listed| {
-            let familiar = usize::from(matches!(entry, Listed::Familiar(_)));
-            self.familiar.fetch_add(familiar, Ordering::SeqCst);
+            let known = usize::from(matches!(entry, Listed::Known(_)));
+            self.known.fetch_add(known, Ordering::SeqCst);
             sink(entry);
         };
         let list = self.inner.list(request, &mut count);
@@ -283,12 +283,12 @@ impl Service for Watched {
         self.inner.usage()
     }
 
-    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
-        self.inner.keep(requests, purpose).await
+    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+        self.inner.reserve(requests, purpose).await
     }
 
-    async fn give_back(&self) {
-        self.inner.give_back().await;
+    async fn release(&self) {
+        self.inner.release().await;
     }
 }
 
@@ -387,7 +387,7 @@ pub(crate) fn engine(world: &Stage, meddle: &Meddler) -> Engine<Watched, Tampere
     let service = Watched {
         inner: world.client.clone(),
         meddle: meddle.clone(),
-        familiar: AtomicUsize::default(),
+        known: AtomicUsize::default(),
     };
     let disk = Tampered {
         inner: RealDisk::open(world.folder.path()).expect("a mirror"),

@@ -121,9 +121,9 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let articles = entries.iter().filter_map(|entry| match entry {
             Listed::Article(article) => Some(&**article),
             Listed::Category(_)
-            | Listed::Familiar(_)
+            | Listed::Known(_)
             | Listed::Unreadable { .. }
-            | Listed::TakenBack { .. } => None,
+            | Listed::Retracted { .. } => None,
         });
         read_before_replaced(articles, run);
         Ok(category)

@@ -215,7 +215,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> Result<Listing, ListError> {
         let (tombstones, changed) = (HashSet::new(), BTreeSet::new());
         let now = self.clock.now();
-        let marks = Marks {
+        let fingerprints = Marks {
             tombstones: &tombstones,
             changed: &changed,
             now,
@@ -225,7 +225,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             workspace: self.settings.workspace,
             categories,
             validator: None,
-            familiar: Some(self.memory.familiar(rows)),
+            known: Some(self.memory.known_entries(rows)),
             purpose: Purpose::Push,
         };
         let mut spool = Spool::new(false, now);
@@ -234,14 +234,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let listing = list(
             &self.service,
             request,
-            marks,
+            fingerprints,
             &mut whole,
             store,
             &mut spool,
             memory,
         );
         let mut listing = listing.await?;
-        listing.recall(&marks.with(rows), memory);
+        listing.recall(&fingerprints.with(rows), memory);
         Ok(listing)
     }
 

@@ -17,7 +17,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         if requests < 2 {
             return None;
         }
-        let kept = self.service.keep(requests, Purpose::Push).await;
+        let kept = self.service.reserve(requests, Purpose::Push).await;
         kept.err().map(failed)
     }
 

@@ -89,7 +89,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> Answer<()> {
         if is_throttled(error) {
             let room = 2 + u32::from(lost);
-            return self.service.keep(room, Purpose::Push).await;
+            return self.service.reserve(room, Purpose::Push).await;
         }
         tracing::warn!(%error, tries, "no answer to a write; looking whether it arrived");
         self.clock.pause(pause(tries)).await;

@@ -80,7 +80,7 @@ impl<D: Disk> Comparer<'_, D> {
             workspace: settings.workspace,
             categories: self.base.categories.keys().copied().collect(),
             validator: None,
-            familiar: None,
+            known: None,
             purpose: Purpose::Push,
         };
         // Equal articles are let go as they come, so that memory does not grow with the bodies.
@@ -99,11 +99,11 @@ impl<D: Disk> Comparer<'_, D> {
                 Listed::Category(category) => {
                     met.insert(category.id, category.version);
                 }
-                Listed::TakenBack { ids, .. } => {
+                Listed::Retracted { ids, .. } => {
                     seen.retain(|id| !ids.contains(id));
                     differing.retain(|article: &RemoteArticle| !ids.contains(&article.id));
                 }
-                Listed::Familiar(_) | Listed::Unreadable { .. } => {}
+                Listed::Known(_) | Listed::Unreadable { .. } => {}
             })
             .await;
         if let Err(error) = listed {

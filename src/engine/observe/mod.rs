@@ -88,12 +88,12 @@ impl<S: Service, D: Disk> Engine<S, D> {
             tombstones.clear();
         }
         let changed = scanned.changed.clone();
-        let marks = Marks {
+        let fingerprints = Marks {
             tombstones: &tombstones,
             changed: &changed,
             now,
         };
-        let known = marks.with(&base.articles);
+        let known = fingerprints.with(&base.articles);
         let Handed {
             mut listing,
             seen_at,
@@ -102,7 +102,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         } else {
             let categories = &scanned.snapshot.categories;
             let list = self.list_request(&base, categories, request)?;
-            self.list_all(list, marks, &base, &mut spool).await?
+            self.list_all(list, fingerprints, &base, &mut spool).await?
         };
         listing.recall(&known, &self.memory);
         let mut sight = Sight {
@@ -120,14 +120,14 @@ impl<S: Service, D: Disk> Engine<S, D> {
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
         let asked = self
-            .ask_absent(&mut base, request, marks, &mut sight)
+            .ask_absent(&mut base, request, fingerprints, &mut sight)
             .await?;
         if !asked.is_empty() {
             self.recall_unanswered(&mut sight)?;
             recover::settle_intents(self, &mut base, &sight, request, Some(&asked))?;
         }
         self.forget_deleted(&mut base, request, &sight)?;
-        let known = marks.with(&base.articles);
+        let known = fingerprints.with(&base.articles);
         self.place_strangers(&base, request, &known, &mut sight)
             .await?;
         self.keep_strangers(&base, request, &asked, &sight)?;
@@ -165,19 +165,19 @@ impl<S: Service, D: Disk> Engine<S, D> {
     async fn list_all(
         &mut self,
         mut request: ListRequest,
-        marks: Marks<'_>,
+        fingerprints: Marks<'_>,
         base: &Base,
         spool: &mut Spool,
     ) -> anyhow::Result<Handed> {
         self.tell("listing", None, 0);
-        request.familiar = Some(self.memory.familiar(&base.articles));
+        request.known = Some(self.memory.known_entries(&base.articles));
         let seen_at = Instant::now();
         let mut rows = Rows::Whole(&base.articles);
         let (store, memory) = (&mut self.store, &self.memory);
         let listing = remote::list(
             &self.service,
             request,
-            marks,
+            fingerprints,
             &mut rows,
             store,
             spool,
@@ -204,7 +204,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             workspace: self.settings.workspace,
             categories: categories.into_iter().collect(),
             validator: self.validator()?,
-            familiar: None,
+            known: None,
             purpose: request.purpose,
         })
     }

@@ -155,7 +155,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             // What is read is going to be written: a look without its write would be in vain.
             let requests = u32::try_from(edited.len() * 2).unwrap_or(u32::MAX);
             self.service
-                .keep(requests, request.purpose)
+                .reserve(requests, request.purpose)
                 .await
                 .context("failed to read the article")?;
         }

@@ -26,7 +26,7 @@ pub(in crate::engine) struct Listing {
     pub(in crate::engine) nameless: Vec<String>,
     pub(in crate::engine) end: Option<ListEnd>,
     /// Articles whose entries are familiar: they say what the base says.
-    pub(in crate::engine) familiar: Vec<ArticleId>,
+    pub(in crate::engine) known: Vec<ArticleId>,
     /// What its entries stood for, to be told again by their bytes.
     pub(in crate::engine) met: Entries,
 }
@@ -125,7 +125,7 @@ impl<'a> Marks<'a> {
 pub(in crate::engine) async fn list<S: Service>(
     service: &S,
     request: ListRequest,
-    marks: Marks<'_>,
+    fingerprints: Marks<'_>,
     rows: &mut Rows<'_>,
     store: &mut Store,
     spool: &mut Spool,
@@ -134,7 +134,7 @@ pub(in crate::engine) async fn list<S: Service>(
     let mut listing = Listing::default();
     let mut broken = None;
     let mut take = |entry: Listed| -> Result<(), StateError> {
-        let known = marks.with(rows.with(&entry, store)?);
+        let known = fingerprints.with(rows.with(&entry, store)?);
         listing.take(entry, &known, store, spool, memory)
     };
     let end = service
@@ -195,16 +195,18 @@ impl Listing {
     ) -> Result<(), StateError> {
         match entry {
             Listed::Article(article) => {
-                let (id, mark) = (article.id, article.mark);
+                let (id, fingerprint) = (article.id, article.fingerprint);
                 self.article(*article, known, store, spool)?;
-                if let (Some(mark), Some(Remote::Present(seen))) = (mark, self.articles.get(&id)) {
-                    let met = memory.meet(mark, &seen.version, &seen.revision, seen.flags);
+                if let (Some(fingerprint), Some(Remote::Present(seen))) =
+                    (fingerprint, self.articles.get(&id))
+                {
+                    let met = memory.meet(fingerprint, &seen.version, &seen.revision, seen.flags);
                     self.met.push((id, met));
                 }
                 Ok(())
             }
-            Listed::Familiar(id) => {
-                self.familiar.push(id);
+            Listed::Known(id) => {
+                self.known.push(id);
                 self.met.extend(memory.met(id).map(|met| (id, met)));
                 Ok(())
             }
@@ -220,28 +222,28 @@ impl Listing {
                 self.nameless.push(why);
                 Ok(())
             }
-            Listed::TakenBack { ids, nameless } => {
-                self.take_back(&ids, nameless);
+            Listed::Retracted { ids, without_id } => {
+                self.retract(&ids, without_id);
                 Ok(())
             }
         }
     }
 
     /// Forgets the entries of an answer that broke off. Their bodies stay in the history: they were seen.
-    fn take_back(&mut self, ids: &HashSet<ArticleId>, nameless: usize) {
+    fn retract(&mut self, ids: &HashSet<ArticleId>, without_id: usize) {
         self.articles.retain(|id, _| !ids.contains(id));
         self.bodiless.retain(|article| !ids.contains(&article.id));
         self.figures.retain(|id, _| !ids.contains(id));
-        self.familiar.retain(|id| !ids.contains(id));
+        self.known.retain(|id| !ids.contains(id));
         self.met.retain(|(id, _)| !ids.contains(id));
-        let left = self.nameless.len().saturating_sub(nameless);
+        let left = self.nameless.len().saturating_sub(without_id);
         self.nameless.truncate(left);
     }
 
     /// Adds what was not read since the base says it: articles whose entries are familiar, or all that were listed
     /// before, where nothing changed since.
     pub(in crate::engine) fn recall(&mut self, known: &Known<'_>, memory: &Memory) {
-        for id in std::mem::take(&mut self.familiar) {
+        for id in std::mem::take(&mut self.known) {
             let entry = match (known.rows.get(&id), memory.met(id)) {
                 (Some(row), _) if known.tombstones.contains(&(id, row.revision.clone())) => {
                     continue;

@@ -229,7 +229,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ) -> anyhow::Result<Handed> {
         self.tell("listing", None, 0);
         let tombstones: HashSet<_> = self.store.tombstones()?.into_iter().collect();
-        let marks = Marks {
+        let fingerprints = Marks {
             tombstones: &tombstones,
             // Only of a dry run does it matter which bodies may be merged.
             changed: &BTreeSet::new(),
@@ -238,7 +238,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let base = load_beside(&self.store)?;
         let mut list = self.list_request(&base, &[], request)?;
         let said = |id| kept.row(id).map(|row| row.said);
-        list.familiar = Some(self.memory.familiar_by(&said));
+        list.known = Some(self.memory.known_entries_by(&said));
         let seen_at = Instant::now();
         let mut spool = Spool::new(false, now);
         let mut read = Rows::Read(std::mem::take(rows));
@@ -246,7 +246,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         let listing = remote::list(
             &self.service,
             list,
-            marks,
+            fingerprints,
             &mut read,
             store,
             &mut spool,
@@ -316,7 +316,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 }
             }
         }
-        for id in &listing.familiar {
+        for id in &listing.known {
             let row = kept.row(*id).filter(|row| row.shown == Shown::Listed)?;
             let met = self.memory.met(*id)?;
             if !listed_as_known(row.own, met.flags, row.flags) {
@@ -324,7 +324,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
         }
         // No article comes twice in a listing.
-        let listed = listing.familiar.len() + listing.articles.len();
+        let listed = listing.known.len() + listing.articles.len();
         (same || listed == expected).then_some(left)
     }
 

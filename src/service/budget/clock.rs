@@ -1,7 +1,6 @@
-//! Time for the budget and for waiting: what it is, and how to wait.
-//!
-//! A [`Moment`] carries the wall clock and the time since the machine started, so that a wall clock
-//! that is set forward does not refill a window (failures row 106). Nothing here decides how long.
+//! The clocks of the budget, and how to wait.
+//! A [`Moment`] has the wall clock and the time since the machine started, so that a wall clock that is set forward
+//! does not refill a window (failures row 106). Nothing here decides how long to wait.
 
 use crate::drill::failpoint;
 use futures_util::future::BoxFuture;
@@ -14,22 +13,21 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-/// A moment by two clocks.
+/// A moment on two clocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Moment {
     /// Milliseconds since 1970 by the wall clock, which may jump.
     pub wall_ms: i64,
-    /// Which start of the machine this is; 0 where that is not known.
+    /// The number of this start of the machine; 0: unknown.
     pub boot: u64,
-    /// Milliseconds since that start, sleep included.
+    /// Milliseconds since the machine started, including sleep.
     pub boot_ms: i64,
 }
 
 impl Moment {
-    /// Milliseconds that passed since an earlier moment: never more than really passed within one boot.
-    ///
-    /// Across two boots there is only the wall clock. Where it went back, the machine has at least been
-    /// up for a while since.
+    /// Returns the milliseconds since an earlier moment: within one boot, never more than really passed.
+    /// Across two boots there is only the wall clock. If it went back, the time since the start of the machine is a
+    /// lower bound.
     pub fn millis_since(self, earlier: Self) -> i64 {
         const SLACK_MS: i64 = 1000;
         let same_boot = self.boot != 0 && self.boot == earlier.boot;
@@ -46,7 +44,7 @@ impl Moment {
         }
     }
 
-    /// The moment that many milliseconds earlier, by this moment's clocks.
+    /// Returns the moment so many milliseconds earlier, on both clocks.
     #[must_use]
     pub fn before(self, millis: i64) -> Self {
         Self {
@@ -57,16 +55,16 @@ impl Moment {
     }
 }
 
-/// Where the time comes from.
+/// A source of time.
 pub trait Clock: Send + Sync + fmt::Debug {
-    /// The present moment.
+    /// Returns the present moment.
     fn now(&self) -> Moment;
 
     /// Waits.
     fn sleep(&self, wait: Duration) -> BoxFuture<'static, ()>;
 }
 
-/// The machine's clocks. Where `/proc` is missing, only the wall clock counts.
+/// The machine's clocks. Without `/proc`, only the wall clock counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
@@ -96,7 +94,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Tokio's clock, counted from the creation of this value: obeys a paused one. For budgets in memory.
+/// Tokio's clock, counted from the creation of this value, which tests can pause. For budgets in memory.
 #[derive(Clone, Copy, Debug)]
 pub struct TokioClock {
     start: tokio::time::Instant,
@@ -133,7 +131,7 @@ pub struct SteppedClock {
 }
 
 impl SteppedClock {
-    /// Moves the clock on.
+    /// Moves the clock forward.
     pub fn advance(&self, by: Duration) {
         let millis = i64::try_from(by.as_millis()).unwrap_or(i64::MAX);
         self.millis.fetch_add(millis, Ordering::SeqCst);
@@ -144,7 +142,7 @@ impl SteppedClock {
         self.wall_offset.fetch_add(millis, Ordering::SeqCst);
     }
 
-    /// How much time has been waited for or moved on so far.
+    /// Returns the time that passed on this clock.
     pub fn elapsed(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.millis.load(Ordering::SeqCst)).unwrap_or(0))
     }
@@ -166,7 +164,7 @@ impl Clock for SteppedClock {
     }
 }
 
-/// A number for this start of the machine.
+/// Returns a number for this start of the machine.
 fn boot_id() -> Option<u64> {
     static BOOT: OnceLock<Option<u64>> = OnceLock::new();
     *BOOT.get_or_init(|| {
@@ -174,12 +172,12 @@ fn boot_id() -> Option<u64> {
         let digest = crate::model::digest::sha256(&[text.trim().as_bytes()]);
         let mut first = [0_u8; 8];
         first.copy_from_slice(&digest[..8]);
-        // 0 means "not known".
+        // 0 means unknown.
         Some(u64::from_le_bytes(first).max(1))
     })
 }
 
-/// Milliseconds since the machine started, sleep included, to the hundredth of a second.
+/// Returns the milliseconds since the machine started, including sleep, to a hundredth of a second.
 fn uptime_ms() -> Option<i64> {
     let text = std::fs::read_to_string("/proc/uptime").ok()?;
     parse_uptime(&text)

@@ -1,11 +1,9 @@
-//! The budget's file: one per service and token, shared by all processes of this machine.
-//!
-//! Records are appended under a lock on a second file, and read without it: an append is smaller than
-//! a page, a torn tail is left out, and a rewrite comes in by rename. The locks are the kernel's, so a
-//! process that dies lets go of them. It does not know what the records mean.
-//!
-//! An append is not flushed to the disk: a killed process loses nothing, and what a power cut may lose is
-//! the last few seconds, of which the service's own headers tell.
+//! The file of the budget: one for each service and token, shared by all processes of this machine.
+//! Records are appended under a lock on a second file, and read without it: an append is smaller than a page, a torn
+//! record is skipped, and a rewrite appears by rename. The kernel releases the lock of a process that dies. This file
+//! does not know what the records mean.
+//! An append is not flushed to the disk. A killed process loses nothing; a power cut may lose the last few seconds,
+//! and the service's own headers correct that.
 
 use super::{
     clock::Moment,
@@ -20,9 +18,9 @@ use std::{
 };
 
 /// A file with more records than this is rewritten.
-const MANY: usize = 4096;
+const MAX_RECORDS: usize = 4096;
 
-/// Where the ledger lies.
+/// The paths of the ledger.
 #[derive(Debug)]
 pub(super) struct Ledger {
     name: String,
@@ -30,16 +28,16 @@ pub(super) struct Ledger {
     lock: PathBuf,
 }
 
-/// A ledger that no other process changes while this value lives.
+/// A ledger that is locked against other processes while this value lives.
 #[derive(Debug)]
 pub(super) struct Locked<'a> {
     ledger: &'a Ledger,
-    /// Unlocks when it is dropped.
+    /// Unlocks on drop.
     _lock: File,
 }
 
 impl Ledger {
-    /// Names the ledger, and makes its folder.
+    /// Names the ledger, and creates its folder.
     pub(super) fn at(folder: &Path, name: &str) -> io::Result<Self> {
         DirBuilder::new()
             .recursive(true)
@@ -52,7 +50,7 @@ impl Ledger {
         })
     }
 
-    /// Takes the lock; `None` while another process has it.
+    /// Takes the lock; `None`: another process has it.
     pub(super) fn try_lock(&self) -> io::Result<Option<Locked<'_>>> {
         let lock = OpenOptions::new()
             .create(true)
@@ -70,7 +68,7 @@ impl Ledger {
         }
     }
 
-    /// Reads the records. One that is being appended may be missing.
+    /// Reads the records. A record that is being appended may be missing.
     pub(super) fn read(&self) -> io::Result<Vec<Record>> {
         let mut bytes = Vec::new();
         match File::open(&self.path) {
@@ -81,19 +79,19 @@ impl Ledger {
         Ok(decode_all(&bytes))
     }
 
-    /// The name that it was opened by.
+    /// Returns the ledger's name.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Where the file lies, for messages.
+    /// Returns the path of the file, for messages.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl Locked<'_> {
-    /// Appends a record, over a torn tail if there is one.
+    /// Appends a record, in place of a torn one.
     pub(super) fn append(&self, record: &Record) -> io::Result<()> {
         failpoint::pass("budget: before a request is counted");
         let mut file = OpenOptions::new()
@@ -109,9 +107,8 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Rewrites the file when it has grown, or holds records of another boot or of the future.
-    ///
-    /// Afterwards all of them are told by this boot's clock, so that a wall clock set later changes nothing.
+    /// Rewrites the file if it has grown, or has records of another boot or of the future.
+    /// Afterwards all records use this boot's clock, so a later change of the wall clock has no effect.
     pub(super) fn tidy(&self, records: &[Record], now: Moment, keep_ms: i64) -> io::Result<()> {
         let needed = records.iter().any(|record| {
             if now.boot == 0 {
@@ -120,7 +117,7 @@ impl Locked<'_> {
                 record.at.boot != now.boot
             }
         });
-        if !needed && records.len() < MANY {
+        if !needed && records.len() < MAX_RECORDS {
             return Ok(());
         }
         let folder = self

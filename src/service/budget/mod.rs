@@ -1,10 +1,8 @@
 //! The budget: 60 requests a minute and 1,440 a day (`docs/api.md`, A8.1), never exceeded.
-//!
-//! It counts the requests of all processes of this machine with one token, in a small file. Both windows roll. A
-//! request is counted before it is sent: what was sent and lost counts too; only one that never left this machine is
-//! taken back. What the service says of its own count corrects ours downwards only. An operation of several requests
-//! keeps them together before it begins, so that it is not left half done.
-//! Waiting is the client's job.
+//! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows
+//! roll. A request is counted before it is sent, so lost requests count as well; only a request that never left this
+//! machine is uncounted. The service's own count may lower the rest of the budget, never raise it. An operation of
+//! several requests reserves them before it begins, so that it is not left half done. The client does the waiting.
 
 pub mod clock;
 mod last;
@@ -27,7 +25,7 @@ use std::{
 };
 use tally::{DAY_MS, Tally};
 
-/// How long a turn at the file is waited for; a turn takes well under a millisecond.
+/// How often the lock is tried. Each holder needs well under a millisecond.
 const LOCK_TRIES: u32 = 2000;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
@@ -38,7 +36,7 @@ pub struct Limits {
     pub per_minute: u32,
     /// Requests in a rolling day.
     pub per_day: u32,
-    /// What polls leave to pushes, in percent of both.
+    /// The share of both that polls leave to pushes, in percent.
     pub reserve_for_pushes_percent: u8,
 }
 
@@ -56,14 +54,14 @@ impl Default for Limits {
 /// Why a request may not be sent now.
 #[derive(Debug)]
 pub enum Refusal {
-    /// The rolling minute is full, or somebody else keeps what is left of the minute or the day for a moment.
+    /// The rolling minute is full, or another process has reserved the rest for a moment.
     Minute {
         /// When there is room again.
         free_in: Duration,
     },
-    /// The service asked to be left alone.
+    /// The service asked for a pause.
     Blocked {
-        /// For how long.
+        /// Its length.
         free_in: Duration,
     },
     /// The rolling day is full.
@@ -71,38 +69,38 @@ pub enum Refusal {
         /// When there is room again.
         free_in: Duration,
     },
-    /// The file could not be read or written; without a count nothing is sent.
+    /// The file could not be read or written. Without a count nothing is sent.
     Broken {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// What somebody else keeps is asked for again after so long.
-const A_MOMENT: Duration = Duration::from_secs(1);
+/// The wait before a reserved request is asked for again.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
 
-/// Requests that are kept for an operation.
+/// Requests that are reserved for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Kept {
+pub struct Reservation {
     at: Moment,
     left: u32,
 }
 
-impl Kept {
-    /// How many of them still count, at this moment.
+impl Reservation {
+    /// Returns how many of them are still in force.
     fn in_force(self, tally: &Tally, now: Moment) -> u32 {
-        self.left.min(tally.kept_at(now.millis_since(self.at)))
+        self.left.min(tally.reserved_at(now.millis_since(self.at)))
     }
 
-    /// A record about them: it has their moment.
+    /// Returns a record about the reservation, which has the reservation's moment.
     fn record(self, entry: Entry) -> Record {
         Record { at: self.at, entry }
     }
 }
 
-/// A request that was counted.
+/// A counted request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counted {
     at: Moment,
@@ -128,7 +126,7 @@ impl Budget {
         Self::open_with(dir, origin, token, limits, Arc::new(SystemClock))
     }
 
-    /// Opens it with a clock of the caller's.
+    /// Opens the budget with a given clock.
     pub fn open_with(
         dir: &Path,
         origin: &Origin,
@@ -145,12 +143,12 @@ impl Budget {
         })
     }
 
-    /// A budget that ends with the process, on tokio's clock: for tests and simulations.
+    /// Makes a budget that ends with the process, on tokio's clock: for tests and simulations.
     pub fn in_memory(limits: Limits) -> Self {
         Self::in_memory_with(limits, Arc::new(TokioClock::default()))
     }
 
-    /// A budget that ends with the process, with a clock of the caller's.
+    /// Makes a budget that ends with the process, with a given clock.
     pub fn in_memory_with(limits: Limits, clock: Arc<dyn Clock>) -> Self {
         Self {
             limits,
@@ -159,21 +157,21 @@ impl Budget {
         }
     }
 
-    /// Counts one request, if it fits.
+    /// Counts one request, if there is room.
     pub async fn try_acquire(&self, purpose: Purpose) -> Result<(), Refusal> {
         self.acquire(purpose, &mut None).await.map(|_counted| ())
     }
 
-    /// Counts one request, if it fits: of those that were kept, as long as there are any.
+    /// Counts one request, if there is room. Reserved requests are used first.
     pub async fn acquire(
         &self,
         purpose: Purpose,
-        kept: &mut Option<Kept>,
+        reservation: &mut Option<Reservation>,
     ) -> Result<Counted, Refusal> {
-        let before = *kept;
+        let before = *reservation;
         let (counted, left) = self
             .turn(|tally, now| {
-                let own = before.map_or(0, |kept| kept.in_force(tally, now));
+                let own = before.map_or(0, |reservation| reservation.in_force(tally, now));
                 if let Err(refusal) = self.verdict(tally, purpose, 1, own) {
                     return (Err(refusal), Vec::new());
                 }
@@ -181,33 +179,35 @@ impl Budget {
                     at: now,
                     entry: Entry::Spent(1),
                 }];
-                if let Some(kept) = before.filter(|_| own > 0) {
-                    records.push(kept.record(Entry::Released(1)));
+                if let Some(reservation) = before.filter(|_| own > 0) {
+                    records.push(reservation.record(Entry::Released(1)));
                 }
                 (Ok((Counted { at: now }, own.saturating_sub(1))), records)
             })
             .await??;
-        *kept = before
-            .map(|kept| Kept { left, ..kept })
-            .filter(|kept| kept.left > 0);
+        *reservation = before
+            .map(|reservation| Reservation {
+                left,
+                ..reservation
+            })
+            .filter(|reservation| reservation.left > 0);
         Ok(counted)
     }
 
-    /// Keeps so many requests for an operation, if they fit together (failures row 114): nobody else gets
-    /// them until they are used, given back, or a few minutes old. What was kept before is taken into it.
-    ///
-    /// Of an operation that is longer than half a minute's requests, so many are looked for: with somebody else at
-    /// work the minute may never be empty.
-    pub async fn keep(
+    /// Reserves requests for an operation, if there is room for all of them (failures row 114). Nobody else gets them
+    /// until they are used, released or a few minutes old. An earlier reservation is merged into the new one.
+    /// A longer operation reserves only half a minute's requests: while others work as well, the minute may never be
+    /// empty.
+    pub async fn reserve(
         &self,
         requests: u32,
         purpose: Purpose,
-        kept: &mut Option<Kept>,
+        reservation: &mut Option<Reservation>,
     ) -> Result<(), Refusal> {
-        let before = *kept;
-        *kept = self
+        let before = *reservation;
+        *reservation = self
             .turn(|tally, now| {
-                let own = before.map_or(0, |kept| kept.in_force(tally, now));
+                let own = before.map_or(0, |reservation| reservation.in_force(tally, now));
                 if own >= requests {
                     return (Ok(before), Vec::new());
                 }
@@ -215,10 +215,10 @@ impl Budget {
                     return (Err(refusal), Vec::new());
                 }
                 let mut records = Vec::new();
-                if let Some(kept) = before.filter(|_| own > 0) {
-                    records.push(kept.record(Entry::Released(own)));
+                if let Some(reservation) = before.filter(|_| own > 0) {
+                    records.push(reservation.record(Entry::Released(own)));
                 }
-                let fresh = Kept {
+                let fresh = Reservation {
                     at: now,
                     left: requests,
                 };
@@ -229,14 +229,19 @@ impl Budget {
         Ok(())
     }
 
-    /// Gives back what was kept and not used.
-    pub async fn give_back(&self, kept: Kept) -> Result<(), Refusal> {
-        self.turn(|_, _| ((), vec![kept.record(Entry::Released(kept.left))]))
-            .await
+    /// Releases a reservation.
+    pub async fn release(&self, reservation: Reservation) -> Result<(), Refusal> {
+        self.turn(|_, _| {
+            (
+                (),
+                vec![reservation.record(Entry::Released(reservation.left))],
+            )
+        })
+        .await
     }
 
-    /// Takes back a request that never left this machine: there was no connection.
-    pub async fn take_back(&self, counted: Counted) -> Result<(), Refusal> {
+    /// Uncounts a request that never left this machine, because there was no connection.
+    pub async fn uncount(&self, counted: Counted) -> Result<(), Refusal> {
         let record = Record {
             at: counted.at,
             entry: Entry::Unsent(1),
@@ -244,19 +249,19 @@ impl Budget {
         self.turn(|_, _| ((), vec![record])).await
     }
 
-    /// Returns whether a request would fit now, and counts none: for those who would rather not wait.
+    /// Returns whether there is room for a request, and counts none: for callers that prefer not to wait.
     pub async fn check(&self, purpose: Purpose) -> Result<(), Refusal> {
         self.turn(|tally, _| (self.verdict(tally, purpose, 1, 0), Vec::new()))
             .await?
     }
 
-    /// Returns whether so many requests would fit into the day, and keeps none.
+    /// Returns whether the day has room for requests, and reserves none.
     pub async fn check_day(&self, requests: u32, purpose: Purpose) -> Result<(), Refusal> {
         self.turn(|tally, _| (self.day_verdict(tally, purpose, requests, 0), Vec::new()))
             .await?
     }
 
-    /// Takes what an answer's headers say of the service's own count: the limit and what is left of it.
+    /// Takes over the service's own count from an answer's headers: the limit and the rest.
     pub async fn observe(&self, limit: Option<u32>, remaining: Option<u32>) -> Result<(), Refusal> {
         if let Some(limit) = limit.filter(|&limit| limit > 0) {
             self.turn(|tally, now| {
@@ -281,19 +286,19 @@ impl Budget {
         Ok(())
     }
 
-    /// Leaves the service alone for a while, in all processes (failures row 110).
+    /// Pauses the requests of all processes (failures row 110).
     pub async fn block(&self, wait: Duration) -> Result<(), Refusal> {
         let millis = u32::try_from(wait.as_millis()).unwrap_or(u32::MAX);
         let entry = Entry::Blocked(millis);
         self.turn(|_, now| ((), [Record { at: now, entry }])).await
     }
 
-    /// The requests of a day.
+    /// Returns the requests of a day.
     pub fn per_day(&self) -> u32 {
         self.limits.per_day
     }
 
-    /// What is left of the rolling minute and of the rolling day, for pushes. Nothing, where that cannot be told.
+    /// Returns the rest of the rolling minute and of the rolling day, for pushes. Zero if unknown.
     pub fn left(&self) -> (u32, u32) {
         let records = match &self.store {
             Store::Memory(records) => records
@@ -309,30 +314,30 @@ impl Budget {
             },
         };
         let tally = Tally::of(&records, self.clock.now());
-        let kept = tally.kept();
+        let reservation = tally.reserved();
         (
             tally
                 .per_minute(&self.limits)
                 .saturating_sub(tally.minute())
-                .saturating_sub(kept),
+                .saturating_sub(reservation),
             self.limits
                 .per_day
                 .saturating_sub(tally.day())
-                .saturating_sub(kept),
+                .saturating_sub(reservation),
         )
     }
 
-    /// The limits that were set.
+    /// Returns the limits.
     pub fn limits(&self) -> Limits {
         self.limits
     }
 
-    /// The clock that the budget goes by; the client waits by it.
+    /// Returns the clock of the budget, which the client uses for its waits.
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
 
-    /// Returns whether so many requests fit, where `own` of what is kept is the asker's.
+    /// Returns whether there is room for requests; `own` of the reserved requests are the caller's.
     fn verdict(
         &self,
         tally: &Tally,
@@ -345,15 +350,17 @@ impl Budget {
             return Err(Refusal::Blocked { free_in });
         }
         let per_minute = self.share(tally.per_minute(&self.limits), purpose);
-        let others = tally.kept().saturating_sub(own);
+        let others = tally.reserved().saturating_sub(own);
         let together = requests.min(per_minute.div_ceil(2).max(2)).min(per_minute);
         let room = per_minute.saturating_sub(together.saturating_sub(1));
         if let Some(free_in) = tally.minute_frees(room) {
             return Err(Refusal::Minute { free_in });
         }
         if tally.minute_frees(room.saturating_sub(others)).is_some() {
-            // It is free again as soon as the other one's operation is over.
-            return Err(Refusal::Minute { free_in: A_MOMENT });
+            // The room may be free again as soon as the other operation ends.
+            return Err(Refusal::Minute {
+                free_in: SHORT_WAIT,
+            });
         }
         Ok(())
     }
@@ -366,20 +373,22 @@ impl Budget {
         own: u32,
     ) -> Result<(), Refusal> {
         let per_day = self.share(self.limits.per_day, purpose);
-        let others = tally.kept().saturating_sub(own);
+        let others = tally.reserved().saturating_sub(own);
         let requests = requests.max(1).min(per_day);
         let room = per_day.saturating_sub(requests - 1);
         if let Some(free_in) = tally.day_frees(room) {
             return Err(Refusal::Day { free_in });
         }
         if tally.day_frees(room.saturating_sub(others)).is_some() {
-            // The day is not spent: the other one may give some back.
-            return Err(Refusal::Minute { free_in: A_MOMENT });
+            // The day is not spent: the other process may release some.
+            return Err(Refusal::Minute {
+                free_in: SHORT_WAIT,
+            });
         }
         Ok(())
     }
 
-    /// What a purpose may spend of a limit; one request at least, or polls would wait for ever.
+    /// Returns what a purpose may spend of a limit: one request at least, or polls would never run.
     fn share(&self, limit: u32, purpose: Purpose) -> u32 {
         let percent = match purpose {
             Purpose::Push => 100,
@@ -389,7 +398,7 @@ impl Budget {
         u32::try_from(share).unwrap_or(limit).max(1)
     }
 
-    /// Reads the records, asks what to add, and adds it, with nobody in between.
+    /// Reads the records, decides what to append, and appends it, all under the lock.
     async fn turn<T, R: IntoIterator<Item = Record>>(
         &self,
         decide: impl FnOnce(&Tally, Moment) -> (T, R),
@@ -421,12 +430,12 @@ impl Budget {
     ) -> io::Result<T> {
         for _ in 0..LOCK_TRIES {
             let Some(locked) = ledger.try_lock()? else {
-                // A real pause whatever the clock: it is another process that is waited for.
+                // A real pause, whatever the clock, because the wait is for another process.
                 tokio::time::sleep(LOCK_PAUSE).await;
                 continue;
             };
             let records = ledger.read()?;
-            // Read the clock under the lock, so that records are in the order of their moments.
+            // The clock is read under the lock, so that the records are in order.
             let now: Moment = self.clock.now();
             let (outcome, news) = decide(&Tally::of(&records, now), now);
             locked.tidy(&records, now, DAY_MS)?;

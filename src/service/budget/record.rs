@@ -1,7 +1,6 @@
-//! One line of the budget's ledger, and its fixed-size form in the file. Pure.
-//!
-//! A record that was torn by a crash fails its checksum. It still stands for a request that was about
-//! to be sent, so it counts as one more at the moment of the record before it.
+//! One record of the budget's ledger, and its fixed-size form in the file. Pure.
+//! A record that was torn by a crash fails its checksum. It stands for a request that was about to be sent, so it
+//! counts as one more request at the moment of the record before it.
 
 use super::clock::Moment;
 
@@ -16,20 +15,20 @@ const RELEASED: u8 = 5;
 const UNSENT: u8 = 6;
 const VERSION: u8 = 1;
 
-/// What a record says.
+/// The content of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Entry {
-    /// So many requests were sent, by us or by others with this token.
+    /// Requests that were sent with this token, by any process.
     Spent(u32),
-    /// The service named this limit per minute.
+    /// The service named this limit for a minute.
     Limit(u32),
-    /// The service wants to be left alone for so many milliseconds.
+    /// The service asked for a pause of so many milliseconds.
     Blocked(u32),
-    /// So many requests are kept for an operation that begins.
+    /// Requests that were reserved for an operation.
     Reserved(u32),
-    /// So many of those that were kept at this record's moment are used, or not needed.
+    /// Requests of the reservation of this moment that were used or released.
     Released(u32),
-    /// So many of the requests counted at this record's moment never left this machine.
+    /// Requests counted at this moment that never left this machine.
     Unsent(u32),
 }
 
@@ -38,12 +37,12 @@ pub(super) enum Entry {
 pub(super) struct Record {
     /// When it was written.
     pub(super) at: Moment,
-    /// What it says.
+    /// The content.
     pub(super) entry: Entry,
 }
 
 impl Record {
-    /// The form in the file.
+    /// Returns the record's bytes.
     pub(super) fn encode(&self) -> [u8; RECORD_BYTES] {
         let (kind, value) = match self.entry {
             Entry::Spent(count) => (SPENT, count),
@@ -65,7 +64,7 @@ impl Record {
         bytes
     }
 
-    /// Reads one record; `None` when it is torn or of a kind not known here.
+    /// Parses a record; `None`: it is torn, or of an unknown kind.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let sum = u32::from_le_bytes(bytes.get(32..36)?.try_into().ok()?);
         if bytes[1] != VERSION || sum != checksum(&bytes[..32]) {
@@ -92,7 +91,7 @@ impl Record {
     }
 }
 
-/// Reads a ledger's bytes; a torn tail is left out.
+/// Parses a ledger's bytes. A torn record at the end is skipped.
 pub(super) fn decode_all(bytes: &[u8]) -> Vec<Record> {
     let mut records: Vec<Record> = Vec::with_capacity(bytes.len() / RECORD_BYTES);
     for chunk in bytes.chunks_exact(RECORD_BYTES) {
@@ -111,7 +110,7 @@ pub(super) fn decode_all(bytes: &[u8]) -> Vec<Record> {
     records
 }
 
-/// FNV-1a: enough to tell a torn record from a whole one.
+/// FNV-1a: enough to recognise a torn record.
 fn checksum(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0x811c_9dc5_u32, |sum, &byte| {
         (sum ^ u32::from(byte)).wrapping_mul(0x0100_0193)

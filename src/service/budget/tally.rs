@@ -1,4 +1,4 @@
-//! What the records of the budget add up to at one moment. Pure.
+//! The sums of the budget's records at one moment. Pure.
 
 use super::{
     Limits,
@@ -7,25 +7,24 @@ use super::{
 };
 use std::{collections::BTreeMap, time::Duration};
 
-/// The rolling minute, with a second more for requests that overtake each other on the way.
+/// The rolling minute, with a second more for requests that overtake each other.
 pub(super) const MINUTE_MS: i64 = 61_000;
 /// The rolling day, likewise.
 pub(super) const DAY_MS: i64 = 86_401_000;
 
-/// What is kept for an operation is free again after so long: whoever kept it was killed, or waits for
-/// something else.
-pub(super) const KEPT_MS: i64 = 180_000;
+/// A reservation expires after this time: its owner was killed, or waits for something else.
+pub(super) const RESERVED_MS: i64 = 180_000;
 
-/// What was spent, by age.
+/// The requests that were spent, by age.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Tally {
     /// Age in milliseconds and number of requests, oldest first, all within the day.
     spent: Vec<(i64, u32)>,
-    /// What is kept for operations under way, by the age of the word.
-    kept: BTreeMap<i64, u32>,
-    /// The limit per minute that the service named last, within the day.
+    /// The reserved requests, by the age of the reservation.
+    reserved: BTreeMap<i64, u32>,
+    /// The limit for a minute that the service named last, within the day.
     named_limit: Option<u32>,
-    /// How long the service wants to be left alone.
+    /// How long the service's pause lasts.
     blocked_ms: i64,
 }
 
@@ -34,11 +33,11 @@ impl Tally {
     pub(super) fn of(records: &[Record], now: Moment) -> Self {
         let mut tally = Self {
             spent: Vec::with_capacity(records.len()),
-            kept: BTreeMap::new(),
+            reserved: BTreeMap::new(),
             named_limit: None,
             blocked_ms: 0,
         };
-        // What takes something back has the moment of what it takes back, and came after it.
+        // An uncounted request has the moment of the request, and its record comes later.
         let mut unsent: BTreeMap<i64, u32> = BTreeMap::new();
         for record in records {
             let age = now.millis_since(record.at);
@@ -52,12 +51,12 @@ impl Tally {
                     tally.blocked_ms = tally.blocked_ms.max(i64::from(millis).saturating_sub(age));
                 }
                 Entry::Reserved(count) => {
-                    let kept = tally.kept.entry(age).or_default();
-                    *kept = kept.saturating_add(count);
+                    let reserved = tally.reserved.entry(age).or_default();
+                    *reserved = reserved.saturating_add(count);
                 }
                 Entry::Released(count) => {
-                    let kept = tally.kept.entry(age).or_default();
-                    *kept = kept.saturating_sub(count);
+                    let reserved = tally.reserved.entry(age).or_default();
+                    *reserved = reserved.saturating_sub(count);
                 }
                 Entry::Unsent(count) => {
                     let back = unsent.entry(age).or_default();
@@ -65,7 +64,9 @@ impl Tally {
                 }
             }
         }
-        tally.kept.retain(|age, left| *age < KEPT_MS && *left > 0);
+        tally
+            .reserved
+            .retain(|age, left| *age < RESERVED_MS && *left > 0);
         for (age, count) in &mut tally.spent {
             if let Some(back) = unsent.get_mut(age) {
                 let less = (*back).min(*count);
@@ -77,50 +78,50 @@ impl Tally {
         tally
     }
 
-    /// The limit per minute: the smaller of the settings' and the service's.
+    /// Returns the limit for a minute: the smaller one of the settings and the service.
     pub(super) fn per_minute(&self, limits: &Limits) -> u32 {
         let named = self.named_limit.unwrap_or(u32::MAX);
         limits.per_minute.min(named).max(1)
     }
 
-    /// The limit that the service named last.
+    /// Returns the limit that the service named last.
     pub(super) fn named_limit(&self) -> Option<u32> {
         self.named_limit
     }
 
-    /// How long the service still wants to be left alone.
+    /// Returns how long the service's pause still lasts.
     pub(super) fn blocked(&self) -> Option<Duration> {
         (self.blocked_ms > 0).then(|| millis(self.blocked_ms))
     }
 
-    /// Requests spent in the rolling minute.
+    /// Returns the requests spent in the rolling minute.
     pub(super) fn minute(&self) -> u32 {
         self.within(MINUTE_MS)
     }
 
-    /// Requests spent in the rolling day.
+    /// Returns the requests spent in the rolling day.
     pub(super) fn day(&self) -> u32 {
         self.within(DAY_MS)
     }
 
-    /// What is kept for operations under way.
-    pub(super) fn kept(&self) -> u32 {
-        self.kept
+    /// Returns the reserved requests.
+    pub(super) fn reserved(&self) -> u32 {
+        self.reserved
             .values()
             .fold(0, |sum, left| sum.saturating_add(*left))
     }
 
-    /// What is left of that which was kept so long ago.
-    pub(super) fn kept_at(&self, age: i64) -> u32 {
-        self.kept.get(&age).copied().unwrap_or(0)
+    /// Returns what is left of the reservation of this age.
+    pub(super) fn reserved_at(&self, age: i64) -> u32 {
+        self.reserved.get(&age).copied().unwrap_or(0)
     }
 
-    /// How long until one more request fits into `limit` in the rolling minute; `None`: now.
+    /// Returns the time until the rolling minute has room for one more request; `None`: it has room now.
     pub(super) fn minute_frees(&self, limit: u32) -> Option<Duration> {
         self.frees(MINUTE_MS, limit)
     }
 
-    /// How long until one more request fits into `limit` in the rolling day; `None`: now.
+    /// Returns the time until the rolling day has room for one more request; `None`: it has room now.
     pub(super) fn day_frees(&self, limit: u32) -> Option<Duration> {
         self.frees(DAY_MS, limit)
     }

@@ -243,23 +243,27 @@ async fn f114_what_an_operation_needs_is_kept_for_it_together_or_not_at_all() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
     let [one, two] = [(); 2].map(|()| open(dir.path(), limits(60, 5), &clock));
-    let mut kept = None;
-    one.keep(3, Purpose::Push, &mut kept).await.expect("room");
+    let mut reservation = None;
+    one.reserve(3, Purpose::Push, &mut reservation)
+        .await
+        .expect("room");
     assert_eq!(two.left(), (57, 2), "the others see it");
     assert!(
         matches!(
-            two.keep(3, Purpose::Push, &mut None).await,
+            two.reserve(3, Purpose::Push, &mut None).await,
             Err(Refusal::Minute { free_in }) if free_in == Duration::from_secs(1)
         ),
         "the day is not spent: some of it may be given back"
     );
     assert_eq!(take(&two, Purpose::Push, 9).await, 2);
     for _ in 0..3 {
-        one.acquire(Purpose::Push, &mut kept).await.expect("kept");
+        one.acquire(Purpose::Push, &mut reservation)
+            .await
+            .expect("reservation");
     }
-    assert_eq!(kept, None, "used up");
+    assert_eq!(reservation, None, "used up");
     assert!(matches!(
-        one.acquire(Purpose::Push, &mut kept).await,
+        one.acquire(Purpose::Push, &mut reservation).await,
         Err(Refusal::Day { .. })
     ));
     assert_eq!(one.left(), (55, 0));
@@ -270,34 +274,34 @@ async fn f114_what_is_kept_and_not_used_is_free_again() {
     let clock = Arc::new(SteppedClock::default());
     let dir = tempfile::tempdir().expect("a folder");
     let budget = open(dir.path(), limits(60, 5), &clock);
-    let mut kept = None;
+    let mut reservation = None;
     budget
-        .keep(4, Purpose::Push, &mut kept)
+        .reserve(4, Purpose::Push, &mut reservation)
         .await
         .expect("room");
     budget
-        .acquire(Purpose::Push, &mut kept)
+        .acquire(Purpose::Push, &mut reservation)
         .await
-        .expect("kept");
-    let before = kept;
+        .expect("reservation");
+    let before = reservation;
     budget
-        .keep(2, Purpose::Push, &mut kept)
+        .reserve(2, Purpose::Push, &mut reservation)
         .await
-        .expect("enough is kept");
-    assert_eq!(kept, before);
+        .expect("enough is reservation");
+    assert_eq!(reservation, before);
     budget
-        .keep(4, Purpose::Push, &mut kept)
+        .reserve(4, Purpose::Push, &mut reservation)
         .await
         .expect("its own is taken into it");
     assert_eq!(budget.left().1, 0);
     budget
-        .give_back(kept.expect("some is left"))
+        .release(reservation.expect("some is left"))
         .await
         .expect("given back");
     assert_eq!(budget.left().1, 4);
     // Who kept it was killed.
     budget
-        .keep(4, Purpose::Push, &mut None)
+        .reserve(4, Purpose::Push, &mut None)
         .await
         .expect("room");
     assert!(budget.try_acquire(Purpose::Push).await.is_err());
@@ -312,15 +316,19 @@ async fn f114_a_long_operation_does_not_wait_for_an_empty_minute() {
     let [one, two] = [(); 2].map(|()| open(dir.path(), limits(60, 1000), &clock));
     // Another process never leaves the minute empty.
     assert_eq!(take(&two, Purpose::Push, 31).await, 31);
-    assert!(one.keep(70, Purpose::Push, &mut None).await.is_err());
+    assert!(one.reserve(70, Purpose::Push, &mut None).await.is_err());
     clock.advance(MINUTE);
     assert_eq!(take(&two, Purpose::Push, 30).await, 30);
-    let mut kept = None;
-    one.keep(70, Purpose::Push, &mut kept).await.expect("room");
+    let mut reservation = None;
+    one.reserve(70, Purpose::Push, &mut reservation)
+        .await
+        .expect("room");
     for _ in 0..30 {
-        one.acquire(Purpose::Push, &mut kept).await.expect("kept");
+        one.acquire(Purpose::Push, &mut reservation)
+            .await
+            .expect("reservation");
     }
-    assert!(one.acquire(Purpose::Push, &mut kept).await.is_err());
+    assert!(one.acquire(Purpose::Push, &mut reservation).await.is_err());
 }
 
 #[tokio::test]
@@ -329,15 +337,15 @@ async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
     let shared: Arc<dyn Clock> = clock.clone();
     let budget = Budget::in_memory_with(limits(3, 100), shared);
     take(&budget, Purpose::Push, 2).await;
-    let Err(Refusal::Minute { free_in }) = budget.keep(2, Purpose::Push, &mut None).await else {
+    let Err(Refusal::Minute { free_in }) = budget.reserve(2, Purpose::Push, &mut None).await else {
         panic!("one is free, and two are needed");
     };
     assert_eq!(free_in, MINUTE);
     // One that is longer than a minute's requests is begun all the same.
     clock.advance(MINUTE);
-    let mut kept = None;
+    let mut reservation = None;
     budget
-        .keep(7, Purpose::Push, &mut kept)
+        .reserve(7, Purpose::Push, &mut reservation)
         .await
         .expect("room");
     assert_eq!(budget.left(), (0, 91));
@@ -348,12 +356,12 @@ async fn f114_a_full_minute_is_waited_for_before_an_operation_begins() {
     ));
     for _ in 0..3 {
         budget
-            .acquire(Purpose::Push, &mut kept)
+            .acquire(Purpose::Push, &mut reservation)
             .await
-            .expect("kept");
+            .expect("reservation");
     }
     assert!(matches!(
-        budget.acquire(Purpose::Push, &mut kept).await,
+        budget.acquire(Purpose::Push, &mut reservation).await,
         Err(Refusal::Minute { free_in }) if free_in == MINUTE
     ));
 }
@@ -369,7 +377,7 @@ async fn what_never_left_this_machine_is_taken_back_at_its_own_moment() {
         .expect("room");
     clock.advance(Duration::from_secs(10));
     budget.try_acquire(Purpose::Push).await.expect("room");
-    budget.take_back(unsent).await.expect("taken back");
+    budget.uncount(unsent).await.expect("taken back");
     assert_eq!(budget.left(), (1, 99));
     // The one that was sent counts from its own moment on.
     clock.advance(Duration::from_secs(52));
@@ -505,17 +513,17 @@ proptest! {
                 3 => clock.advance(Duration::from_secs(by)),
                 4 => {
                     // An operation of some requests, with pauses in it; perhaps it is killed in the middle.
-                    let mut kept = None;
+                    let mut reservation = None;
                     let requests = u32::try_from(by % 5 + 1).expect("few");
-                    if runtime.block_on(budget.keep(requests, Purpose::Push, &mut kept)).is_ok() {
+                    if runtime.block_on(budget.reserve(requests, Purpose::Push, &mut reservation)).is_ok() {
                         for _ in 0..by % 4 {
                             clock.advance(Duration::from_secs(by / 2));
-                            if runtime.block_on(budget.acquire(Purpose::Push, &mut kept)).is_ok() {
+                            if runtime.block_on(budget.acquire(Purpose::Push, &mut reservation)).is_ok() {
                                 sent.push_back(clock.elapsed());
                             }
                         }
-                        if let Some(kept) = kept.filter(|_| by % 2 == 0) {
-                            runtime.block_on(budget.give_back(kept)).expect("written");
+                        if let Some(reservation) = reservation.filter(|_| by % 2 == 0) {
+                            runtime.block_on(budget.release(reservation)).expect("written");
                         }
                     }
                 }
@@ -523,7 +531,7 @@ proptest! {
                     // One that finds no connection.
                     if let Ok(counted) = runtime.block_on(budget.acquire(Purpose::Push, &mut None)) {
                         clock.advance(Duration::from_secs(by % 11));
-                        runtime.block_on(budget.take_back(counted)).expect("written");
+                        runtime.block_on(budget.uncount(counted)).expect("written");
                     }
                 }
                 _ => {

@@ -1,9 +1,8 @@
-//! Which service a token belongs to: the first that answered to it (failures row 133).
-//!
-//! A cloned repository whose settings name another host must not get the token. What is remembered is
-//! a hash of the token and the origin's text, a file for each token in the user's state directory.
-//! Loopback origins are bound like all others: on a shared machine any user may listen at a port. The commands leave
-//! out the sandbox's own token, which is no secret.
+//! Which service a token belongs to: the first service that accepted it (failures row 133).
+//! A cloned repository whose settings name another host must not get the token. The user's state directory has a file
+//! for each token, with a hash of the token as its name and the origins as its text. Loopback origins are bound like
+//! all others, because any user of a shared machine may listen on a port. The sandbox's own token is no secret, and
+//! the commands do not bind it.
 
 use super::token::Token;
 use reqwest::Url;
@@ -24,7 +23,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// The origin of a base address.
+    /// Returns the origin of a base address.
     pub fn of(base_url: &str) -> Result<Self, AddressError> {
         Ok(Self::of_url(&parse_address(base_url)?))
     }
@@ -36,12 +35,12 @@ impl Origin {
         }
     }
 
-    /// The text, such as `https://kb.example.com`.
+    /// Returns the text, such as `https://kb.example.com`.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether it is this machine.
+    /// Returns whether the origin is this machine.
     pub fn is_loopback(&self) -> bool {
         self.loopback
     }
@@ -68,15 +67,15 @@ pub enum AddressError {
         /// The scheme.
         scheme: String,
     },
-    /// A name or password, a query or a fragment in the address.
+    /// The address has a name or password, a query or a fragment.
     #[error("the service's address has a {part} in it; leave it out")]
     Extra {
-        /// What it has.
+        /// The forbidden part.
         part: &'static str,
     },
 }
 
-/// Reads a base address; the answer's path ends with `/`.
+/// Parses a base address. The path of the result ends with `/`.
 pub(super) fn parse_address(text: &str) -> Result<Url, AddressError> {
     let not_an_address = || AddressError::NotAnAddress {
         text: without_userinfo(text),
@@ -102,7 +101,7 @@ pub(super) fn parse_address(text: &str) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// What can be shown of a text that may hold a password.
+/// Returns the text without a user name and password, for messages.
 fn without_userinfo(text: &str) -> String {
     text.rsplit('@').next().unwrap_or_default().to_owned()
 }
@@ -121,28 +120,28 @@ fn is_loopback(url: &Url) -> bool {
 /// Why a token is not sent.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
-    /// It belongs to another service.
+    /// The token belongs to another service.
     #[error("this token belongs to {}; it was not sent to {asked} (--trust-service allows it)", known.join(", "))]
     Elsewhere {
-        /// The origins it may be sent to.
+        /// The origins that may receive it.
         known: Vec<String>,
-        /// The origin it was to be sent to.
+        /// The origin that was to receive it.
         asked: String,
     },
-    /// What is remembered cannot be read or written.
+    /// The record cannot be read or written.
     #[error("cannot tell which service the token belongs to: {}", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// Checks that a token may be sent to an origin. `dir` is the user's state directory.
-///
-/// With `trust` any origin may have it. Gives what is to be remembered as soon as a service has answered there as one
-/// does: an address with a slip in it must not be what the token belongs to from then on. Until then it is
+/// Checks whether an origin may receive a token. `dir` is the user's state directory.
+/// `trust` allows any origin. Returns the record to write when the service there has accepted the token: the token
+/// must not be bound to a mistyped address. Until then the origin is recorded as tried. `None`: the origin is
+/// recorded already.
 /// noted as tried. `None`: it is known.
 pub fn check_origin(
     dir: &Path,
@@ -168,7 +167,7 @@ pub fn check_origin(
     Err(visit.elsewhere(known))
 }
 
-/// An origin that a token goes to for the first time.
+/// An origin that receives a token for the first time.
 #[derive(Clone, Debug)]
 pub struct FirstVisit {
     folder: PathBuf,
@@ -178,8 +177,7 @@ pub struct FirstVisit {
 }
 
 impl FirstVisit {
-    /// Remembers the origin for the token: the first there is, or one that somebody trusts. Gives where else the token
-    /// was sent before, and no service answered.
+    /// Records that the token belongs to this origin. Returns the other origins that the token was sent to in vain.
     pub fn remember(&self) -> Result<Vec<String>, OriginError> {
         // Of two processes that are first at the same time one wins, and the other reads what it wrote.
         let first = format!("{}\n", self.origin);

@@ -59,7 +59,7 @@ async fn s8_a_429_is_waited_out_and_what_a_look_justifies_is_not_sent_after_the_
     let early = client.delete_article(article_id(1)).await;
     assert!(early.is_err());
     assert_eq!(service.count(), 3);
-    client.keep(2, Purpose::Push).await.expect("room");
+    client.reserve(2, Purpose::Push).await.expect("room");
     client
         .update_article(article_id(1), &patch)
         .await
@@ -238,7 +238,7 @@ async fn f114_a_listing_that_the_day_has_no_room_for_ends_with_its_first_page() 
             workspace: workspace_id(),
             categories: Vec::new(),
             validator: None,
-            familiar: None,
+            known: None,
             purpose: Purpose::Poll,
         };
         let end = setup.client.list(&request, &mut |_| {}).await;
@@ -333,7 +333,7 @@ async fn f133_only_an_answer_of_a_service_says_that_it_knows_the_token() {
     let told = Arc::new(AtomicU32::new(0));
     let counter = Arc::clone(&told);
     let setup = Setup::new(&service.url, |options| {
-        options.welcomed = Some(Arc::new(move || {
+        options.token_accepted = Some(Arc::new(move || {
             counter.fetch_add(1, Ordering::Relaxed);
             Ok(())
         }));
@@ -349,7 +349,7 @@ async fn f133_only_an_answer_of_a_service_says_that_it_knows_the_token() {
 async fn f133_a_token_that_turns_out_to_belong_elsewhere_is_sent_no_more() {
     let service = Responder::script(vec![Reply::json(200, r#"{"success":true,"bases":[]}"#)]).await;
     let setup = Setup::new(&service.url, |options| {
-        options.welcomed = Some(Arc::new(|| Err("it belongs to another".to_owned())));
+        options.token_accepted = Some(Arc::new(|| Err("it belongs to another".to_owned())));
     });
     setup.client.workspaces().await.expect("the first answer");
     let error = setup.client.workspaces().await.expect_err("not sent");
@@ -406,11 +406,11 @@ async fn an_answer_that_begins_and_stops_is_told_apart_from_none() {
         let client = &setup.client;
         let heard = async {
             match reason {
-                WaitReason::Stalled => client.hear_more(never()).await,
+                WaitReason::Stalled => client.await_more(never()).await,
                 WaitReason::Silent
                 | WaitReason::Minute
                 | WaitReason::Throttled
-                | WaitReason::Again => client.hear(never()).await,
+                | WaitReason::Again => client.await_answer(never()).await,
             }
         };
         let waited = tokio::time::timeout(Duration::from_secs(20), heard).await;

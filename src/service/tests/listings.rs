@@ -4,7 +4,7 @@ use super::super::{
     Answer, ErrorKind, ListEnd, ListRequest, Listed, Purpose, ServiceRead as _, Validator,
     budget::{Budget, Limits, clock::Clock},
     client::ClientOptions,
-    familiar::{Familiar, Mark, Marker},
+    fingerprint::{Fingerprint, Fingerprinter, KnownEntries},
 };
 use super::{Asked, Reply, Responder, Setup, article_id, article_json, category_id, workspace_id};
 use crate::model::ArticleId;
@@ -15,7 +15,7 @@ fn request() -> ListRequest {
         workspace: workspace_id(),
         categories: vec![category_id(1), category_id(2)],
         validator: None,
-        familiar: None,
+        known: None,
         purpose: Purpose::Poll,
     }
 }
@@ -34,10 +34,10 @@ fn articles(listed: &[Listed]) -> Vec<String> {
         .iter()
         .map(|entry| match entry {
             Listed::Article(article) => article.title.clone(),
-            Listed::Familiar(id) => panic!("not read: {id}"),
+            Listed::Known(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
-            Listed::TakenBack { ids, .. } => panic!("taken back: {ids:?}"),
+            Listed::Retracted { ids, .. } => panic!("taken back: {ids:?}"),
         })
         .collect()
 }
@@ -189,17 +189,17 @@ const TRIES: usize = 5;
 fn left(listed: &[Listed]) -> Vec<Listed> {
     let mut left: Vec<Listed> = Vec::new();
     for entry in listed {
-        let Listed::TakenBack { ids, nameless } = entry else {
+        let Listed::Retracted { ids, without_id } = entry else {
             left.push(entry.clone());
             continue;
         };
         left.retain(|entry| match entry {
             Listed::Article(article) => !ids.contains(&article.id),
-            Listed::Familiar(id) | Listed::Unreadable { id: Some(id), .. } => !ids.contains(id),
+            Listed::Known(id) | Listed::Unreadable { id: Some(id), .. } => !ids.contains(id),
             Listed::Unreadable { id: None, .. } | Listed::Category(_) => true,
-            Listed::TakenBack { .. } => false,
+            Listed::Retracted { .. } => false,
         });
-        for _ in 0..*nameless {
+        for _ in 0..*without_id {
             let last = left
                 .iter()
                 .rposition(|entry| matches!(entry, Listed::Unreadable { id: None, .. }));
@@ -248,7 +248,7 @@ async fn f020_only_the_page_that_broke_off_is_taken_back() {
     assert!(
         listed
             .iter()
-            .any(|entry| matches!(entry, Listed::TakenBack { nameless: 2, .. }))
+            .any(|entry| matches!(entry, Listed::Retracted { without_id: 2, .. }))
     );
     let (odd, whole): (Vec<Listed>, Vec<Listed>) = left(&listed)
         .into_iter()
@@ -286,9 +286,9 @@ async fn f039_an_entry_that_cannot_be_read_is_unknown_and_not_absent() {
         .map(|entry| match entry {
             Listed::Unreadable { id, .. } => *id,
             Listed::Article(article) => panic!("readable: {}", article.id),
-            Listed::Familiar(id) => panic!("not read: {id}"),
+            Listed::Known(id) => panic!("not read: {id}"),
             Listed::Category(category) => panic!("a category: {}", category.id),
-            Listed::TakenBack { ids, .. } => panic!("taken back: {ids:?}"),
+            Listed::Retracted { ids, .. } => panic!("taken back: {ids:?}"),
         })
         .collect();
     assert_eq!(ids, [Some(id), None, None, None]);
@@ -779,23 +779,23 @@ async fn a_large_listing_comes_through_whole() {
 }
 
 /// Asks for marks, and takes entries with the marks of these for read.
-fn asking(familiar: &Familiar) -> ListRequest {
+fn asking(known: &KnownEntries) -> ListRequest {
     ListRequest {
-        familiar: Some(Arc::new(familiar.clone())),
+        known: Some(Arc::new(known.clone())),
         ..request()
     }
 }
 
 /// The marks of what was read.
-fn marks(listed: &[Listed]) -> Vec<(Mark, ArticleId)> {
+fn marks(listed: &[Listed]) -> Vec<(Fingerprint, ArticleId)> {
     listed
         .iter()
         .filter_map(|entry| match entry {
-            Listed::Article(article) => Some((article.mark?, article.id)),
-            Listed::Familiar(_)
+            Listed::Article(article) => Some((article.fingerprint?, article.id)),
+            Listed::Known(_)
             | Listed::Category(_)
             | Listed::Unreadable { .. }
-            | Listed::TakenBack { .. } => None,
+            | Listed::Retracted { .. } => None,
         })
         .collect()
 }
@@ -806,10 +806,10 @@ fn read(listed: &[Listed]) -> Vec<(ArticleId, bool)> {
         .iter()
         .map(|entry| match entry {
             Listed::Article(article) => (article.id, true),
-            Listed::Familiar(id) => (*id, false),
+            Listed::Known(id) => (*id, false),
             Listed::Category(category) => panic!("a category: {}", category.id),
             Listed::Unreadable { id, why } => panic!("unreadable: {id:?} {why}"),
-            Listed::TakenBack { ids, .. } => panic!("taken back: {ids:?}"),
+            Listed::Retracted { ids, .. } => panic!("taken back: {ids:?}"),
         })
         .collect()
 }
@@ -828,14 +828,14 @@ async fn an_entry_with_a_familiar_mark_is_told_again_and_one_byte_more_is_read()
     let replies = [before, after].map(|entries| Reply::json(200, page("articles", &entries, "")));
     let service = Responder::script(replies.to_vec()).await;
     let setup = service.client();
-    let marker = Marker::draw();
-    let nothing = Familiar::new(marker, Vec::new());
+    let fingerprinter = Fingerprinter::draw();
+    let nothing = KnownEntries::new(fingerprinter, Vec::new());
     let (end, first) = list(&setup, &asking(&nothing)).await;
     end.expect("whole");
     let [one, two, three, four] = [1, 2, 3, 4].map(article_id);
     assert_eq!(read(&first), [(one, true), (two, true), (three, true)]);
-    let familiar = Familiar::new(marker, marks(&first));
-    let (end, second) = list(&setup, &asking(&familiar)).await;
+    let known = KnownEntries::new(fingerprinter, marks(&first));
+    let (end, second) = list(&setup, &asking(&known)).await;
     end.expect("whole");
     assert_eq!(
         read(&second),
@@ -871,11 +871,15 @@ async fn familiar_entries_are_told_in_whatever_order_they_come() {
     replies.extend(orders.iter().map(|order| Reply::json(200, listing(order))));
     let service = Responder::script(replies).await;
     let setup = service.client();
-    let marker = Marker::draw();
-    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
-    let familiar = Familiar::new(marker, marks(&first));
+    let fingerprinter = Fingerprinter::draw();
+    let (_, first) = list(
+        &setup,
+        &asking(&KnownEntries::new(fingerprinter, Vec::new())),
+    )
+    .await;
+    let known = KnownEntries::new(fingerprinter, marks(&first));
     for order in orders {
-        let (end, listed) = list(&setup, &asking(&familiar)).await;
+        let (end, listed) = list(&setup, &asking(&known)).await;
         end.expect("whole");
         let expected = order.iter().map(|&n| (article_id(n), n == 6));
         assert_eq!(read(&listed), expected.collect::<Vec<_>>(), "{order:?}");
@@ -888,19 +892,23 @@ async fn entries_of_some_articles_are_read_though_they_are_familiar() {
     let reply = Reply::json(200, page("articles", &entries, ""));
     let service = Responder::script(vec![reply.clone(), reply.clone(), reply]).await;
     let setup = service.client();
-    let marker = Marker::draw();
-    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
+    let fingerprinter = Fingerprinter::draw();
+    let (_, first) = list(
+        &setup,
+        &asking(&KnownEntries::new(fingerprinter, Vec::new())),
+    )
+    .await;
     let [one, two, three] = [1, 2, 3].map(article_id);
-    let but = Familiar::new(marker, marks(&first)).but([two].into());
-    let (_, second) = list(&setup, &asking(&but)).await;
+    let except = KnownEntries::new(fingerprinter, marks(&first)).except([two].into());
+    let (_, second) = list(&setup, &asking(&except)).await;
     assert_eq!(read(&second), [(one, false), (two, true), (three, false)]);
-    let again = but.but([one].into());
+    let again = except.except([one].into());
     let (_, third) = list(&setup, &asking(&again)).await;
     assert_eq!(read(&third), [(one, true), (two, false), (three, false)]);
 }
 
 #[tokio::test]
-async fn a_familiar_entry_counts_like_any_other() {
+async fn a_known_entry_counts_like_any_other() {
     let entries = [article_json(1, ""), article_json(2, "")].join(",");
     let twice = [article_json(1, ""), article_json(1, r#","views":1"#)].join(",");
     let total = |count: u32| format!(r#","total":{count}"#);
@@ -913,14 +921,18 @@ async fn a_familiar_entry_counts_like_any_other() {
     ])
     .await;
     let setup = service.client();
-    let marker = Marker::draw();
-    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
-    let familiar = Familiar::new(marker, marks(&first));
+    let fingerprinter = Fingerprinter::draw();
+    let (_, first) = list(
+        &setup,
+        &asking(&KnownEntries::new(fingerprinter, Vec::new())),
+    )
+    .await;
+    let known = KnownEntries::new(fingerprinter, marks(&first));
     for whole in [true, true, false] {
-        let (end, _) = list(&setup, &asking(&familiar)).await;
+        let (end, _) = list(&setup, &asking(&known)).await;
         assert_eq!(end.is_ok(), whole, "{end:?}");
     }
-    let (end, _) = list(&setup, &asking(&familiar)).await;
+    let (end, _) = list(&setup, &asking(&known)).await;
     let error = end.expect_err("two entries with one id");
     assert!(error.message.contains("two entries"), "{error}");
 }
@@ -934,9 +946,17 @@ async fn the_same_bytes_in_another_category_are_another_entry() {
     let replies = [here, there].map(|document| Reply::json(200, document));
     let service = Responder::script(replies.to_vec()).await;
     let setup = service.client();
-    let marker = Marker::draw();
-    let (_, first) = list(&setup, &asking(&Familiar::new(marker, Vec::new()))).await;
-    let (_, second) = list(&setup, &asking(&Familiar::new(marker, marks(&first)))).await;
+    let fingerprinter = Fingerprinter::draw();
+    let (_, first) = list(
+        &setup,
+        &asking(&KnownEntries::new(fingerprinter, Vec::new())),
+    )
+    .await;
+    let (_, second) = list(
+        &setup,
+        &asking(&KnownEntries::new(fingerprinter, marks(&first))),
+    )
+    .await;
     assert!(matches!(&second[0], Listed::Article(article) if article.category == category_id(2)));
 }
 
@@ -947,7 +967,7 @@ async fn a_giant_entry_gets_no_mark() {
     let entries = [article_json(1, ""), giant].join(",");
     let service = Responder::script(vec![Reply::json(200, page("articles", &entries, ""))]).await;
     let setup = service.client_with(|options| options.max_article = 10_000);
-    let nothing = Familiar::new(Marker::draw(), Vec::new());
+    let nothing = KnownEntries::new(Fingerprinter::draw(), Vec::new());
     let (end, listed) = list(&setup, &asking(&nothing)).await;
     end.expect("whole");
     assert_eq!(marks(&listed).len(), 1);

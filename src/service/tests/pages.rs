@@ -2,8 +2,8 @@
 
 use super::super::{
     paging::{LISTING, Next, Page, read_page},
-    pieces::{Caps, Entry},
     splitter::Splitter,
+    splitter_types::{Caps, Entry},
 };
 use super::workspace_id;
 

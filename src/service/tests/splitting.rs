@@ -2,8 +2,8 @@
 
 use super::super::{
     paging::LISTING,
-    pieces::{Caps, Entry, Envelope, Sink, SplitError},
     splitter::Splitter,
+    splitter_types::{Caps, Entry, Envelope, Sink, SplitError},
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -183,8 +183,8 @@ proptest! {
         prop_assert_eq!(values(&split), entries);
         let mut envelope = document;
         envelope["articles"] = json!([]);
-        let kept: Value = serde_json::from_slice(&split.envelope.json).expect("JSON");
-        prop_assert_eq!(kept, envelope);
+        let envelope_read: Value = serde_json::from_slice(&split.envelope.json).expect("JSON");
+        prop_assert_eq!(envelope_read, envelope);
     }
 
     #[test]
@@ -214,7 +214,7 @@ impl Sink for Due<'_> {
         self.entries.push((entry.bytes.to_vec(), false));
     }
 
-    fn take_met(&mut self, bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
+    fn take_known(&mut self, bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
         let met = bytes.starts_with(self.due);
         met.then(|| {
             self.entries.push((self.due.to_vec(), true));

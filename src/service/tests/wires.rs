@@ -2,7 +2,7 @@
 
 use super::super::{
     ArticlePatch, CategoryPatch, Figures, NewArticle, NewCategory,
-    loose::Loose,
+    lenient::Lenient,
     wire::{
         ArticleAnswer, ArticlePost, ArticlePut, BaseAnswer, CategoryPost, CategoryPut, Seen,
         WireArticle, peek_id,
@@ -59,8 +59,8 @@ fn flags_and_figures_may_be_numbers_texts_or_booleans() {
         ("{\"a\":1}", None),
         ("null", None),
     ] {
-        let loose: Loose = serde_json::from_str(json).expect(json);
-        assert_eq!(loose.flag(), flag, "{json}");
+        let lenient: Lenient = serde_json::from_str(json).expect(json);
+        assert_eq!(lenient.flag(), flag, "{json}");
     }
 }
 

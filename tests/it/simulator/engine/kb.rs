@@ -7,7 +7,7 @@ use super::random::mix;
 use super::step::{Probing, Rewriting, Setup};
 use super::token::Tokens;
 use kbsync::model::{ArticleId, CategoryId, CategoryVersion, Flags, Revision, WorkspaceId};
-use kbsync::service::familiar::Familiar;
+use kbsync::service::fingerprint::KnownEntries;
 use kbsync::service::{
     Answer, ArticlePatch, CategoryPatch, ErrorKind, Figures, ListEnd, ListRequest, Listed,
     NewArticle, NewCategory, RemoteArticle, RemoteCategory, ServiceError, Usage, Validator,
@@ -79,7 +79,7 @@ pub(crate) struct Kb {
     known: Vec<ArticleId>,
     revision: i64,
     pub(crate) usage: Usage,
-    /// Whether no entry of a listing is told again by its mark.
+    /// Whether no entry of a listing is told again by its fingerprint.
     pub(crate) reads_all: bool,
 }
 
@@ -147,10 +147,10 @@ impl Article {
         self.enabled && !self.draft
     }
 
-    /// Its entry in a listing, which is told again by its mark where that is familiar.
-    fn listed(&self, body: bool, familiar: Option<&Familiar>) -> Listed {
+    /// Its entry in a listing, which is told again by its fingerprint where that is known.
+    fn listed(&self, body: bool, known: Option<&KnownEntries>) -> Listed {
         let mut article = self.answer(true, body);
-        if let Some(familiar) = familiar {
+        if let Some(known) = known {
             let words = [
                 &article.title,
                 &article.slug,
@@ -166,11 +166,11 @@ impl Article {
                 bytes.extend_from_slice(&word.len().to_le_bytes());
                 bytes.extend_from_slice(word.as_bytes());
             }
-            let mark = familiar.mark(&bytes, b"");
-            if let Some(id) = familiar.article(mark) {
-                return Listed::Familiar(id);
+            let fingerprint = known.fingerprint(&bytes, b"");
+            if let Some(id) = known.article(fingerprint) {
+                return Listed::Known(id);
             }
-            article.mark = Some(mark);
+            article.fingerprint = Some(fingerprint);
         }
         Listed::Article(Box::new(article))
     }
@@ -195,7 +195,7 @@ impl Article {
             revision: revision(self.revision),
             figures: read.then(Figures::default),
             full_url: None,
-            mark: None,
+            fingerprint: None,
         }
     }
 }
@@ -605,7 +605,7 @@ impl Kb {
         }
         let mut entries = Vec::new();
         let bodies = self.setup.bodies || self.setup.by_category;
-        let familiar = request.familiar.as_deref().filter(|_| !self.reads_all);
+        let known = request.known.as_deref().filter(|_| !self.reads_all);
         let mut number = 0_u8;
         let mut take = |article: &Article, entries: &mut Vec<Listed>| {
             let at = Some(number);
@@ -616,7 +616,7 @@ impl Kb {
                     why: "as the simulation wants it".to_owned(),
                 });
             } else if at != skip {
-                entries.push(article.listed(bodies, familiar));
+                entries.push(article.listed(bodies, known));
             }
         };
         if self.setup.by_category {

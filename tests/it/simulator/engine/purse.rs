@@ -7,7 +7,7 @@ use super::kb::failure;
 use super::world::{Shared, World};
 use futures_util::future::BoxFuture;
 use kbsync::service::budget::clock::{Clock, Moment};
-use kbsync::service::budget::{Budget, Kept, Limits, Refusal};
+use kbsync::service::budget::{Budget, Limits, Refusal, Reservation};
 use kbsync::service::{Answer, ErrorKind, Purpose};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -54,7 +54,7 @@ fn limits(thrifty: bool) -> Limits {
 #[derive(Clone, Debug)]
 pub(crate) struct Purse {
     budget: Budget,
-    kept: Arc<Mutex<Option<Kept>>>,
+    kept: Arc<Mutex<Option<Reservation>>>,
 }
 
 impl Purse {
@@ -100,7 +100,7 @@ impl Purse {
     }
 
     /// Keeps requests for an operation.
-    pub(crate) async fn keep(
+    pub(crate) async fn reserve(
         &self,
         shared: &Shared,
         requests: u32,
@@ -108,7 +108,7 @@ impl Purse {
     ) -> Answer<()> {
         loop {
             let mut kept = self.take();
-            let done = self.budget.keep(requests, purpose, &mut kept).await;
+            let done = self.budget.reserve(requests, purpose, &mut kept).await;
             self.put(kept);
             match done {
                 Ok(()) => return Ok(()),
@@ -118,9 +118,9 @@ impl Purse {
     }
 
     /// Gives back what was kept.
-    pub(crate) async fn give_back(&self) {
+    pub(crate) async fn release(&self) {
         if let Some(kept) = self.take() {
-            self.budget.give_back(kept).await.expect("in memory");
+            self.budget.release(kept).await.expect("in memory");
         }
     }
 
@@ -157,11 +157,11 @@ impl Purse {
         self.put(None);
     }
 
-    fn take(&self) -> Option<Kept> {
+    fn take(&self) -> Option<Reservation> {
         self.kept.lock().expect("one thread").take()
     }
 
-    fn put(&self, kept: Option<Kept>) {
+    fn put(&self, kept: Option<Reservation>) {
         *self.kept.lock().expect("one thread") = kept;
     }
 }

@@ -25,8 +25,8 @@ pub(crate) struct Remote {
 fn ids(entries: &[Listed]) -> Vec<ArticleId> {
     let articles = entries.iter().filter_map(|entry| match entry {
         Listed::Article(article) => Some(article.id),
-        Listed::Familiar(id) => Some(*id),
-        Listed::Category(_) | Listed::Unreadable { .. } | Listed::TakenBack { .. } => None,
+        Listed::Known(id) => Some(*id),
+        Listed::Category(_) | Listed::Unreadable { .. } | Listed::Retracted { .. } => None,
     });
     articles.collect()
 }
@@ -310,16 +310,16 @@ impl Service for Remote {
         self.shared.lock().kb.usage
     }
 
-    async fn keep(&self, requests: u32, purpose: Purpose) -> Answer<()> {
+    async fn reserve(&self, requests: u32, purpose: Purpose) -> Answer<()> {
         if death::came() {
             return Ok(());
         }
-        self.purse.keep(&self.shared, requests, purpose).await
+        self.purse.reserve(&self.shared, requests, purpose).await
     }
 
-    async fn give_back(&self) {
+    async fn release(&self) {
         if !death::came() {
-            self.purse.give_back().await;
+            self.purse.release().await;
         }
     }
 }

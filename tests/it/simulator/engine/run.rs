@@ -115,7 +115,7 @@ pub(crate) struct Bench {
     store: Option<Store>,
     /// Whether runs are to be told in words.
     pub(crate) talk: bool,
-    /// Whether every entry of every listing is read, though its bytes are familiar.
+    /// Whether every entry of every listing is read, though its bytes are known.
     pub(crate) reads_all: bool,
     /// Whether every article is compared in every cycle, though both sides are as they were.
     pub(crate) compares_all: bool,

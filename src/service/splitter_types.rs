@@ -1,4 +1,4 @@
-//! What the splitter is told and what it gives: paths, limits, entries, the envelope. Plain values.
+//! The types of the splitter: paths, limits, entries, the envelope. Plain values.
 
 /// A step of a path to a known array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,7 +71,7 @@ pub(super) trait Sink {
 
     /// Takes the entry that these bytes begin with, where it can be told without looking for its end. Gives its
     /// length.
-    fn take_met(&mut self, _bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
+    fn take_known(&mut self, _bytes: &[u8], _owner: Option<&[u8]>) -> Option<usize> {
         None
     }
 }

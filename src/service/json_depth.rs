@@ -1,19 +1,18 @@
 //! Finds the end of one JSON value in a stream of bytes. Pure.
-//!
-//! It knows strings, escapes and brackets, and nothing else: the parser checks the rest.
+//! Only strings, escapes and brackets are parsed; the JSON parser checks the rest.
 
 use memchr::memchr2;
 
 /// Where in an entry we are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Nest {
+pub(super) struct JsonDepth {
     depth: usize,
     deepest: usize,
     in_text: bool,
     escaped: bool,
 }
 
-impl Nest {
+impl JsonDepth {
     /// How deep the brackets went.
     pub(super) fn deepest(&self) -> usize {
         self.deepest

@@ -21,16 +21,16 @@ async fn sync(engine: &mut Machine) -> (Vec<String>, usize) {
     assert_eq!(report.problems, []);
     (
         lines(&report),
-        engine.service().familiar.load(Ordering::SeqCst),
+        engine.service().known.load(Ordering::SeqCst),
     )
 }
 
-fn nothing(familiar: usize) -> (Vec<String>, usize) {
-    (Vec::new(), familiar)
+fn nothing(known: usize) -> (Vec<String>, usize) {
+    (Vec::new(), known)
 }
 
-fn only(line: &str, familiar: usize) -> (Vec<String>, usize) {
-    (vec![line.to_owned()], familiar)
+fn only(line: &str, known: usize) -> (Vec<String>, usize) {
+    (vec![line.to_owned()], known)
 }
 
 #[tokio::test]
@@ -42,8 +42,8 @@ async fn only_what_changed_is_read_again() {
         world.article(a, &format!("n{n}"), "<p>words</p>");
     }
     let mut engine = hostile::engine(&world, &hostile::calm());
-    let (done, familiar) = sync(&mut engine).await;
-    assert_eq!((done.len(), familiar), (6, 0));
+    let (done, known) = sync(&mut engine).await;
+    assert_eq!((done.len(), known), (6, 0));
     assert_eq!(sync(&mut engine).await, nothing(5));
     world
         .sandbox()
@@ -91,7 +91,7 @@ async fn f022_old_bytes_of_an_article_that_we_have_written_since_are_read_and_kn
 }
 
 #[tokio::test]
-async fn a_familiar_article_is_still_what_a_writers_edit_is_compared_with() {
+async fn a_known_article_is_still_what_a_writers_edit_is_compared_with() {
     let world = hostile::world().await;
     let a = world.category("a");
     let one = world.article(a, "one", "<p>1</p>");

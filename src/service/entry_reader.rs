@@ -1,28 +1,27 @@
-//! Takes the entries of a listing one by one, and hands them on. Pure but for where they go.
-//!
-//! An entry that cannot be read is handed on as unknown and leaves the rest alone (failures rows 39 and
-//! 128); what voids the whole answer is kept as its fault.
+//! Parses the entries of a listing one by one, and passes them to a sink. Pure, except for the sink.
+//! An unreadable entry is passed on as unknown, and the other entries are kept (failures rows 39 and 128). A fault
+//! that makes the whole answer invalid is stored.
 
 use super::{
     Listed, RemoteCategory, answer,
-    familiar::Familiar,
-    pieces::{Entry, Sink},
+    fingerprint::KnownEntries,
+    splitter_types::{Entry, Sink},
     wire::{Seen, WireArticle, peek_id},
 };
 use crate::model::{ArticleId, CategoryId};
 use std::collections::HashSet;
 
 /// What was read so far, and where it goes.
-pub(super) struct Harvest<'a> {
+pub(super) struct EntryReader<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
-    familiar: Option<&'a Familiar>,
+    known: Option<&'a KnownEntries>,
     /// The familiar entry that is due.
     due: usize,
     /// The category that was asked for, where one was.
     owner: Option<CategoryId>,
     seen: HashSet<ArticleId>,
     /// What the answer that is being read has handed on.
-    handed: Handed,
+    delivered: Delivered,
     /// Entries so far.
     pub(super) entries: u64,
     /// Those that are articles.
@@ -35,25 +34,25 @@ pub(super) struct Harvest<'a> {
 
 /// What one answer has handed on, and the counts before it.
 #[derive(Default)]
-struct Handed {
+struct Delivered {
     ids: HashSet<ArticleId>,
-    nameless: usize,
+    without_id: usize,
     due: usize,
     entries: u64,
     readable: u64,
     last_why: Option<String>,
 }
 
-impl<'a> Harvest<'a> {
+impl<'a> EntryReader<'a> {
     /// Starts with nothing read.
     pub(super) fn new(sink: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
         Self {
             sink,
-            familiar: None,
+            known: None,
             due: 0,
             owner: None,
             seen: HashSet::new(),
-            handed: Handed::default(),
+            delivered: Delivered::default(),
             entries: 0,
             readable: 0,
             fault: None,
@@ -61,56 +60,56 @@ impl<'a> Harvest<'a> {
         }
     }
 
-    /// Tells entries again that need not be read, and marks the others.
-    pub(super) fn with(mut self, familiar: Option<&'a Familiar>) -> Self {
-        self.familiar = familiar;
+    /// Tells entries again that need not be read, and fingerprints the others.
+    pub(super) fn with(mut self, known: Option<&'a KnownEntries>) -> Self {
+        self.known = known;
         self
     }
 
     /// Begins an answer: of one category, or of all.
     pub(super) fn begin(&mut self, owner: Option<CategoryId>) {
         self.owner = owner;
-        self.handed = Handed {
+        self.delivered = Delivered {
             due: self.due,
             entries: self.entries,
             readable: self.readable,
             last_why: self.last_why.clone(),
-            ..Handed::default()
+            ..Delivered::default()
         };
     }
 
     /// Takes back what an answer has handed on that broke off: the same question is asked again.
-    pub(super) fn take_back(&mut self) {
-        let handed = std::mem::take(&mut self.handed);
-        if handed.ids.is_empty() && handed.nameless == 0 {
+    pub(super) fn retract(&mut self) {
+        let delivered = std::mem::take(&mut self.delivered);
+        if delivered.ids.is_empty() && delivered.without_id == 0 {
             return;
         }
-        for id in &handed.ids {
+        for id in &delivered.ids {
             self.seen.remove(id);
         }
-        self.due = handed.due;
-        self.entries = handed.entries;
-        self.readable = handed.readable;
-        self.last_why = handed.last_why;
-        (self.sink)(Listed::TakenBack {
-            ids: handed.ids,
-            nameless: handed.nameless,
+        self.due = delivered.due;
+        self.entries = delivered.entries;
+        self.readable = delivered.readable;
+        self.last_why = delivered.last_why;
+        (self.sink)(Listed::Retracted {
+            ids: delivered.ids,
+            without_id: delivered.without_id,
         });
     }
 
     /// Hands on what an entry came to.
-    fn hand_on(&mut self, listed: Listed) {
+    fn deliver(&mut self, listed: Listed) {
         self.entries += 1;
         let id = match &listed {
             Listed::Article(article) => {
                 self.readable += 1;
                 Some(article.id)
             }
-            Listed::Familiar(id) => {
+            Listed::Known(id) => {
                 self.readable += 1;
                 Some(*id)
             }
-            Listed::Category(_) | Listed::TakenBack { .. } => None,
+            Listed::Category(_) | Listed::Retracted { .. } => None,
             Listed::Unreadable { id, why } => {
                 self.last_why = Some(why.clone());
                 *id
@@ -120,25 +119,25 @@ impl<'a> Harvest<'a> {
             self.fault = Some(format!("two entries with the id {id}"));
             return;
         }
-        self.handed.ids.extend(id);
-        self.handed.nameless += usize::from(id.is_none());
+        self.delivered.ids.extend(id);
+        self.delivered.without_id += usize::from(id.is_none());
         (self.sink)(listed);
     }
 
     /// Reads one entry, unless it is familiar.
     fn read(&mut self, entry: &Entry<'_>) -> Result<Listed, String> {
         // Of an entry over a cap not all bytes are there.
-        let Some(familiar) = self.familiar.filter(|_| entry.over.is_none()) else {
+        let Some(known) = self.known.filter(|_| entry.over.is_none()) else {
             return decode(entry, self.owner);
         };
-        let mark = familiar.mark(entry.bytes, around(self.owner.as_ref(), entry.owner));
-        if let Some((at, id)) = familiar.find(mark) {
+        let fingerprint = known.fingerprint(entry.bytes, around(self.owner.as_ref(), entry.owner));
+        if let Some((at, id)) = known.find(fingerprint) {
             self.due = at + 1;
-            return Ok(Listed::Familiar(id));
+            return Ok(Listed::Known(id));
         }
         let mut listed = decode(entry, self.owner)?;
         if let Listed::Article(article) = &mut listed {
-            article.mark = Some(mark);
+            article.fingerprint = Some(fingerprint);
         }
         Ok(listed)
     }
@@ -159,27 +158,27 @@ impl<'a> Harvest<'a> {
     }
 }
 
-impl Sink for Harvest<'_> {
+impl Sink for EntryReader<'_> {
     fn take(&mut self, entry: &Entry<'_>) {
         if self.fault.is_some() {
             return;
         }
         match self.read(entry) {
-            Ok(listed) => self.hand_on(listed),
+            Ok(listed) => self.deliver(listed),
             Err(fault) => self.fault = Some(fault),
         }
     }
 
-    fn take_met(&mut self, bytes: &[u8], owner: Option<&[u8]>) -> Option<usize> {
-        let familiar = self.familiar.filter(|_| self.fault.is_none())?;
-        let (length, id) = familiar.begins(self.due, bytes, around(self.owner.as_ref(), owner))?;
+    fn take_known(&mut self, bytes: &[u8], owner: Option<&[u8]>) -> Option<usize> {
+        let known = self.known.filter(|_| self.fault.is_none())?;
+        let (length, id) = known.begins(self.due, bytes, around(self.owner.as_ref(), owner))?;
         self.due += 1;
-        self.hand_on(Listed::Familiar(id));
+        self.deliver(Listed::Known(id));
         Some(length)
     }
 }
 
-/// The category around an entry, as it goes into the entry's mark: that which was asked for, where one was.
+/// The category around an entry, as it goes into the entry's fingerprint: that which was asked for, where one was.
 fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'a [u8] {
     match asked_for {
         Some(owner) => owner.as_bytes(),

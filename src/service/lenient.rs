@@ -6,9 +6,9 @@ use serde::{
 };
 use std::{fmt, marker::PhantomData};
 
-/// A value of any shape, read as a flag, a figure or a text.
+/// A value of any type, which can be read as a flag, a number or a text.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub(super) enum Loose {
+pub(super) enum Lenient {
     /// Absent or `null`.
     #[default]
     Missing,
@@ -22,13 +22,13 @@ pub(super) enum Loose {
     Other,
 }
 
-impl Loose {
-    /// Returns whether there was nothing.
+impl Lenient {
+    /// Returns whether the value is missing.
     pub(super) fn is_missing(&self) -> bool {
         *self == Self::Missing
     }
 
-    /// As a flag.
+    /// Returns the value as a flag.
     pub(super) fn flag(&self) -> Option<bool> {
         match self {
             Self::Bool(flag) => Some(*flag),
@@ -42,7 +42,7 @@ impl Loose {
         }
     }
 
-    /// As a figure; 0 where it is none.
+    /// Returns the value as a number; 0 if it is none.
     pub(super) fn number(&self) -> i64 {
         match self {
             Self::Number(number) => *number,
@@ -51,7 +51,7 @@ impl Loose {
         }
     }
 
-    /// As a text.
+    /// Returns the value as a text.
     pub(super) fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -60,52 +60,52 @@ impl Loose {
     }
 }
 
-impl<'de> Deserialize<'de> for Loose {
+impl<'de> Deserialize<'de> for Lenient {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         struct Any;
         impl<'de> Visitor<'de> for Any {
-            type Value = Loose;
+            type Value = Lenient;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("any value")
             }
 
-            fn visit_bool<E>(self, flag: bool) -> Result<Loose, E> {
-                Ok(Loose::Bool(flag))
+            fn visit_bool<E>(self, flag: bool) -> Result<Lenient, E> {
+                Ok(Lenient::Bool(flag))
             }
 
-            fn visit_i64<E>(self, number: i64) -> Result<Loose, E> {
-                Ok(Loose::Number(number))
+            fn visit_i64<E>(self, number: i64) -> Result<Lenient, E> {
+                Ok(Lenient::Number(number))
             }
 
-            fn visit_u64<E>(self, number: u64) -> Result<Loose, E> {
-                Ok(Loose::Number(i64::try_from(number).unwrap_or(i64::MAX)))
+            fn visit_u64<E>(self, number: u64) -> Result<Lenient, E> {
+                Ok(Lenient::Number(i64::try_from(number).unwrap_or(i64::MAX)))
             }
 
             #[expect(
                 clippy::cast_possible_truncation,
                 reason = "a figure without its fraction is meant, and the cast saturates"
             )]
-            fn visit_f64<E>(self, number: f64) -> Result<Loose, E> {
-                Ok(Loose::Number(number as i64))
+            fn visit_f64<E>(self, number: f64) -> Result<Lenient, E> {
+                Ok(Lenient::Number(number as i64))
             }
 
-            fn visit_str<E>(self, text: &str) -> Result<Loose, E> {
-                Ok(Loose::Text(text.to_owned()))
+            fn visit_str<E>(self, text: &str) -> Result<Lenient, E> {
+                Ok(Lenient::Text(text.to_owned()))
             }
 
-            fn visit_unit<E>(self) -> Result<Loose, E> {
-                Ok(Loose::Missing)
+            fn visit_unit<E>(self) -> Result<Lenient, E> {
+                Ok(Lenient::Missing)
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Loose, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Lenient, A::Error> {
                 while seq.next_element::<IgnoredAny>()?.is_some() {}
-                Ok(Loose::Other)
+                Ok(Lenient::Other)
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Loose, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Lenient, A::Error> {
                 while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-                Ok(Loose::Other)
+                Ok(Lenient::Other)
             }
         }
         from.deserialize_any(Any)
@@ -148,19 +148,19 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for One<T> {
     }
 }
 
-/// A field that may be absent, `null` or there: three different things. For fields with `default`.
+/// A field that is absent, `null` or given: three different cases. For fields with `default`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum Gap<T> {
-    /// The key is not there.
+pub(super) enum Presence<T> {
+    /// The key is absent.
     #[default]
     Absent,
-    /// The key is there, with `null`.
+    /// The key is there, and its value is `null`.
     Null,
-    /// There is a value.
+    /// The key has a value.
     Given(T),
 }
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Gap<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Presence<T> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         Option::<T>::deserialize(from).map(|value| value.map_or(Self::Null, Self::Given))
     }

@@ -1,27 +1,24 @@
-//! The way of a listing from bytes to articles, without a service: for the fuzzer.
-//!
-//! It is the same splitter, harvest and paging that a [`super::client::Client`] uses; only the transport is left out.
+//! Parses a listing from bytes to articles, without a service: for the fuzzer.
+//! Splitter, entry reader and paging are those of [`super::client::Client`]; only the transport is left out.
 
-use super::{Listed, harvest::Harvest, paging, pieces::Caps, splitter::Splitter};
+use super::{Listed, entry_reader::EntryReader, paging, splitter::Splitter, splitter_types::Caps};
 use crate::model::WorkspaceId;
 use uuid::Uuid;
 
-/// What one page of a listing was read as.
+/// The result of one page.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Read {
     /// Every entry, in its debug form.
     pub entries: Vec<String>,
-    /// What the envelope said, in its debug form.
+    /// The envelope, in its debug form.
     pub page: String,
     /// Whether every entry was an article.
     pub all_articles: bool,
 }
 
-/// Reads one page that arrives in these pieces.
-///
+/// Parses one page that arrives in these chunks.
 /// # Errors
-///
-/// Why it is no listing, in words.
+/// Why the page is no listing.
 pub fn read_listing(pieces: &[&[u8]]) -> Result<Read, String> {
     let caps = Caps {
         entry: 1 << 20,
@@ -32,19 +29,19 @@ pub fn read_listing(pieces: &[&[u8]]) -> Result<Read, String> {
         all_articles &= matches!(listed, Listed::Article(_));
         entries.push(format!("{listed:?}"));
     };
-    let mut harvest = Harvest::new(&mut sink);
+    let mut reader = EntryReader::new(&mut sink);
     let mut splitter = Splitter::new(paging::LISTING, caps);
     for piece in pieces {
         splitter
-            .feed(piece, &mut harvest)
+            .feed(piece, &mut reader)
             .map_err(|error| error.to_string())?;
-        if let Some(fault) = harvest.fault.take() {
+        if let Some(fault) = reader.fault.take() {
             return Err(fault);
         }
     }
     let envelope = splitter.finish().map_err(|error| error.to_string())?;
     let page = paging::read_page(&envelope, WorkspaceId::new(Uuid::nil()), false)?;
-    harvest.check()?;
+    reader.check()?;
     Ok(Read {
         entries,
         page: format!("{page:?}"),
