@@ -11,13 +11,13 @@ use super::{
     cycle,
     exit::ExitCode,
     failure::Failure,
-    handed,
-    past::below_mirror,
     print::{DIM, ERROR, escape},
     published_branch,
     report::{self, several, waiting as waiting_for},
     scope::{self, Part},
-    session::{Session, Worked},
+    session::{Session, SessionReport},
+    version_spec::below_mirror,
+    via_daemon,
 };
 use crate::{
     config::{Config, Need},
@@ -43,11 +43,11 @@ pub(super) struct Args {
 }
 
 /// What is held in one workspace.
-struct Waiting {
+struct HeldItems {
     part: Part,
     actions: Vec<Action>,
     /// How many of these no sync has told of yet.
-    untold: usize,
+    unreported: usize,
 }
 
 pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
@@ -60,7 +60,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
     published_branch::may_write(&config).await?;
-    let is_handed = handed::status(&config).await.is_some();
+    let is_handed = via_daemon::status(&config).await.is_some();
     let mut session = if is_handed {
         Session::reading(context, &config)?
     } else {
@@ -82,44 +82,44 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     show(context, &waiting)?;
     held.actions = waiting.iter().flat_map(lines).collect();
     if args.yes {
-        all_told(&waiting)?;
+        all_reported(&waiting)?;
     } else if !agreed(context, &waiting)? {
         return Ok(ExitCode::Attention);
     }
-    let worked = if is_handed {
+    let session_report = if is_handed {
         to_daemon(context, &config, &waiting).await?
     } else {
-        let mut worked = Worked {
+        let mut session_report = SessionReport {
             report: Report::new(false),
             failures: Vec::new(),
         };
-        let released = release_all(&mut session, &config, waiting, &mut worked).await;
+        let released = release_all(&mut session, &config, waiting, &mut session_report).await;
         if let Err(failure) = released {
             // What was done is told with what failed then.
             if !context.out.json {
-                report::print(context, &worked)?;
+                report::print(context, &session_report)?;
             }
-            *held = worked.report;
+            *held = session_report.report;
             return Err(failure);
         }
-        worked
+        session_report
     };
-    report::print(context, &worked)?;
-    Ok(report::code(&worked.report, false))
+    report::print(context, &session_report)?;
+    Ok(report::code(&session_report.report, false))
 }
 
 /// Releases what is held in each workspace, and agrees on where git stands.
 async fn release_all(
     session: &mut Session<'_>,
     config: &Config,
-    waiting: Vec<Waiting>,
-    worked: &mut Worked,
+    waiting: Vec<HeldItems>,
+    session_report: &mut SessionReport,
 ) -> Result<(), Failure> {
     for waiting in waiting {
-        release(session, waiting, worked).await?;
+        release(session, waiting, session_report).await?;
     }
     let request = Request::new(Direction::Both);
-    session.agree(&scope::all(config), &request, worked)?;
+    session.agree(&scope::all(config), &request, session_report)?;
     session.finish();
     Ok(())
 }
@@ -129,7 +129,7 @@ async fn look(
     session: &mut Session<'_>,
     config: &Config,
     read_only: bool,
-) -> Result<Vec<Waiting>, Failure> {
+) -> Result<Vec<HeldItems>, Failure> {
     let mut waiting = Vec::new();
     for part in scope::all(config) {
         let request = session.guarded(&Request::new(Direction::Both));
@@ -144,13 +144,13 @@ async fn look(
                 rule.is_some_and(HoldRule::approvable)
             })
             .collect();
-        let untold = engine.untold(&actions);
+        let unreported = engine.untold(&actions);
         session.give_back(engine);
         if !actions.is_empty() {
-            waiting.push(Waiting {
+            waiting.push(HeldItems {
                 part,
                 actions,
-                untold: untold.map_err(Failure::of)?,
+                unreported: unreported.map_err(Failure::of)?,
             });
         }
     }
@@ -158,16 +158,16 @@ async fn look(
 }
 
 /// A yes that was given beforehand is one to what was told before.
-fn all_told(waiting: &[Waiting]) -> Result<(), Failure> {
-    let untold: usize = waiting.iter().map(|one| one.untold).sum();
-    if untold == 0 {
+fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
+    let unreported: usize = waiting.iter().map(|one| one.unreported).sum();
+    if unreported == 0 {
         return Ok(());
     }
     let all: usize = waiting.iter().map(|one| one.actions.len()).sum();
     Err(Failure {
         code: ExitCode::Attention,
         ..Failure::failed(anyhow::Error::msg(format!(
-            "{untold} of the {} above were not held by the last sync, and nothing was released",
+            "{unreported} of the {} above were not held by the last sync, and nothing was released",
             several(all, "action")
         )))
         .help("run `kbsync sync`, look at what it holds, then run `kbsync approve --yes`")
@@ -175,14 +175,14 @@ fn all_told(waiting: &[Waiting]) -> Result<(), Failure> {
 }
 
 /// What is held in a workspace, with paths of the mirror.
-fn lines(waiting: &Waiting) -> impl Iterator<Item = Line> {
+fn lines(waiting: &HeldItems) -> impl Iterator<Item = Line> {
     waiting.actions.iter().map(|action| Line {
         path: below_mirror(&waiting.part, &action.path),
         ..Line::of(action, Status::Held, None)
     })
 }
 
-fn show(context: &Context, waiting: &[Waiting]) -> Result<(), Failure> {
+fn show(context: &Context, waiting: &[HeldItems]) -> Result<(), Failure> {
     if context.out.json {
         return Ok(());
     }
@@ -200,7 +200,7 @@ fn show(context: &Context, waiting: &[Waiting]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
+fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
     let actions = waiting.iter().flat_map(|one| &one.actions);
     let these = waiting_for(actions.clone().count(), "action");
     let deeds = deeds(actions);
@@ -229,8 +229,8 @@ fn agreed(context: &Context, waiting: &[Waiting]) -> Result<bool, Failure> {
 async fn to_daemon(
     context: &Context,
     config: &Config,
-    waiting: &[Waiting],
-) -> Result<Worked, Failure> {
+    waiting: &[HeldItems],
+) -> Result<SessionReport, Failure> {
     let releases = waiting
         .iter()
         .flat_map(|one| &one.actions)
@@ -240,9 +240,9 @@ async fn to_daemon(
         })
         .collect();
     let request = Request::new(Direction::Both);
-    let wish = handed::wish(&scope::all(config), &request, releases);
-    let worked = handed::to_daemon(context, config, wish).await?;
-    worked.ok_or_else(|| {
+    let wish = via_daemon::cycle_command(&scope::all(config), &request, releases);
+    let session_report = via_daemon::to_daemon(context, config, wish).await?;
+    session_report.ok_or_else(|| {
         let gone = anyhow::anyhow!("the daemon ended meanwhile, and nothing was released");
         Failure {
             code: ExitCode::Retry,
@@ -307,10 +307,10 @@ fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
 /// cycle was cut off.
 async fn release(
     session: &mut Session<'_>,
-    waiting: Waiting,
-    worked: &mut Worked,
+    waiting: HeldItems,
+    session_report: &mut SessionReport,
 ) -> Result<(), Failure> {
-    let Waiting { part, actions, .. } = waiting;
+    let HeldItems { part, actions, .. } = waiting;
     let request = session.guarded(&Request::new(Direction::Both));
     let mut engine = session.engine(&part, false)?;
     let now = SystemClock.now();
@@ -337,6 +337,6 @@ async fn release(
         })?;
     }
     session.give_back(engine);
-    worked.report.add(outcome.map_err(Failure::of)?);
+    session_report.report.add(outcome.map_err(Failure::of)?);
     Ok(())
 }

@@ -6,7 +6,7 @@ use crate::{
     engine::report::BudgetLeft,
     service::{
         budget::{Budget, Limits},
-        client::{Answered, Client, ClientError, ClientOptions, Notify, WaitNote, TokenAccepted},
+        client::{Answered, Client, ClientError, ClientOptions, Notify, TokenAccepted, WaitNote},
         origin::{Origin, OriginError, check_origin},
         token::Token,
     },
@@ -23,7 +23,7 @@ pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Fail
 }
 
 /// The same, with waits told to somebody else than stderr, and answers to whoever counts them.
-pub(super) fn connect_telling(
+pub(super) fn connect_with(
     context: &Context,
     config: &Config,
     notify: Notify,

@@ -6,9 +6,10 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    handed, published_branch, report,
+    published_branch, report,
     scope::{self, Part},
-    session::{Session, Worked},
+    session::{Session, SessionReport},
+    via_daemon,
 };
 use crate::{
     config::{Config, Need},
@@ -169,20 +170,20 @@ pub(super) async fn work(
     {
         return refuse(context, request, &failure);
     }
-    let worked = if request.dry_run {
+    let session_report = if request.dry_run {
         let mut session = Session::reading(context, config)?;
         session.cycles(parts, request).await?
     } else {
-        let wish = handed::wish(parts, request, Vec::new());
-        if let Some(worked) = handed::to_daemon(context, config, wish).await? {
-            worked
+        let wish = via_daemon::cycle_command(parts, request, Vec::new());
+        if let Some(session_report) = via_daemon::to_daemon(context, config, wish).await? {
+            session_report
         } else {
             let mut session = Session::writing(context, config, doing)?;
             session.cycles(parts, request).await?
         }
     };
-    report::print(context, &worked)?;
-    Ok(report::code(&worked.report, exit_code))
+    report::print(context, &session_report)?;
+    Ok(report::code(&session_report.report, exit_code))
 }
 
 /// Scripts get a report of nothing, with the reason.
@@ -196,7 +197,7 @@ fn refuse(context: &Context, request: &Request, failure: &Failure) -> Outcome {
     });
     if context.out.json {
         let failures = Vec::new();
-        report::print(context, &Worked { report, failures })?;
+        report::print(context, &SessionReport { report, failures })?;
     }
     context.out.failure(failure);
     Ok(failure.code)

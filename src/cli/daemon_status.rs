@@ -1,10 +1,10 @@
 //! What `kbsync status` prints of a daemon that runs.
 
 use super::{
-    past::local_time,
     print::{WARNING, escape},
     report,
     status::moment,
+    version_spec::local_time,
 };
 use crate::daemon::control::DaemonStatus;
 use std::time::Duration;

@@ -16,7 +16,7 @@ const NAMED: usize = 10;
 
 /// What a sync would find in a folder.
 #[derive(Debug, Default)]
-pub(super) struct WouldTake {
+pub(super) struct FirstSyncPreview {
     categories: BTreeSet<String>,
     articles: BTreeSet<Place>,
     not_ready: BTreeSet<Place>,
@@ -30,7 +30,7 @@ pub(super) struct Counts {
     not_ready: usize,
 }
 
-impl WouldTake {
+impl FirstSyncPreview {
     /// Scans a folder. A folder that does not exist yet has no files.
     pub(super) fn from(folder: &Path) -> Result<Self, Failure> {
         let mut found = Self::default();

@@ -3,7 +3,7 @@
 //! Where HEAD was when both sides last agreed on what is removed is in the state, and so is the published branch; both the
 //! commands and the daemon write them.
 
-use super::{scope::Part, session::Worked};
+use super::{scope::Part, session::SessionReport};
 use crate::{
     config::{Config, Root},
     daemon::git::{self, Busy, Head, Known, NotPublished, Remembered, Trees, View},
@@ -20,9 +20,9 @@ use std::{path::Path, sync::Arc};
 
 /// The repositories that the workspaces' folders are in.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Heads(Vec<Known>);
+pub(super) struct GitHeads(Vec<Known>);
 
-impl Heads {
+impl GitHeads {
     /// Looks, before anything else is looked at.
     pub(super) fn look(config: &Config) -> Self {
         let roots = config.roots();
@@ -96,22 +96,24 @@ impl Heads {
         config: &Config,
         parts: &'p [Part],
         request: &Request,
-        worked: &Worked,
+        session_report: &SessionReport,
     ) -> Vec<(&'p Part, Head)> {
         let whole = parts.len() == config.roots().len()
             && parts.iter().all(|part| part.scope.is_empty())
             && request.direction.pushes()
             && !request.dry_run;
-        let went_through = match worked.report.outcome {
+        let went_through = match session_report.report.outcome {
             Ending::Failed | Ending::Retry => false,
-            Ending::Partial | Ending::Attention | Ending::Done => worked.failures.is_empty(),
+            Ending::Partial | Ending::Attention | Ending::Done => {
+                session_report.failures.is_empty()
+            }
         };
-        let waits = worked
+        let waits = session_report
             .report
             .actions
             .iter()
             .any(|line| line.action == Kind::Delete && line.status != Status::Done);
-        if !whole || !went_through || waits || worked.report.doubt {
+        if !whole || !went_through || waits || session_report.report.doubt {
             return Vec::new();
         }
         let agreed = self.0.iter().filter_map(|known| {

@@ -8,8 +8,8 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
+    first_sync_preview::{Counts, FirstSyncPreview},
     published_branch,
-    would_take::{Counts, WouldTake},
 };
 use crate::{
     config::{
@@ -52,7 +52,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     if let Some(poll) = &args.poll {
         parse_poll(poll).map_err(|wrong| wrong.given_by("--poll"))?;
     }
-    let found = WouldTake::from(&folder)?;
+    let found = FirstSyncPreview::from(&folder)?;
     if found.has_any() && !args.yes && !is_meant(&found, &args, context)? {
         context.out.note("nothing was written");
         return Ok(ExitCode::Attention);
@@ -109,7 +109,7 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
 }
 
 /// Asks whether the files that are in the folder are meant for the service.
-fn is_meant(found: &WouldTake, args: &Args, context: &Context) -> Result<bool, Failure> {
+fn is_meant(found: &FirstSyncPreview, args: &Args, context: &Context) -> Result<bool, Failure> {
     context.out.note(format!(
         "This folder is not empty. A sync would take {}:",
         found.in_words()

@@ -18,7 +18,7 @@ pub(super) enum Work {
     /// The last step: once it is done, there is nothing left to break off.
     Last,
     /// Another process does it, and does not hear of this.
-    Handed,
+    ByDaemon,
 }
 
 /// Works until it is done or a person breaks it off. `so_far` tells how far it has come then. Work that takes no notice
@@ -88,7 +88,7 @@ fn broken_off(kind: Work, so_far: &str) -> Failure {
     };
     match kind {
         Work::Look => failure.help("nothing was changed on either side"),
-        Work::Handed => failure.help(
+        Work::ByDaemon => failure.help(
             "the daemon goes on with what it was handed: `kbsync log` and `kbsync status` show what it did",
         ),
         Work::Step | Work::Last => failure.help(
@@ -158,6 +158,6 @@ mod tests {
         let help = |kind| broken_off(kind, "").help.unwrap_or_default();
         assert!(!help(Work::Look).contains("recorded"));
         assert!(help(Work::Last).contains("recorded"));
-        assert!(help(Work::Handed).contains("goes on"));
+        assert!(help(Work::ByDaemon).contains("goes on"));
     }
 }

@@ -8,10 +8,10 @@ use super::{
     diff::{as_patch, print_pair},
     exit::ExitCode,
     failure::Failure,
-    past::Named,
-    past::{below_mirror, described, is_folder, local_time, named, side, state},
     print::{Column, DIM, HELP, escape, table},
     scope::{self, Part},
+    version_spec::VersionSpec,
+    version_spec::{below_mirror, described, is_folder, local_time, lookup, side, state},
 };
 use crate::{
     config::{Config, Need},
@@ -23,7 +23,7 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// How much of what happened is listed when nobody says.
-const LATELY: usize = 50;
+const DEFAULT_EVENTS: usize = 50;
 
 /// Shows versions and what happened.
 #[derive(clap::Args, Debug)]
@@ -90,14 +90,14 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         Some(path) => folders(context, &config, path)?,
     };
     match (folder, &args.path) {
-        (None, Some(path)) => versions(args, context, &named(context, &config, path)?)?,
+        (None, Some(path)) => versions(args, context, &lookup(context, &config, path)?)?,
         (Some(_), _) if args.patch => {
             return Err(Failure::usage(
                 "-p shows one article's versions, and this is a folder",
                 "name a file in it",
             ));
         }
-        (Some(folders), _) => lately(args, context, &config, &folders)?,
+        (Some(folders), _) => events(args, context, &config, &folders)?,
         (None, None) => {}
     }
     Ok(ExitCode::Done)
@@ -132,13 +132,13 @@ fn folders(
 }
 
 /// What happened, newest first; nothing named: in all workspaces.
-fn lately(
+fn events(
     args: &Args,
     context: &Context,
     config: &Config,
     folders: &[(Part, String)],
 ) -> Result<(), Failure> {
-    let limit = args.limit().unwrap_or(LATELY);
+    let limit = args.limit().unwrap_or(DEFAULT_EVENTS);
     let asked = if folders.is_empty() {
         scope::all(config)
             .into_iter()
@@ -205,7 +205,7 @@ fn told(event: Event) -> EventLine {
 }
 
 /// The versions of one subject.
-fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure> {
+fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Failure> {
     if let Some(number) = named.number {
         return Err(Failure::usage(
             "`log` lists all versions of a file",
@@ -241,7 +241,7 @@ fn versions(args: &Args, context: &Context, named: &Named) -> Result<(), Failure
     Ok(())
 }
 
-fn heading(named: &Named) -> String {
+fn heading(named: &VersionSpec) -> String {
     let past = &named.past;
     match (&past.now_at, past.article()) {
         (Some(place), Some(id)) => format!("{} {id}", escape(&named.path(place))),
@@ -251,7 +251,7 @@ fn heading(named: &Named) -> String {
 }
 
 /// A row for each version that says something new.
-fn rows(named: &Named, limit: usize) -> impl Iterator<Item = Vec<String>> {
+fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> {
     let said = named.past.sayings().into_iter().take(limit);
     let present = named.past.present();
     said.map(move |(kept, both)| {
@@ -278,7 +278,7 @@ fn sides(kept: &Kept, both: bool, present: Option<u64>) -> String {
 }
 
 /// What a version changed, in words.
-fn changes(named: &Named, kept: &Kept) -> String {
+fn changes(named: &VersionSpec, kept: &Kept) -> String {
     let fields = named.past.changed(kept);
     let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
     let before = named.past.before(kept.number);
@@ -294,7 +294,7 @@ fn changes(named: &Named, kept: &Kept) -> String {
     words.join(", ")
 }
 
-fn headline(named: &Named, (kept, both): (&Kept, bool), present: Option<u64>) -> String {
+fn headline(named: &VersionSpec, (kept, both): (&Kept, bool), present: Option<u64>) -> String {
     let changes = changes(named, kept);
     let changes = if changes.is_empty() {
         String::new()
@@ -312,7 +312,7 @@ fn headline(named: &Named, (kept, both): (&Kept, bool), present: Option<u64>) ->
 }
 
 /// A version's file beside that of the version before it; `None`: they are the same.
-fn difference(named: &Named, kept: &Kept) -> Result<Option<Pair>, Failure> {
+fn difference(named: &VersionSpec, kept: &Kept) -> Result<Option<Pair>, Failure> {
     let before = named.past.before(kept.number);
     let old = match before {
         Some(before) => as_file(&named.store, before)?,
@@ -331,7 +331,7 @@ fn difference(named: &Named, kept: &Kept) -> Result<Option<Pair>, Failure> {
     }))
 }
 
-fn as_json(args: &Args, context: &Context, named: &Named) -> Result<(), Failure> {
+fn as_json(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Failure> {
     let limit = args.limit().unwrap_or(usize::MAX);
     let mut versions = Vec::new();
     for kept in named.past.versions.iter().take(limit) {

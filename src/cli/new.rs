@@ -162,7 +162,7 @@ fn existing<'c>(categories: &'c [(String, String)], category: &str) -> Option<&'
 }
 
 /// So many names are proposed.
-const PROPOSED: usize = 3;
+const MAX_PROPOSALS: usize = 3;
 
 /// The folders whose names, or whose categories' names, are most like a word.
 fn nearest<'c>(categories: &'c [(String, String)], category: &str) -> Vec<&'c str> {
@@ -174,7 +174,7 @@ fn nearest<'c>(categories: &'c [(String, String)], category: &str) -> Vec<&'c st
         .collect();
     near.sort_unstable();
     near.into_iter()
-        .take(PROPOSED)
+        .take(MAX_PROPOSALS)
         .map(|(_, folder)| folder)
         .collect()
 }

@@ -262,7 +262,7 @@ pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) ->
 }
 
 /// What is left at least for a column that is broken.
-const NARROW: u16 = 14;
+const MIN_WIDTH: u16 = 14;
 
 /// Tells which columns are not broken in a table so wide: the narrow ones first, the last one, which holds the
 /// details, at the end. A path or a time in two lines cannot be copied.
@@ -276,7 +276,7 @@ fn whole(widths: &[u16], room: u16) -> Vec<bool> {
         let wider = u16::try_from(widths.len() - done - 1).unwrap_or(u16::MAX);
         // Two for the gap.
         let taken = widths[column].saturating_add(2);
-        if taken.saturating_add(NARROW.saturating_mul(wider)) > left {
+        if taken.saturating_add(MIN_WIDTH.saturating_mul(wider)) > left {
             break;
         }
         left -= taken;

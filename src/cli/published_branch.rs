@@ -2,7 +2,7 @@
 //!
 //! Commands that only read, and dry runs, are not refused. The daemon pauses by the same rule (`daemon::work_queue`).
 
-use super::{ask, context::Context, exit::ExitCode, failure::Failure, heads::Heads};
+use super::{ask, context::Context, exit::ExitCode, failure::Failure, git_head::GitHeads};
 use crate::{
     config::Config,
     daemon::git::{Busy, Git, NotPublished},
@@ -17,26 +17,26 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Refuses a command that would write now.
 pub(super) async fn may_write(config: &Config) -> Result<(), Failure> {
-    let heads = at_rest(config).await;
-    if let Some(busy) = heads.busy() {
+    let git_heads = wait_for_git(config).await;
+    if let Some(busy) = git_heads.busy() {
         return Err(Failure {
             code: ExitCode::Retry,
             ..Failure::failed(anyhow::anyhow!("nothing is synced: {busy}")).help(busy.remedy())
         });
     }
-    match heads.not_published(config) {
+    match git_heads.not_published(config) {
         None => Ok(()),
         Some(why) => Err(refusal(&why)),
     }
 }
 
 /// Waits until git no longer changes files, at most [`PATIENCE`].
-async fn at_rest(config: &Config) -> Heads {
+async fn wait_for_git(config: &Config) -> GitHeads {
     let until = tokio::time::Instant::now() + PATIENCE;
     loop {
-        let heads = Heads::look(config);
-        if heads.busy() != Some(Busy::Lock) || tokio::time::Instant::now() >= until {
-            return heads;
+        let git_heads = GitHeads::look(config);
+        if git_heads.busy() != Some(Busy::Lock) || tokio::time::Instant::now() >= until {
+            return git_heads;
         }
         tokio::time::sleep(LOOK).await;
     }

@@ -5,7 +5,7 @@ use super::{
     exit::ExitCode,
     failure::Failure,
     print::{DIM, ERROR, GOOD, WARNING, escape},
-    session::Worked,
+    session::SessionReport,
 };
 use crate::{
     engine::{
@@ -18,8 +18,8 @@ use crate::{
 use anstyle::Style;
 
 /// Prints what a command did, and what went wrong with it.
-pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
-    let report = &worked.report;
+pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result<(), Failure> {
+    let report = &session_report.report;
     if context.out.json {
         context.out.json(report)?;
     } else if context.out.quiet {
@@ -33,13 +33,13 @@ pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
             context.out.line(text)?;
         }
     }
-    for failure in &worked.failures {
+    for failure in &session_report.failures {
         context.out.failure(failure);
     }
     if let Some((kind, message)) = &report.stopped {
         context.out.failure(&Failure::stopped(kind, message));
-    } else if worked.failures.is_empty() {
-        for message in untold(report) {
+    } else if session_report.failures.is_empty() {
+        for message in unreported(report) {
             let error = anyhow::Error::msg(message.to_owned());
             let help = "`kbsync doctor` looks closer";
             context.out.failure(&Failure::failed(error).help(help));
@@ -49,7 +49,7 @@ pub(super) fn print(context: &Context, worked: &Worked) -> Result<(), Failure> {
 }
 
 /// Failures of the machine in a report of which nothing else came: the one of a daemon.
-fn untold(report: &Report) -> impl Iterator<Item = &str> {
+fn unreported(report: &Report) -> impl Iterator<Item = &str> {
     let failures = report.problems.iter();
     failures
         .filter(|problem| is_failure(problem, report))

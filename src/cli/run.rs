@@ -2,7 +2,7 @@
 
 use super::{
     Outcome,
-    connect::{self, connect_telling},
+    connect::{self, connect_with},
     consent::warn_of_limits,
     context::Context,
     exit::ExitCode,
@@ -68,7 +68,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         .zip(locks)
         .map(|(root, lock)| {
             let client =
-                connect_telling(context, &config, log_waits(&status), Some(counted(&status)))?;
+                connect_with(context, &config, log_waits(&status), Some(counted(&status)))?;
             budget.get_or_insert_with(|| client.budget().clone());
             let engine = open::writer(&config, root, Cancellable::new(client, cancel.clone()))
                 .map_err(Failure::of)?

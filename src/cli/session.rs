@@ -1,12 +1,12 @@
 //! One command's work on the mirror: its lock, its client, its progress, and a cycle per workspace.
 
 use super::{
-    connect::connect_telling,
+    connect::connect_with,
     consent::warn_of_limits,
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    heads::Heads,
+    git_head::GitHeads,
     interrupt::{Work, unless_interrupted},
     locks,
     progress::{Pace, Progress, Step},
@@ -37,14 +37,14 @@ pub(super) struct Session<'c> {
     config: &'c Config,
     client: Option<Client>,
     bar: Arc<Mutex<Bar>>,
-    heads: Heads,
+    git_heads: GitHeads,
     /// Held until the command is done.
     locks: Vec<Lock>,
 }
 
 /// A report, and what went wrong beyond it.
 #[derive(Debug)]
-pub(super) struct Worked {
+pub(super) struct SessionReport {
     /// All workspaces' reports in one.
     pub(super) report: Report,
     /// Failures of this machine: the state, the disk.
@@ -67,10 +67,10 @@ impl<'c> Session<'c> {
             config,
             client: None,
             bar,
-            heads: Heads::default(),
+            git_heads: GitHeads::default(),
             locks: Vec::new(),
         };
-        session.heads = Heads::look(config);
+        session.git_heads = GitHeads::look(config);
         let client = session.connect()?;
         warn_of_limits(config);
         session.client = Some(client);
@@ -96,7 +96,7 @@ impl<'c> Session<'c> {
         let mut session = Self::reading(context, config)?;
         session.locks = locks::take(config, doing, refilled)?;
         // Whoever had the lock before may have remembered another.
-        session.heads = Heads::look(config);
+        session.git_heads = GitHeads::look(config);
         Ok(session)
     }
 
@@ -105,7 +105,7 @@ impl<'c> Session<'c> {
         &mut self,
         parts: &[Part],
         request: &Request,
-    ) -> Result<Worked, Failure> {
+    ) -> Result<SessionReport, Failure> {
         let so_far = self.so_far();
         let kind = if request.dry_run {
             Work::Look
@@ -125,8 +125,12 @@ impl<'c> Session<'c> {
         }
     }
 
-    async fn run_cycles(&mut self, parts: &[Part], request: &Request) -> Result<Worked, Failure> {
-        let mut worked = Worked {
+    async fn run_cycles(
+        &mut self,
+        parts: &[Part],
+        request: &Request,
+    ) -> Result<SessionReport, Failure> {
+        let mut session_report = SessionReport {
             report: Report::new(request.dry_run),
             failures: Vec::new(),
         };
@@ -135,7 +139,7 @@ impl<'c> Session<'c> {
                 self.guarded(request)
             } else {
                 // Git may have moved HEAD while the workspace before had its turn.
-                Heads::look(self.config).guard(request)
+                GitHeads::look(self.config).guard(request)
             };
             let request = Request {
                 scope: part.scope.clone(),
@@ -147,23 +151,23 @@ impl<'c> Session<'c> {
                         .stopped
                         .as_ref()
                         .is_some_and(|(kind, _)| kind.stops_all());
-                    worked.report.add(report);
+                    session_report.report.add(report);
                     if ends {
                         break;
                     }
                 }
                 Err(failure) if failure.code == ExitCode::Usage => return Err(failure),
-                Err(failure) => worked.take(failure, part),
+                Err(failure) => session_report.take(failure, part),
             }
         }
-        self.agree(parts, request, &worked)?;
+        self.agree(parts, request, &session_report)?;
         self.finish();
-        Ok(worked)
+        Ok(session_report)
     }
 
     /// The request, with the removals held that came with a moved HEAD.
     pub(super) fn guarded(&self, request: &Request) -> Request {
-        self.heads.guard(request)
+        self.git_heads.guard(request)
     }
 
     /// Remembers the published branch, and where each HEAD of git's was once both sides agree on what is removed.
@@ -171,19 +175,19 @@ impl<'c> Session<'c> {
         &mut self,
         parts: &[Part],
         request: &Request,
-        worked: &Worked,
+        session_report: &SessionReport,
     ) -> Result<(), Failure> {
         if request.dry_run {
             return Ok(());
         }
         let now = engine::Clock::now(&engine::SystemClock);
         let all = scope::all(self.config);
-        let heads = self.heads.clone();
-        for (part, branch) in heads.first_branches(&all) {
+        let git_heads = self.git_heads.clone();
+        for (part, branch) in git_heads.first_branches(&all) {
             self.write(part, |store| git::remember_branch(store, &branch, now))?;
             published_branch::note_first(self.context, &branch);
         }
-        for (part, head) in heads.agreed(self.config, parts, request, worked) {
+        for (part, head) in git_heads.agreed(self.config, parts, request, session_report) {
             self.write(part, |store| git::remember_head(store, &head, now))?;
         }
         Ok(())
@@ -226,7 +230,7 @@ impl<'c> Session<'c> {
         Ok(engine
             .map_err(Failure::of)?
             .with_teller(self.teller())
-            .with_git(self.heads.view(&part.root)))
+            .with_git(self.git_heads.view(&part.root)))
     }
 
     /// Takes an engine apart, for the next workspace.
@@ -254,7 +258,7 @@ impl<'c> Session<'c> {
                 out.note(note.to_string());
             }
         });
-        let client = connect_telling(self.context, self.config, notify, None)?;
+        let client = connect_with(self.context, self.config, notify, None)?;
         lock_bar(&self.bar).budget = Some(client.budget().clone());
         Ok(client)
     }
@@ -265,7 +269,7 @@ impl<'c> Session<'c> {
     }
 }
 
-impl Worked {
+impl SessionReport {
     /// Takes a failure of one workspace; the others go on.
     fn take(&mut self, failure: Failure, part: &Part) {
         let ending = if failure.code == ExitCode::Retry {

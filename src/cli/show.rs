@@ -7,8 +7,8 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    past::{Named, named},
     print::escape_line,
+    version_spec::{VersionSpec, lookup},
 };
 use crate::{
     config::Need,
@@ -57,7 +57,7 @@ struct Report<'a> {
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let named = named(context, &config, &args.path)?;
+    let named = lookup(context, &config, &args.path)?;
     named.note_others(context);
     let kept = named.version()?;
     let file = as_file(&named.store, kept)?;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-fn not_kept(named: &Named, kept: &Kept) -> Failure {
+fn not_kept(named: &VersionSpec, kept: &Kept) -> Failure {
     Failure::failed(anyhow::anyhow!(
         "the text of {}@{} is not in the state any more",
         named.name,
@@ -90,7 +90,7 @@ fn not_kept(named: &Named, kept: &Kept) -> Failure {
 
 fn as_json(
     context: &Context,
-    named: &Named,
+    named: &VersionSpec,
     kept: &Kept,
     file: Option<String>,
 ) -> Result<(), Failure> {

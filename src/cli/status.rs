@@ -6,16 +6,16 @@ use super::{
     Outcome,
     connect::budget_left,
     context::Context,
-    daemon_says::daemon_lines,
+    daemon_status::daemon_lines,
     exit::ExitCode,
     failure::Failure,
-    handed,
-    heads::Heads,
+    git_head::GitHeads,
     print::{DIM, ERROR, GOOD, HELP, WARNING, escape},
     progress::{Pace, estimate},
     report::{self, grouped, problem_line},
     scope,
     session::Session,
+    via_daemon,
 };
 use crate::{
     config::{Config, Need},
@@ -47,15 +47,15 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let now = SystemClock.now();
     let mut found = look(&config, now)?;
     let mut failure = None;
-    let daemon = handed::status(&config).await;
+    let daemon = via_daemon::status(&config).await;
     found.daemon = daemon.as_ref().map(|daemon| Daemon {
         pid: daemon.pid,
         since: daemon.since.clone(),
         next_poll: daemon.next_poll.clone(),
     });
     found.budget = budget_left(&config);
-    let heads = Heads::look(&config);
-    found.git = heads.branches(&config);
+    let git_heads = GitHeads::look(&config);
+    found.git = git_heads.branches(&config);
     if args.remote {
         match ask(context, &config).await {
             Ok(report) => match &report.stopped {
@@ -75,7 +75,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
         }) {
             context.out.line(line)?;
         }
-        for line in branch_lines(&heads, &config) {
+        for line in branch_lines(&git_heads, &config) {
             context.out.line(line)?;
         }
         if let Some(line) = time_to_send(&found, &config) {
@@ -98,17 +98,19 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 }
 
 /// The published branch, and what keeps everything waiting because of git.
-fn branch_lines(heads: &Heads, config: &Config) -> Vec<String> {
-    let why = heads
+fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
+    let why = git_heads
         .not_published(config)
         .map(|why| format!("nothing is synced: {why}; {}", why.remedy()));
-    let busy = heads
+    let busy = git_heads
         .busy()
         .map(|busy| format!("nothing is synced: {busy}; {}", busy.remedy()));
     if let Some(why) = busy.or(why) {
         return vec![format!("{WARNING}{}{WARNING:#}", escape(&why))];
     }
-    let published = heads.repository().and_then(|known| known.published.name());
+    let published = git_heads
+        .repository()
+        .and_then(|known| known.published.name());
     published
         .map(|name| {
             format!(
@@ -127,9 +129,9 @@ async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
         dry_run: true,
         ..Request::new(Direction::Both)
     };
-    let worked = session.cycles(&scope::all(config), &request).await?;
-    match worked.failures.into_iter().next() {
-        None => Ok(worked.report),
+    let session_report = session.cycles(&scope::all(config), &request).await?;
+    match session_report.failures.into_iter().next() {
+        None => Ok(session_report.report),
         Some(failure) => Err(failure),
     }
 }

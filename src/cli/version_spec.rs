@@ -26,7 +26,7 @@ use std::path::Path;
 
 /// A subject of the history, as an argument named it.
 #[derive(Debug)]
-pub(super) struct Named {
+pub(super) struct VersionSpec {
     /// The workspace that it belongs to.
     pub(super) part: Part,
     /// That workspace's state.
@@ -43,7 +43,7 @@ pub(super) struct Named {
     below: Option<String>,
 }
 
-impl Named {
+impl VersionSpec {
     /// The version that was asked for; the newest when none was.
     pub(super) fn version(&self) -> Result<&Kept, Failure> {
         let found = match self.number {
@@ -160,7 +160,11 @@ pub(super) fn became(past: &Past) -> String {
 }
 
 /// Finds what an argument names.
-pub(super) fn named(context: &Context, config: &Config, argument: &Path) -> Result<Named, Failure> {
+pub(super) fn lookup(
+    context: &Context,
+    config: &Config,
+    argument: &Path,
+) -> Result<VersionSpec, Failure> {
     let text = argument.to_string_lossy().into_owned();
     let (name, number) = split(&text)?;
     // A file's own name may have an `@`.
@@ -179,7 +183,7 @@ pub(super) fn named(context: &Context, config: &Config, argument: &Path) -> Resu
                 mut pasts,
             })) if !pasts.is_empty() => {
                 let past = pasts.remove(0);
-                return Ok(Named {
+                return Ok(VersionSpec {
                     part,
                     store,
                     past,

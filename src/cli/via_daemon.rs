@@ -7,7 +7,7 @@ use super::{
     interrupt::{Work, unless_interrupted},
     progress::{Pace, Progress, Step},
     scope::Part,
-    session::Worked,
+    session::SessionReport,
 };
 use crate::{
     config::Config,
@@ -27,13 +27,13 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// So long after a command the daemon is asked for the first time how it is.
-const FIRST: Duration = Duration::from_secs(1);
+const FIRST_CHECK: Duration = Duration::from_secs(1);
 
 /// Afterwards it is asked again and again.
-const SILENCE: Duration = Duration::from_secs(10);
+const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
 /// So many times in a row it may not say how it is.
-const DEAF: u32 = 3;
+const MAX_SILENCES: u32 = 3;
 
 /// Returns whether a daemon has the mirror.
 pub(super) fn is_daemon_there(config: &Config) -> bool {
@@ -44,7 +44,11 @@ pub(super) fn is_daemon_there(config: &Config) -> bool {
 }
 
 /// A request as the daemon is told it.
-pub(super) fn wish(parts: &[Part], request: &Request, approve: Vec<Release>) -> CycleCommand {
+pub(super) fn cycle_command(
+    parts: &[Part],
+    request: &Request,
+    approve: Vec<Release>,
+) -> CycleCommand {
     CycleCommand {
         direction: request.direction.into(),
         scope: scope(parts),
@@ -94,7 +98,7 @@ pub(super) async fn to_daemon(
     context: &Context,
     config: &Config,
     wish: CycleCommand,
-) -> Result<Option<Worked>, Failure> {
+) -> Result<Option<SessionReport>, Failure> {
     if !is_daemon_there(config) {
         return Ok(None);
     }
@@ -126,17 +130,17 @@ pub(super) async fn to_daemon(
     });
     let waiting = async {
         Ok(while_it_lives(&private, asked, |silence| {
-            tell_silence(context, config, silence);
+            note_silence(context, config, silence);
         })
         .await)
     };
-    let word = Box::pin(unless_interrupted(Work::Handed, waiting, String::new)).await;
+    let word = Box::pin(unless_interrupted(Work::ByDaemon, waiting, String::new)).await;
     progress.finish();
     let Some(word) = word? else {
-        return Err(deaf());
+        return Err(unresponsive());
     };
     match word {
-        Ok(Response::Report(report)) => Ok(Some(Worked {
+        Ok(Response::Report(report)) => Ok(Some(SessionReport {
             report: Report { partial, ..*report },
             failures: Vec::new(),
         })),
@@ -155,10 +159,10 @@ async fn while_it_lives<T>(
     silent: impl Fn(Duration),
 ) -> Option<T> {
     let mut asked = std::pin::pin!(asked);
-    let (mut deaf, mut pause, mut heard) = (0, FIRST, Instant::now());
-    while deaf < DEAF {
+    let (mut silences, mut pause, mut heard) = (0, FIRST_CHECK, Instant::now());
+    while silences < MAX_SILENCES {
         let wait = tokio::time::sleep(failpoint::wait(pause));
-        pause = SILENCE;
+        pause = CHECK_INTERVAL;
         tokio::select! {
             word = &mut asked => return Some(word),
             () = wait => {}
@@ -167,11 +171,11 @@ async fn while_it_lives<T>(
             word = &mut asked => return Some(word),
             answer = tokio::time::timeout(PATIENCE, control::request(private, Command::Status, |_| ())) => {
                 if answer.is_ok() {
-                    (deaf, heard) = (0, Instant::now());
+                    (silences, heard) = (0, Instant::now());
                 } else {
-                    deaf += 1;
+                    silences += 1;
                 }
-                if deaf == 1 {
+                if silences == 1 {
                     silent(heard.elapsed());
                 }
             }
@@ -181,7 +185,7 @@ async fn while_it_lives<T>(
 }
 
 /// The person who waits hears that the daemon is silent, and what Ctrl-C would do.
-fn tell_silence(context: &Context, config: &Config, silence: Duration) {
+fn note_silence(context: &Context, config: &Config, silence: Duration) {
     let owners = config.roots().into_iter();
     let mut owners = owners.filter_map(|root| Lock::holder(&root.path).ok().flatten());
     let pid = owners
@@ -221,7 +225,7 @@ fn refused(refusal: Refusal) -> Failure {
 }
 
 /// It has the command, and goes on with it if it ever goes on.
-fn deaf() -> Failure {
+fn unresponsive() -> Failure {
     let failure = Failure::failed(anyhow::anyhow!("the daemon does not answer any more"));
     Failure {
         code: ExitCode::Retry,

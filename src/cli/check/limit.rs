@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 const LISTED: usize = 100;
 
 /// Limits findings that are in the order of their paths, and keeps the order.
-pub(super) fn cut(findings: &[Finding]) -> Vec<Finding> {
+pub(super) fn limit(findings: &[Finding]) -> Vec<Finding> {
     let mut listed = Vec::new();
     for of_file in findings.chunk_by(|one, other| one.path == other.path) {
         let mut of_file = of_file.to_vec();
@@ -58,10 +58,10 @@ mod tests {
         let mut findings: Vec<_> = (1..=100)
             .map(|line| finding("a", line, Level::Warning))
             .collect();
-        assert_eq!(cut(&findings), findings);
+        assert_eq!(limit(&findings), findings);
         findings.push(finding("a", 101, Level::Error));
         findings.push(finding("b", 1, Level::Warning));
-        let listed = cut(&findings);
+        let listed = limit(&findings);
         let (of_a, of_b) = listed.split_at(101);
         assert_eq!(of_a[98], findings[98]);
         assert_eq!(of_a[99].level, Level::Error);

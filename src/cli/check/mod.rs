@@ -3,7 +3,7 @@
 //! It needs no token, no network and no state, and changes nothing; a state that is there tells which conflicts are
 //! open. `rules` says what is wrong, `cut` how much of that is listed; this file reads the mirror and prints.
 
-mod cut;
+mod limit;
 mod read;
 mod rules;
 
@@ -12,9 +12,9 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    past, paths,
+    paths,
     print::{DIM, ERROR, HELP, WARNING, escape},
-    scope,
+    scope, version_spec,
 };
 use crate::config::{self, Folders, Need};
 use rules::{Files, Finding, Level, Open};
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
         .retain(|found| wanted.is_empty() || wanted.iter().any(|path| lies_in(&found.path, path)));
     let count = |level| findings.iter().filter(|one| one.level == level).count();
     let (errors, warnings) = (count(Level::Error), count(Level::Warning));
-    let findings = cut::cut(&findings);
+    let findings = limit::limit(&findings);
     let report = Report {
         version: 1,
         files,
@@ -105,7 +105,10 @@ fn open_conflicts(context: &Context, prefix: &str) -> Option<Open> {
     let config = context.config(Need::Workspace).ok()?;
     let mut parts = scope::all(&config).into_iter();
     let part = parts.find(|part| part.prefix == prefix.trim_end_matches('/'))?;
-    let conflicts = past::state(&config, &part).ok()??.conflicts().ok()?;
+    let conflicts = version_spec::state(&config, &part)
+        .ok()??
+        .conflicts()
+        .ok()?;
     Some(Open {
         ids: conflicts.iter().map(|row| row.id).collect(),
         copies: conflicts.into_iter().filter_map(|row| row.copy).collect(),

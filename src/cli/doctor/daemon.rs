@@ -1,14 +1,14 @@
 //! The running daemon, as far as it says how it is.
 
 use super::{Check, Verdict};
-use crate::{cli::handed, config::Config, daemon::control::DaemonStatus};
+use crate::{cli::via_daemon, config::Config, daemon::control::DaemonStatus};
 
 /// What there is to say of a daemon that has the mirror.
 pub(super) async fn check(config: &Config) -> Option<Check> {
     // It may see what this process does not: another token, another network, an earlier failure.
-    match handed::status(config).await {
+    match via_daemon::status(config).await {
         Some(found) => Some(says(found)),
-        None => handed::is_daemon_there(config).then(silent),
+        None => via_daemon::is_daemon_there(config).then(silent),
     }
 }
 

@@ -14,11 +14,11 @@ use super::{
     context::Context,
     exit::ExitCode,
     failure::Failure,
-    handed,
-    heads::Heads,
+    git_head::GitHeads,
     print::{DIM, ERROR, GOOD, WARNING, escape_block},
     published_branch,
     report::{grouped, several},
+    via_daemon,
 };
 use crate::{
     config::{Config, Need, Root, TokenSource, find_mirror},
@@ -140,7 +140,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 /// One line on the daemon, and 1 unless it is well.
 async fn health(context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let check = match handed::status(&config).await {
+    let check = match via_daemon::status(&config).await {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
         // A pause is no illness.
@@ -312,14 +312,14 @@ fn state(config: &Config, root: &Root) -> Check {
 
 /// The published branch, and whether it is the one that is checked out.
 fn branch(config: &Config) -> Option<Check> {
-    let heads = Heads::look(config);
-    if let Some(why) = heads.not_published(config) {
+    let git_heads = GitHeads::look(config);
+    if let Some(why) = git_heads.not_published(config) {
         return Some(Check {
             result: Verdict::Warning,
             ..Check::failed("git", &published_branch::refusal(&why))
         });
     }
-    let published = heads.repository()?.published.name()?;
+    let published = git_heads.repository()?.published.name()?;
     let message = format!("branch {published} is published, and checked out");
     Some(Check::good("git", message))
 }

@@ -5,8 +5,8 @@ use crate::{
     cli::{
         context::Context,
         failure::Failure,
-        past::{below_mirror, is_folder},
         scope::{self, Part},
+        version_spec::{below_mirror, is_folder},
     },
     config::Config,
     engine::{
@@ -25,7 +25,7 @@ use std::{cmp::Reverse, collections::BTreeSet, path::Path};
 
 /// The versions to restore in one workspace.
 #[derive(Debug)]
-pub(super) struct Missing {
+pub(super) struct WorkspaceRestore {
     /// The argument, as it was written.
     pub(super) name: String,
     /// The workspace.
@@ -40,7 +40,7 @@ pub(super) struct Missing {
 
 /// Returns the workspace and the folder that an argument names; `""` is the workspace itself. `None`: the argument names
 /// no folder.
-fn named(
+fn workspace_and_folder(
     context: &Context,
     config: &Config,
     path: &Path,
@@ -63,8 +63,8 @@ pub(super) fn missing(
     context: &Context,
     config: &Config,
     path: &Path,
-) -> Result<Option<Missing>, Failure> {
-    let Some((part, folder)) = named(context, config, path)? else {
+) -> Result<Option<WorkspaceRestore>, Failure> {
+    let Some((part, folder)) = workspace_and_folder(context, config, path)? else {
         return Ok(None);
     };
     let mut store = open::read_state(config, &part.root)?;
@@ -96,7 +96,7 @@ pub(super) fn missing(
     if wishes.is_empty() {
         return Err(none_missing(path, gone(&store, &folder)?.len()));
     }
-    Ok(Some(Missing {
+    Ok(Some(WorkspaceRestore {
         name: path.display().to_string(),
         whole: folder.is_empty(),
         part,
@@ -140,8 +140,8 @@ pub(super) fn deleted(
     context: &Context,
     config: &Config,
     path: &Path,
-) -> Result<Option<Missing>, Failure> {
-    let Some((part, folder)) = named(context, config, path)? else {
+) -> Result<Option<WorkspaceRestore>, Failure> {
+    let Some((part, folder)) = workspace_and_folder(context, config, path)? else {
         return Ok(None);
     };
     let store = open::read_state(config, &part.root)?;
@@ -166,7 +166,7 @@ pub(super) fn deleted(
             missing: false,
         });
     }
-    Ok(Some(Missing {
+    Ok(Some(WorkspaceRestore {
         name: path.display().to_string(),
         part,
         wishes,

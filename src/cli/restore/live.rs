@@ -1,9 +1,10 @@
 //! Asks before a version goes live, and shows the changes for readers of the service.
 
-use super::{Args, Looked};
+use super::{Args, Planned};
 use crate::{
     cli::{
-        ask, context::Context, failure::Failure, past::below_mirror, print::escape, report::several,
+        ask, context::Context, failure::Failure, print::escape, report::several,
+        version_spec::below_mirror,
     },
     config::Config,
     engine::{
@@ -22,9 +23,9 @@ struct Live {
 }
 
 impl Live {
-    fn of(config: &Config, looked: &[Looked]) -> Result<Self, Failure> {
+    fn of(config: &Config, planned: &[Planned]) -> Result<Self, Failure> {
         let mut live = Self::default();
-        for one in looked {
+        for one in planned {
             let part = &one.group.part;
             let store = open::read_state(config, &part.root)?;
             for prospect in &one.found {
@@ -67,9 +68,9 @@ pub(super) fn agreed(
     args: &Args,
     context: &Context,
     config: &Config,
-    looked: &[Looked],
+    planned: &[Planned],
 ) -> Result<bool, Failure> {
-    let live = Live::of(config, looked)?;
+    let live = Live::of(config, planned)?;
     if live.lines.is_empty() {
         return Ok(true);
     }

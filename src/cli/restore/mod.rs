@@ -5,10 +5,10 @@
 //! the daemon does so if it holds the lock. Then a cycle over these files sends them, like an edit by hand. Several
 //! workspaces follow one after the other.
 
-mod dry_run;
 mod folder;
 mod live;
-mod wanted;
+mod preview;
+mod targets;
 
 use super::{
     Outcome,
@@ -16,12 +16,12 @@ use super::{
     cycle,
     exit::ExitCode,
     failure::Failure,
-    handed,
     interrupt::{Work, unless_interrupted},
-    past::below_mirror,
     published_branch, report,
     scope::Part,
-    session::{Session, Worked},
+    session::{Session, SessionReport},
+    version_spec::below_mirror,
+    via_daemon,
 };
 use crate::{
     config::{Config, Need},
@@ -35,9 +35,9 @@ use crate::{
     mirror::{RealDisk, lock::PRIVATE_FOLDER},
     reconcile::snapshot::Direction,
 };
-use folder::Missing;
+use folder::WorkspaceRestore;
 use std::path::PathBuf;
-use wanted::Wanted;
+use targets::Targets;
 
 /// Brings a version back.
 #[derive(clap::Args, Debug)]
@@ -75,51 +75,51 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
 
 async fn restore(args: &Args, context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
-    let Wanted {
+    let Targets {
         groups,
         mut refusals,
-    } = Wanted::of(args, context, &config)?;
-    let looked = groups.into_iter().map(|group| Looked::at(&config, group));
-    let looked = looked.collect::<Result<Vec<_>, _>>()?;
-    let nothing = looked.iter().all(|one| one.found.is_empty());
+    } = Targets::of(args, context, &config)?;
+    let planned = groups.into_iter().map(|group| Planned::at(&config, group));
+    let planned = planned.collect::<Result<Vec<_>, _>>()?;
+    let nothing = planned.iter().all(|one| one.found.is_empty());
     if nothing || args.dry_run {
-        refusals.extend(looked.iter().flat_map(|one| one.refusals.iter().cloned()));
+        refusals.extend(planned.iter().flat_map(|one| one.refusals.iter().cloned()));
         refusals.sort_by(|a, b| a.path.cmp(&b.path));
     }
     if nothing && let Some(all) = Refusal::all(refusals.clone()) {
         return Err(refused(all));
     }
     if args.dry_run {
-        return dry_run::show(context, &looked, refusals);
+        return preview::show(context, &planned, refusals);
     }
     published_branch::may_write(&config).await?;
-    if !args.yes && !live::agreed(args, context, &config, &looked)? {
+    if !args.yes && !live::agreed(args, context, &config, &planned)? {
         context.out.note("nothing was restored");
         return Ok(ExitCode::Attention);
     }
-    let worked = carry_out_all(context, &config, looked, refusals).await?;
-    report::print(context, &worked)?;
-    let broken_off = worked
+    let session_report = carry_out_all(context, &config, planned, refusals).await?;
+    report::print(context, &session_report)?;
+    let broken_off = session_report
         .failures
         .iter()
         .find(|failure| failure.code == ExitCode::Interrupted);
     Ok(broken_off.map_or_else(
-        || report::code(&worked.report, false),
+        || report::code(&session_report.report, false),
         |failure| failure.code,
     ))
 }
 
 /// The wishes of one workspace, with their prospects.
-struct Looked {
-    group: Missing,
+struct Planned {
+    group: WorkspaceRestore,
     /// The files that would be written.
     found: Vec<Prospect>,
     /// The wishes that are refused.
     refusals: Vec<Refusal>,
 }
 
-impl Looked {
-    fn at(config: &Config, mut group: Missing) -> Result<Self, Failure> {
+impl Planned {
+    fn at(config: &Config, mut group: WorkspaceRestore) -> Result<Self, Failure> {
         let (mut found, mut refusals) = (Vec::new(), Vec::new());
         let each = prospects(config, &group.part, &group.wishes)?;
         for (wish, one) in group.wishes.iter_mut().zip(each) {
@@ -158,12 +158,12 @@ fn prospects(
 async fn carry_out_all(
     context: &Context,
     config: &Config,
-    looked: Vec<Looked>,
+    planned: Vec<Planned>,
     refusals: Vec<Refusal>,
-) -> Result<Worked, Failure> {
-    let mut all: Option<Worked> = None;
+) -> Result<SessionReport, Failure> {
+    let mut all: Option<SessionReport> = None;
     let mut refused_before = refusals;
-    for one in looked {
+    for one in planned {
         if one.found.is_empty() {
             refused_before.extend(one.refusals);
             continue;
@@ -184,28 +184,34 @@ async fn carry_out_all(
             }
         });
     }
-    let mut worked = all.unwrap_or_else(|| Worked {
+    let mut session_report = all.unwrap_or_else(|| SessionReport {
         report: Report::new(false),
         failures: Vec::new(),
     });
-    worked.report.add_restored(Vec::new(), refused_before);
-    Ok(worked)
+    session_report
+        .report
+        .add_restored(Vec::new(), refused_before);
+    Ok(session_report)
 }
 
-async fn carry_out(context: &Context, config: &Config, looked: Looked) -> Result<Worked, Failure> {
-    let Missing {
+async fn carry_out(
+    context: &Context,
+    config: &Config,
+    planned: Planned,
+) -> Result<SessionReport, Failure> {
+    let WorkspaceRestore {
         part,
         wishes,
         whole,
         ..
-    } = looked.group;
-    let places = looked.found.iter().map(|one| one.place().to_string());
+    } = planned.group;
+    let places = planned.found.iter().map(|one| one.place().to_string());
     let part = Part {
         scope: places.collect(),
         ..part
     };
     match to_daemon(context, config, &part, &wishes).await? {
-        Some(worked) => Ok(worked),
+        Some(session_report) => Ok(session_report),
         None => here(context, config, part, &wishes, whole).await,
     }
 }
@@ -226,13 +232,13 @@ async fn to_daemon(
     config: &Config,
     part: &Part,
     wishes: &[Wish],
-) -> Result<Option<Worked>, Failure> {
+) -> Result<Option<SessionReport>, Failure> {
     let request = Request::new(Direction::Both);
     let asked = CycleCommand {
         restore: wishes.to_vec(),
-        ..handed::wish(std::slice::from_ref(part), &request, Vec::new())
+        ..via_daemon::cycle_command(std::slice::from_ref(part), &request, Vec::new())
     };
-    handed::to_daemon(context, config, asked).await
+    via_daemon::to_daemon(context, config, asked).await
 }
 
 /// Writes the files and runs the cycle under our own lock.
@@ -242,7 +248,7 @@ async fn here(
     part: Part,
     wishes: &[Wish],
     whole: bool,
-) -> Result<Worked, Failure> {
+) -> Result<SessionReport, Failure> {
     let refilled = whole.then_some(&part.root);
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
         // From the lock on the folder counts as one that was synced, however far this gets.
@@ -283,5 +289,5 @@ async fn here(
             vec![failure]
         }
     };
-    Ok(Worked { report, failures })
+    Ok(SessionReport { report, failures })
 }

@@ -1,14 +1,14 @@
 //! What `kbsync restore --dry-run` prints: what would change in the files, in the form of `kbsync diff`.
 
-use super::Looked;
+use super::Planned;
 use crate::{
     cli::{
         Outcome,
         context::Context,
         diff::{as_patch, print_pair},
         exit::ExitCode,
-        past::below_mirror,
         scope::Part,
+        version_spec::below_mirror,
     },
     engine::{
         compare::Pair,
@@ -33,9 +33,9 @@ struct ShownFile {
 }
 
 /// Prints it.
-pub(super) fn show(context: &Context, looked: &[Looked], refusals: Vec<Refusal>) -> Outcome {
+pub(super) fn show(context: &Context, planned: &[Planned], refusals: Vec<Refusal>) -> Outcome {
     let found = || {
-        looked.iter().flat_map(|one| {
+        planned.iter().flat_map(|one| {
             let part = &one.group.part;
             one.found.iter().map(move |prospect| (part, prospect))
         })

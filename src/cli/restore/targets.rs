@@ -4,7 +4,7 @@
 
 use super::{
     Args,
-    folder::{self, Missing},
+    folder::{self, WorkspaceRestore},
     prospects,
 };
 use crate::{
@@ -12,9 +12,9 @@ use crate::{
         context::Context,
         exit::ExitCode,
         failure::Failure,
-        past::{Named, became, described, is_folder, named},
         paths::in_mirror,
         scope::Part,
+        version_spec::{VersionSpec, became, described, is_folder, lookup},
     },
     config::Config,
     engine::restore::{Prospect, Refusal, Refused, RefusedKind, Wish},
@@ -24,14 +24,14 @@ use std::path::Path;
 
 /// The versions to restore, and the arguments that name none.
 #[derive(Debug, Default)]
-pub(super) struct Wanted {
+pub(super) struct Targets {
     /// The versions, by workspace.
-    pub(super) groups: Vec<Missing>,
+    pub(super) groups: Vec<WorkspaceRestore>,
     /// The refused arguments, each in place of a path.
     pub(super) refusals: Vec<Refusal>,
 }
 
-impl Wanted {
+impl Targets {
     /// Finds the versions of all arguments.
     pub(super) fn of(args: &Args, context: &Context, config: &Config) -> Result<Self, Failure> {
         if args.to.is_some() && args.paths.len() > 1 {
@@ -48,7 +48,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    fn add(&mut self, mut found: Missing) {
+    fn add(&mut self, mut found: WorkspaceRestore) {
         self.refusals.append(&mut found.refusals);
         let known = self.groups.iter_mut();
         let Some(group) = known.into_iter().find(|group| group.part == found.part) else {
@@ -116,7 +116,7 @@ fn one_argument(
     args: &Args,
     context: &Context,
     config: &Config,
-) -> Result<Missing, Failure> {
+) -> Result<WorkspaceRestore, Failure> {
     let of_folder = if args.deleted {
         folder::deleted(context, config, path)?
     } else {
@@ -138,7 +138,7 @@ fn one_argument(
         None => {
             let (named, wish) = wish(path, args, context, config)?;
             is_named_now(config, &named, &wish)?;
-            Ok(Missing {
+            Ok(WorkspaceRestore {
                 name: named.name,
                 part: named.part,
                 wishes: vec![wish],
@@ -155,8 +155,8 @@ fn wish(
     args: &Args,
     context: &Context,
     config: &Config,
-) -> Result<(Named, Wish), Failure> {
-    let named = one(context, named(context, config, path)?)?;
+) -> Result<(VersionSpec, Wish), Failure> {
+    let named = one(context, lookup(context, config, path)?)?;
     if named.number.is_some() {
         named.version()?;
     }
@@ -175,7 +175,7 @@ fn wish(
 
 /// Refuses the former path of a moved file without a version's number: the user expects a missing file there, and would
 /// get the file's previous version at its new path.
-fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failure> {
+fn is_named_now(config: &Config, named: &VersionSpec, wish: &Wish) -> Result<(), Failure> {
     if wish.number.is_some() || named.past.article().is_none() {
         return Ok(());
     }
@@ -212,7 +212,7 @@ fn is_named_now(config: &Config, named: &Named, wish: &Wish) -> Result<(), Failu
 
 /// Of several articles that had a path, chooses the article that was deleted last. If time does not decide, the user
 /// names the article.
-fn one(context: &Context, named: Named) -> Result<Named, Failure> {
+fn one(context: &Context, named: VersionSpec) -> Result<VersionSpec, Failure> {
     let articles = std::iter::once(&named.past).chain(&named.others);
     let articles: Vec<_> = articles
         .filter_map(|past| Some((past.article()?, past)))
