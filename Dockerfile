@@ -26,6 +26,7 @@ RUN mkdir -p src tests/it benches \
  && rm -rf src
 
 COPY src src
+COPY docs/guide docs/guide
 COPY README.md ./
 # Cargo goes by times, and ours may be older than those of the empty files.
 RUN touch src/main.rs src/lib.rs \

@@ -23,6 +23,8 @@ mod diff;
 mod doctor;
 mod first_sync_preview;
 mod git_head;
+mod guide;
+mod help;
 mod init;
 mod interrupt;
 mod locks;
@@ -58,7 +60,12 @@ pub type Outcome = Result<ExitCode, Failure>;
 
 /// Keeps a folder of HTML files and a hosted knowledge base equal, in both directions.
 #[derive(clap::Parser, Debug)]
-#[command(name = "kbsync", version, max_term_width = 100)]
+#[command(
+    name = "kbsync",
+    version,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 pub struct Cli {
     #[command(flatten)]
     global: Global,
@@ -166,6 +173,8 @@ enum Command {
     Sandbox(sandbox::Args),
     /// Watch it work: a stand-in service, a mirror, and what can happen between them
     Demo(demo::Args),
+    /// Explain a topic (files, conflicts, git, …) or a command
+    Help(help::Args),
     /// Print completions for a shell
     Completions(completions::Args),
     /// Print the manual page
@@ -231,6 +240,7 @@ impl Command {
             Self::Stats(args) => stats::run(&args, context),
             Self::Sandbox(args) => sandbox::run(args, context).await,
             Self::Demo(args) => demo::run(&args, context).await,
+            Self::Help(args) => help::run(&args, context),
             Self::Completions(args) => completions::run(&args, context),
             Self::Man(args) => man::run(&args, context),
         }

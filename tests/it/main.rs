@@ -14,6 +14,7 @@ mod cli_config;
 mod cli_demo;
 mod cli_diff;
 mod cli_git;
+mod cli_help;
 mod cli_history;
 mod cli_init;
 mod cli_last_words;

@@ -1,0 +1,226 @@
+//! The guide: pages of Markdown from `docs/guide`, laid out for a terminal.
+//!
+//! Knows the little Markdown that these pages use: headings, paragraphs, lists, blocks of code, `code`, **bold** and
+//! links to other pages. It has no tables: a terminal of 60 columns has no room for them.
+
+use super::print::HELP;
+use anstyle::Style;
+
+/// A page of the guide.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Topic {
+    /// The name that a person types.
+    pub(super) name: &'static str,
+    /// The page.
+    page: &'static str,
+}
+
+/// The pages, in reading order.
+pub(super) const TOPICS: [Topic; 14] = [
+    topic("files", include_str!("../../docs/guide/files.md")),
+    topic("conflicts", include_str!("../../docs/guide/conflicts.md")),
+    topic("deletions", include_str!("../../docs/guide/deletions.md")),
+    topic("history", include_str!("../../docs/guide/history.md")),
+    topic("commands", include_str!("../../docs/guide/commands.md")),
+    topic("settings", include_str!("../../docs/guide/settings.md")),
+    topic("scripts", include_str!("../../docs/guide/scripts.md")),
+    topic("git", include_str!("../../docs/guide/git.md")),
+    topic("teams", include_str!("../../docs/guide/teams.md")),
+    topic("ci", include_str!("../../docs/guide/ci.md")),
+    topic("daemon", include_str!("../../docs/guide/daemon.md")),
+    topic("container", include_str!("../../docs/guide/container.md")),
+    topic(
+        "troubleshooting",
+        include_str!("../../docs/guide/troubleshooting.md"),
+    ),
+    topic("limits", include_str!("../../docs/guide/limits.md")),
+];
+
+const BOLD: Style = Style::new().bold();
+
+const fn topic(name: &'static str, page: &'static str) -> Topic {
+    Topic { name, page }
+}
+
+impl Topic {
+    /// The heading of the page.
+    pub(super) fn title(self) -> &'static str {
+        let first = self.page.lines().next().unwrap_or_default();
+        first.trim_start_matches("# ")
+    }
+
+    /// The page in lines of at most `width` columns; only blocks of code are wider.
+    pub(super) fn laid_out(self, width: usize) -> String {
+        lay_out(self.page, width)
+    }
+}
+
+/// Lays a page out; blocks of code are indented and never broken.
+fn lay_out(page: &str, width: usize) -> String {
+    let (mut text, mut block, mut in_code) = (String::new(), Block::default(), false);
+    for line in page.lines() {
+        // A blank line or an item ends the block before it.
+        let shown = if line.starts_with("```") {
+            in_code = !in_code;
+            String::new()
+        } else if in_code {
+            format!("    {line}\n")
+        } else if line.is_empty() {
+            std::mem::take(&mut block).wrapped(width) + "\n"
+        } else if let Some(title) = heading(line) {
+            format!("{HELP}{title}{HELP:#}\n")
+        } else if let Some(item) = line.strip_prefix("- ") {
+            std::mem::replace(&mut block, Block::new("- ", item)).wrapped(width)
+        } else {
+            block.push(line.trim());
+            String::new()
+        };
+        text.push_str(&shown);
+    }
+    text + &block.wrapped(width)
+}
+
+/// The words of a heading of any level.
+fn heading(line: &str) -> Option<&str> {
+    let words = line.trim_start_matches('#').strip_prefix(' ')?;
+    line.starts_with('#').then_some(words)
+}
+
+/// A paragraph, or an item of a list.
+#[derive(Default)]
+struct Block {
+    /// What stands before the first line; the others are indented by as much.
+    mark: &'static str,
+    words: String,
+}
+
+impl Block {
+    fn new(mark: &'static str, words: &str) -> Self {
+        Self {
+            mark,
+            words: words.to_owned(),
+        }
+    }
+
+    fn push(&mut self, words: &str) {
+        if !self.words.is_empty() {
+            self.words.push(' ');
+        }
+        self.words.push_str(words);
+    }
+
+    fn wrapped(&self, width: usize) -> String {
+        let indent = self.mark.len();
+        let mut text = String::new();
+        let mut used = 0;
+        for word in words(&without_targets(&self.words)) {
+            let length = word.replace("**", "").chars().count();
+            if used == 0 {
+                text.push_str(self.mark);
+                used = indent;
+            } else if used + 1 + length > width {
+                text.push('\n');
+                text.push_str(&" ".repeat(indent));
+                used = indent;
+            } else {
+                text.push(' ');
+                used += 1;
+            }
+            text.push_str(word);
+            used += length;
+        }
+        if used > 0 {
+            text.push('\n');
+        }
+        with_bold(&text)
+    }
+}
+
+/// The words between blanks; `code` is one word, so that a command can be copied from one line.
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    let mut in_code = false;
+    text.split(move |c: char| {
+        in_code ^= c == '`';
+        c == ' ' && !in_code
+    })
+}
+
+/// Leaves of `[words](target)` the words: the name of another page is among them.
+fn without_targets(text: &str) -> String {
+    let mut parts = text.split("](");
+    let mut plain = parts.next().unwrap_or_default().replace('[', "");
+    for part in parts {
+        let (_, behind) = part.split_once(')').unwrap_or(("", part));
+        plain += &behind.replace('[', "");
+    }
+    plain
+}
+
+fn with_bold(text: &str) -> String {
+    let mut bold = false;
+    let mut parts = text.split("**");
+    let mut shown = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        bold = !bold;
+        let switch = if bold {
+            BOLD.render().to_string()
+        } else {
+            BOLD.render_reset().to_string()
+        };
+        shown += &switch;
+        shown += part;
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn a_page_is_wrapped_and_its_code_is_not() {
+        let page = "# Title\n\nSome **bold words** and [a page](page.md), with `code in one piece`.\n\n\
+                    - an item that is\n  longer than a line\n- another\n\n```console\n$ a  command   that is long\n```\n";
+        assert_eq!(
+            plain(&lay_out(page, 24)),
+            "Title\n\nSome bold words and a\npage, with\n`code in one piece`.\n\n- an item that is longer\n  \
+             than a line\n- another\n\n    $ a  command   that is long\n"
+        );
+    }
+
+    #[test]
+    fn every_page_of_the_guide_is_a_topic() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guide");
+        let pages: BTreeSet<String> = std::fs::read_dir(folder)
+            .expect("the guide")
+            .map(|entry| entry.expect("a page").file_name().into_string())
+            .map(|name| name.expect("a name").replace(".md", ""))
+            .collect();
+        let topics: BTreeSet<String> = TOPICS.map(|topic| topic.name.to_owned()).into();
+        assert_eq!(pages, topics);
+    }
+
+    #[test]
+    fn every_page_fits_a_narrow_terminal_and_leaves_no_markup() {
+        for topic in TOPICS {
+            let page = plain(&topic.laid_out(60));
+            assert!(topic.page.starts_with("# "), "{}", topic.name);
+            assert!(topic.title().len() < 70, "{}", topic.title());
+            let prose = page.lines().filter(|line| !line.starts_with("    "));
+            for line in prose {
+                // A piece of code may be as long as it is.
+                let fits =
+                    line.chars().count() <= 60 || line.contains('`') || line.starts_with("# ");
+                assert!(fits, "{}: {line}", topic.name);
+                for markup in ["**", "](", "```", "| "] {
+                    assert!(!line.contains(markup), "{}: {line}", topic.name);
+                }
+            }
+        }
+    }
+}
