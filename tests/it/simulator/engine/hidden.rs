@@ -1,5 +1,5 @@
 //! What nobody can know: a PUT of ours got no answer, no probe is answered, and the listing as well as the article's own
-//! answer are from before it. It is made again, over what a colleague wrote since (README, Limits).
+//! answer are from before it. It is made again, over what a colleague wrote since (`docs/guide/limits.md`).
 
 use super::step::Probing;
 use super::token::Tokens;

@@ -496,7 +496,7 @@ impl Kb {
     }
 
     /// kbsync has lost what it knew of its own writes: what colleagues wrote over them is hidden by no old copy from here
-    /// on, which nobody could tell from a colleague's revert (README, Limits).
+    /// on, which nobody could tell from a colleague's revert (`docs/guide/limits.md`).
     pub(crate) fn forget_writes(&mut self) {
         self.forgotten = true;
         for article in self.articles.values_mut() {
