@@ -33,6 +33,7 @@
 //! - [`sandbox`]: a stand-in for the service, for the demo and the tests.
 //! - [`drill`]: fail points and deliberate defects, compiled in for the tests only.
 //!
+//! `docs/architecture.md` is the map of the code, `docs/decisions/README.md` the rules behind it.
 //! `examples/plan_only.rs` shows the pure part, `examples/sync_once.rs` a whole sync.
 
 pub mod cli;

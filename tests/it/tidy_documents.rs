@@ -147,9 +147,56 @@ fn every_link_of_a_document_leads_somewhere() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The pieces of code that name a path of this repository.
+fn paths(text: &str) -> impl Iterator<Item = &str> {
+    const FOLDERS: [&str; 7] = [
+        "src/",
+        "tests/",
+        "docs/",
+        "examples/",
+        "benches/",
+        "fuzz/",
+        ".ci/",
+    ];
+    text.lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2))
+        .filter(|code| FOLDERS.iter().any(|folder| code.starts_with(folder)))
+        .filter(|code| !code.contains([' ', '*', '<']))
+}
+
+#[test]
+fn every_path_that_a_document_names_is_here() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for page in files("md") {
+        let text = std::fs::read_to_string(&page).expect("text");
+        for path in paths(&text) {
+            count += 1;
+            if !root().join(path).exists() {
+                wrong.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(count > 40, "{count} paths were found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_map_of_the_code_has_every_module() {
+    let map = std::fs::read_to_string(root().join("docs/architecture.md")).expect("the map");
+    for entry in std::fs::read_dir(root().join("src")).expect("the sources") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.is_dir() {
+            assert!(map.contains(&format!("### `{name}`\n")), "{name}");
+        }
+    }
+}
+
 #[test]
 fn the_readers_of_this_test_can_read() {
     let text = "as A4.6 says (A1), not AB2, A1.2.3, `A`, a1; nor docs/api.md.";
     assert_eq!(facts(text).collect::<Vec<_>>(), ["A4.6", "A1"]);
     assert_eq!(pages(text).collect::<Vec<_>>(), ["docs/api.md"]);
+    let text = "see `src/lib.rs`, src/main.rs, `tests/it/f*` and\n`docs/x`";
+    assert_eq!(paths(text).collect::<Vec<_>>(), ["src/lib.rs", "docs/x"]);
 }
