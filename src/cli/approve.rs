@@ -1,8 +1,7 @@
-//! `kbsync approve`: shows the deletions, roll-backs and new categories that are held for a person, and releases
-//! exactly these.
-//!
-//! What is shown comes from a fresh look at both sides. When the set has grown until it is carried out,
-//! the release is void. Who is not asked (`--yes`) releases only what a sync has held and told before.
+//! `kbsync approve`: shows the deletions, roll-backs and new categories that are held, and approves exactly these.
+//! The list comes from a fresh look at both sides. If the set has grown before the approval is carried out, the
+//! approval is void. Without a question (`--yes`), only actions are approved that a sync has held and reported
+//! before.
 
 use super::{
     Outcome, ask,
@@ -42,11 +41,11 @@ pub(super) struct Args {
     yes: bool,
 }
 
-/// What is held in one workspace.
+/// The held actions of one workspace.
 struct HeldItems {
     part: Part,
     actions: Vec<Action>,
-    /// How many of these no sync has told of yet.
+    /// How many of them no sync has reported yet.
     unreported: usize,
 }
 
@@ -56,7 +55,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     cycle::as_report(context, held, outcome)
 }
 
-/// `held` gets what is asked about.
+/// `held` receives the actions that the question is about.
 async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     let config = context.config(Need::Workspace)?;
     published_branch::may_write(&config).await?;
@@ -95,7 +94,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
         };
         let released = release_all(&mut session, &config, waiting, &mut session_report).await;
         if let Err(failure) = released {
-            // What was done is told with what failed then.
+            // A failure is printed together with what was done before it.
             if !context.out.json {
                 report::print(context, &session_report)?;
             }
@@ -108,7 +107,7 @@ async fn approve(args: &Args, context: &Context, held: &mut Report) -> Outcome {
     Ok(report::code(&session_report.report, false))
 }
 
-/// Releases what is held in each workspace, and agrees on where git stands.
+/// Approves the held actions of each workspace, and records the HEADs of git.
 async fn release_all(
     session: &mut Session<'_>,
     config: &Config,
@@ -157,7 +156,7 @@ async fn look(
     Ok(waiting)
 }
 
-/// A yes that was given beforehand is one to what was told before.
+/// Checks for `--yes` that a sync has reported all actions before.
 fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
     let unreported: usize = waiting.iter().map(|one| one.unreported).sum();
     if unreported == 0 {
@@ -167,14 +166,14 @@ fn all_reported(waiting: &[HeldItems]) -> Result<(), Failure> {
     Err(Failure {
         code: ExitCode::Attention,
         ..Failure::failed(anyhow::Error::msg(format!(
-            "{unreported} of the {} above were not held by the last sync, and nothing was released",
+            "{unreported} of the {} above were not held by the last sync, and nothing was approved",
             several(all, "action")
         )))
         .help("run `kbsync sync`, look at what it holds, then run `kbsync approve --yes`")
     })
 }
 
-/// What is held in a workspace, with paths of the mirror.
+/// Returns a line for each held action of a workspace, with paths below the mirror.
 fn lines(waiting: &HeldItems) -> impl Iterator<Item = Line> {
     waiting.actions.iter().map(|action| Line {
         path: below_mirror(&waiting.part, &action.path),
@@ -220,12 +219,12 @@ fn agreed(context: &Context, waiting: &[HeldItems]) -> Result<bool, Failure> {
     }
     let yes = ask::agrees(&format!("{deeds}?"))?;
     if !yes {
-        context.out.note("nothing was released");
+        context.out.note("nothing was approved");
     }
     Ok(yes)
 }
 
-/// Has the daemon write the release down and carry it out.
+/// Lets the daemon store the approvals and carry them out.
 async fn to_daemon(
     context: &Context,
     config: &Config,
@@ -243,7 +242,7 @@ async fn to_daemon(
     let wish = via_daemon::cycle_command(&scope::all(config), &request, releases);
     let session_report = via_daemon::to_daemon(context, config, wish).await?;
     session_report.ok_or_else(|| {
-        let gone = anyhow::anyhow!("the daemon ended meanwhile, and nothing was released");
+        let gone = anyhow::anyhow!("the daemon ended meanwhile, and nothing was approved");
         Failure {
             code: ExitCode::Retry,
             ..Failure::failed(gone).help("run the command again")
@@ -251,7 +250,7 @@ async fn to_daemon(
     })
 }
 
-/// What a yes does, in words that leave no doubt.
+/// Returns the consequences of the approval, for the question.
 fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
     let (mut articles, mut files, mut older) = (0, 0, 0);
     let mut categories = Vec::new();
@@ -303,8 +302,8 @@ fn deeds<'a>(actions: impl Iterator<Item = &'a Action>) -> String {
     })
 }
 
-/// Writes the release down and carries it out. One that was not used up by then is void, unless the
-/// cycle was cut off.
+/// Stores the approvals and runs a cycle. Approvals that the cycle did not use are deleted, unless the cycle was
+/// interrupted.
 async fn release(
     session: &mut Session<'_>,
     waiting: HeldItems,

@@ -18,12 +18,12 @@ use std::{
     time::Duration,
 };
 
-/// Returns whether somebody is there to answer.
+/// Returns whether a person can answer.
 pub(super) fn possible() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
-/// Asks for a yes: a line of `y` or `yes`. Any other line is a no, above all a command that was pasted behind this one.
+/// Asks a yes-or-no question. Only a line of `y` or `yes` agrees: the next line may be a pasted command.
 pub(super) fn agrees(question: &str) -> Result<bool, Failure> {
     let line: String = Input::new()
         .with_prompt(format!("{question} [y/N]"))
@@ -49,7 +49,7 @@ pub(super) fn service(insecure_http: bool) -> Result<String, Failure> {
 /// Asks for the published branch of the git repository that a new mirror is in.
 pub(super) fn branch(checked_out: &str) -> Result<String, Failure> {
     let written: String = Input::new()
-        .with_prompt("This folder is in a git repository. Which branch is to be published?")
+        .with_prompt("This folder is in a git repository. Which branch should be published?")
         .default(checked_out.to_owned())
         .validate_with(|text: &String| {
             let is_name = !text.is_empty() && !text.contains(char::is_whitespace);
@@ -60,17 +60,16 @@ pub(super) fn branch(checked_out: &str) -> Result<String, Failure> {
     Ok(written)
 }
 
-/// Asks for the workspace and gives its id, with its name where that is known.
-///
-/// With a token there is a list to choose from; the service lists only what the caller created, so any
-/// other id may be pasted.
+/// Asks for the workspace. Returns its id, and its name if that is known.
+/// With a token there is a list to choose from. The service lists only workspaces that the token's owner created, so
+/// any other id may be pasted.
 pub(super) async fn workspace(
     service: &str,
     context: &Context,
 ) -> Result<(WorkspaceId, Option<String>), Failure> {
     let listed = match listed(service, context).await {
         Ok(listed) => listed,
-        // Without a token that works nothing would come of it.
+        // With an invalid token, a mirror would be of no use.
         Err(failure) if failure.code != ExitCode::Retry => return Err(failure),
         Err(failure) => {
             context.out.failure(&failure);
@@ -100,11 +99,11 @@ pub(super) async fn workspace(
     }
 }
 
-/// How long it is waited for a service that is asked whether it has a workspace.
+/// How long to wait for the service.
 const PATIENCE: Duration = Duration::from_secs(3);
 
-/// Refuses a workspace that the service says it does not have, and a token that it does not accept. Without a
-/// token, or without an answer, nothing is known, and `kbsync doctor` tells later.
+/// Refuses a workspace that the service does not have, and a token that it rejects. Without a token or an answer
+/// nothing is known; `kbsync doctor` checks later.
 pub(super) async fn known(
     service: &str,
     workspace: WorkspaceId,
@@ -113,12 +112,12 @@ pub(super) async fn known(
     if config::token_from_environment(&context.request()).is_none() {
         return Ok(());
     }
-    // Why there is no client is told by the first command that needs one.
+    // The first command that needs a client reports why there is none.
     let Ok(client) = client(service, context) else {
         return Ok(());
     };
     let answer = tokio::time::timeout(PATIENCE, client.workspace(workspace)).await;
-    let unheard = "the service did not answer: whether it has this workspace is not known; `kbsync doctor` asks again";
+    let unheard = "the service did not answer, so it is unknown whether it has this workspace; `kbsync doctor` asks again";
     let error = match answer {
         Ok(Ok(_)) => return Ok(()),
         Ok(Err(error)) => error,

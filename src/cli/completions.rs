@@ -12,7 +12,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, context: &Context) -> Outcome {
-    // Rendered first: the generator itself cannot bear a closed pipe.
+    // Rendered first, because the generator panics when a pipe closes.
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "kbsync", &mut text);
     context.out.bytes(&text)?;

@@ -1,4 +1,4 @@
-//! From settings to a client: the user's consent, the token, the origin that the token belongs to, the budget.
+//! Builds a client from the settings: the user's consent, the token, the token's origin, the budget.
 
 use super::{consent, context::Context, exit::ExitCode, failure::Failure};
 use crate::{
@@ -22,7 +22,7 @@ pub(super) fn connect(context: &Context, config: &Config) -> Result<Client, Fail
     connect_to(context, account(config))
 }
 
-/// The same, with waits told to somebody else than stderr, and answers to whoever counts them.
+/// The same, with a receiver for waits and one for answers.
 pub(super) fn connect_with(
     context: &Context,
     config: &Config,
@@ -33,7 +33,7 @@ pub(super) fn connect_with(
     client(context, account(config), notify, answered)
 }
 
-/// Settles what comes before the token is read: whether there is one, and whether the user agrees.
+/// Checks the conditions for reading the token: there is a source, and the user has agreed to it.
 pub(super) fn consent(context: &Context, config: &Config) -> Result<(), Failure> {
     if config.token.is_none() {
         return Err(TokenSource::missing().into());
@@ -41,7 +41,7 @@ pub(super) fn consent(context: &Context, config: &Config) -> Result<(), Failure>
     consent::settle(context, config)
 }
 
-/// What is left of the budget, without a request and without the token. `None`: this mirror has not used one yet.
+/// Returns the rest of the budget, without a request or the token. `None`: this mirror has not used a budget yet.
 pub(super) fn budget_left(config: &Config) -> Option<BudgetLeft> {
     let limits = limits(config.options.budget);
     let origin = Origin::of(&config.service).ok()?;
@@ -69,18 +69,18 @@ fn account(config: &Config) -> Account<'_> {
     }
 }
 
-/// A service, and who asks it.
+/// A service and its user.
 #[derive(Clone, Copy)]
 pub(super) struct Account<'a> {
     pub(super) service: &'a str,
     pub(super) token: Option<&'a TokenSource>,
     pub(super) user_state_dir: &'a Path,
-    /// The mirror that asks, if there is one yet.
+    /// The mirror, if it exists already.
     pub(super) mirror: Option<&'a Path>,
     pub(super) budget: BudgetLimits,
 }
 
-/// Makes a client. The token goes only to the origin that it belongs to (failures row 133).
+/// Builds a client. The token is sent only to the origin that it belongs to (failures row 133).
 pub(super) fn connect_to(context: &Context, account: Account<'_>) -> Result<Client, Failure> {
     let out = context.out;
     let notify: Notify = Arc::new(move |note: WaitNote| {
@@ -98,12 +98,12 @@ fn client(
     let source = account.token.ok_or_else(TokenSource::missing)?;
     let secret = source.read(&*context.env)?;
     let token = Token::new(secret.expose_secret())
-        .map_err(|error| Failure::usage(error.to_string(), "put the token there alone"))?;
+        .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))?;
     let origin = Origin::of(account.service).map_err(|error| {
         Failure::usage(error.to_string(), "write `service: https://kb.example.com`")
     })?;
     let dir = account.user_state_dir;
-    // A sandbox has a new port each time, and its own token opens nothing else.
+    // A sandbox has a new port each time, and its own token is no secret.
     let visit = if consent::is_sandbox(context, source, &origin) {
         None
     } else {
@@ -121,7 +121,7 @@ fn client(
         Arc::new(move || {
             let tried = visit.remember().map_err(|error| error.to_string())?;
             if !tried.is_empty() {
-                // A warning, so that it is in the daemon's log, too.
+                // A warning also appears in the daemon's log.
                 tracing::warn!(
                     "the token was also sent to {}, which did not answer as a service; replace the token if that is not yours",
                     tried.join(", ")

@@ -1,4 +1,4 @@
-//! What every command is given: the global flags, the environment, the current folder, the output.
+//! The input of every command: the global flags, the environment, the current folder, the output.
 
 use super::{Global, failure::Failure, print::Output};
 use crate::config::{Config, Need, Request};
@@ -7,20 +7,20 @@ use std::path::PathBuf;
 /// Looks up an environment variable.
 pub type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// The surroundings of one command.
+/// The environment of one command.
 pub struct Context {
-    /// The flags before or after the command's name.
+    /// The global flags.
     pub global: Global,
-    /// Where words go.
+    /// The output.
     pub out: Output,
     /// The current folder.
     pub current: PathBuf,
-    /// The environment.
+    /// The environment variables.
     pub env: Variables,
 }
 
 impl Context {
-    /// What the settings are read from.
+    /// Returns the sources of the settings.
     pub fn request(&self) -> Request<'_> {
         Request {
             env: &*self.env,

@@ -61,7 +61,7 @@ enum Prefer {
     Remote,
 }
 
-/// Which of the three commands it is.
+/// The three commands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// Both ways.
@@ -96,7 +96,7 @@ pub(super) async fn run(args: Args, way: Way, context: &Context) -> Outcome {
     as_report(context, Report::new(dry_run), outcome)
 }
 
-/// A script that asked for JSON gets a report, whatever went wrong before there was one: this, with the failure.
+/// With JSON, a script gets a report even if the command failed: this one, with the failure.
 pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome) -> Outcome {
     let failure = match outcome {
         Err(failure) if context.out.json => failure,
@@ -117,12 +117,12 @@ pub(super) fn as_report(context: &Context, mut report: Report, outcome: Outcome)
     Err(failure)
 }
 
-/// How a report ends that a failure cut off.
+/// Returns the ending of a report that a failure cut off.
 pub(super) fn ending(failure: &Failure) -> Ending {
     match failure.code {
         ExitCode::Attention => Ending::Attention,
         ExitCode::Partial => Ending::Partial,
-        // Whoever runs it again goes on with it.
+        // The next run continues the work.
         ExitCode::Retry | ExitCode::Interrupted => Ending::Retry,
         ExitCode::Done | ExitCode::Failed | ExitCode::Usage => Ending::Failed,
     }
@@ -156,7 +156,7 @@ async fn cycle(args: Args, way: Way, context: &Context) -> Outcome {
     .await
 }
 
-/// Runs one cycle per workspace and prints the report.
+/// Runs one cycle for each workspace, and prints the report.
 pub(super) async fn work(
     context: &Context,
     config: &Config,
@@ -186,7 +186,7 @@ pub(super) async fn work(
     Ok(report::code(&session_report.report, exit_code))
 }
 
-/// Scripts get a report of nothing, with the reason.
+/// Prints an empty report with the reason, for scripts.
 fn refuse(context: &Context, request: &Request, failure: &Failure) -> Outcome {
     let mut report = Report::new(request.dry_run);
     report.outcome = ending(failure);

@@ -1,4 +1,4 @@
-//! What `kbsync status` prints of a daemon that runs.
+//! The lines of `kbsync status` about a running daemon.
 
 use super::{
     print::{WARNING, escape},
@@ -9,14 +9,14 @@ use super::{
 use crate::daemon::control::DaemonStatus;
 use std::time::Duration;
 
-/// What the daemon says of itself.
+/// Returns the lines.
 pub(super) fn daemon_lines(daemon: &DaemonStatus) -> Vec<String> {
     let interval = crate::model::time::in_words(Duration::from_secs(daemon.interval));
     let often = match &daemon.cron {
         Some(cron) => format!("by the cron line {}", escape(cron)),
         None => format!("every {interval}"),
     };
-    // As people here write it, like all times that are not JSON.
+    // Local time, like all times outside of JSON.
     let told = |written: &str| moment(written).map_or_else(|| written.to_owned(), local_time);
     let or = |written: &Option<String>, none: &str| {
         written.as_deref().map_or_else(|| none.to_owned(), told)

@@ -1,7 +1,7 @@
 //! `kbsync diff`: what changed, line by line, in the form of `diff -u`.
 //!
-//! For a person the changed words of a line stand out, and control characters are escaped; a pipe gets the
-//! bytes of the text as they are, so that `patch` can read them, and names as git quotes them.
+//! For a person, the changed words of a line are highlighted, and control characters are escaped. A pipe gets the
+//! bytes of the text unchanged, so that `patch` can read them, and names quoted as in git.
 
 use super::{
     Outcome,
@@ -123,25 +123,25 @@ fn print(context: &Context, found: &Comparison) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints one difference, for whoever reads stdout.
+/// Prints one difference, for a person or a pipe.
 pub(super) fn print_pair(out: Output, pair: &Pair) -> io::Result<()> {
     if !out.is_for_person() {
-        // Not through what takes colours away: the text may have such bytes itself.
+        // Not through the filter for colours: the text may have such bytes itself.
         return out.bytes(as_patch(pair).as_bytes());
     }
     let text = unified(pair, Look::Person);
     out.line(text.strip_suffix('\n').unwrap_or(&text))
 }
 
-/// One difference, as `patch` reads it.
+/// Formats one difference for `patch`.
 pub(super) fn as_patch(pair: &Pair) -> String {
     unified(pair, Look::Pipe)
 }
 
-/// Who reads it.
+/// The reader of the output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Look {
-    /// Somebody at a terminal.
+    /// A person at a terminal.
     Person,
     /// Another program.
     Pipe,
@@ -209,7 +209,7 @@ fn unified(pair: &Pair, look: Look) -> String {
     text
 }
 
-/// A line, with the words that changed in it standing out.
+/// Formats a line with its changed words highlighted.
 fn inline(text: &mut String, change: &similar::InlineChange<'_, str>) {
     let style = match change.tag() {
         ChangeTag::Equal => Style::new(),
@@ -249,7 +249,7 @@ fn sign(tag: ChangeTag) -> char {
     }
 }
 
-/// Lines are counted from 1; an empty range names the line before it.
+/// Formats a range. Lines are counted from 1; an empty range names the line before it.
 fn range(start: usize, end: usize) -> String {
     match end - start {
         0 => format!("{start},0"),

@@ -1,11 +1,11 @@
 //! The exit codes that scripts rely on.
 
-/// How a command ended.
+/// The result of a command.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum ExitCode {
     /// Done; both sides are equal.
     Done,
-    /// It failed.
+    /// The command failed.
     Failed,
     /// Wrong usage or settings; nothing was done.
     Usage,
@@ -13,9 +13,9 @@ pub enum ExitCode {
     Attention,
     /// Some articles were refused or not ready; the rest is done.
     Partial,
-    /// Try later: unreachable, over budget, a lock that is taken.
+    /// Try again later: the service is unreachable, the budget is spent, or the lock is taken.
     Retry,
-    /// A person broke it off: the number that a shell gives to what Ctrl-C ends.
+    /// Interrupted by a person: the code that a shell uses for Ctrl-C.
     Interrupted,
 }
 
@@ -31,7 +31,7 @@ impl ExitCode {
         Self::Interrupted,
     ];
 
-    /// The number that the shell sees.
+    /// Returns the number for the shell.
     pub const fn number(self) -> u8 {
         match self {
             Self::Done => 0,
@@ -44,9 +44,8 @@ impl ExitCode {
         }
     }
 
-    /// The code of several outcomes together: the first of 2, 1, 5, 4, 3, else 0.
-    ///
-    /// Wrong settings keep anything from being done, so 2 never really meets another.
+    /// Returns the code of several results together: the first of 2, 1, 5, 4, 3, else 0.
+    /// With wrong settings nothing is done, so 2 never really meets another code.
     pub fn worst(of: impl IntoIterator<Item = Self>) -> Self {
         of.into_iter()
             .max_by_key(|code| code.rank())

@@ -1,7 +1,6 @@
-//! An error on its way to a person: what failed, why, what to do, and the exit code.
-//!
-//! Errors of the modules below are typed where somebody branches; here they become words. There is
-//! one `From` for each of them, so that one kind of error always has the same code and remedy.
+//! Turns errors into failures for a person: what failed, why, the remedy, and the exit code.
+//! Errors of the lower modules are typed where a caller branches; here they become text. Each has one `From`, so that
+//! the same error always has the same code and remedy.
 
 use super::exit::ExitCode;
 use crate::{
@@ -21,19 +20,19 @@ use rustix::{
 };
 use std::{error::Error, fmt, io};
 
-/// Why a command could not do its work.
+/// Why a command failed.
 #[derive(Debug)]
 pub struct Failure {
-    /// What the shell sees.
+    /// The exit code.
     pub code: ExitCode,
-    /// What failed, with its causes below it.
+    /// The error, with its causes.
     pub error: anyhow::Error,
-    /// What to do about it.
+    /// The remedy.
     pub help: Option<String>,
 }
 
 impl Failure {
-    /// Wrong usage or settings: code 2.
+    /// Makes a failure for wrong usage or settings: code 2.
     pub fn usage(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self {
             code: ExitCode::Usage,
@@ -42,7 +41,7 @@ impl Failure {
         }
     }
 
-    /// A plain failure: code 1.
+    /// Makes a failure with code 1.
     pub fn failed(error: impl Into<anyhow::Error>) -> Self {
         Self {
             code: ExitCode::Failed,
@@ -51,14 +50,14 @@ impl Failure {
         }
     }
 
-    /// Adds what to do.
+    /// Adds a remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 
-    /// What to do about it: where too many files are open, that alone.
+    /// Returns the remedy. If too many files are open, that is the remedy.
     pub fn remedy(&self) -> Option<&str> {
         if lacks_descriptors(&self.error) {
             return Some(RAISE_LIMIT);
@@ -66,7 +65,7 @@ impl Failure {
         self.help.as_deref()
     }
 
-    /// Returns whether the reader of our output went away (`kbsync … | head`): that is no error.
+    /// Returns whether the reader of our output has closed the pipe (`kbsync … | head`), which is no error.
     pub fn is_broken_pipe(&self) -> bool {
         self.error
             .chain()
@@ -76,7 +75,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// A failure of the engine: one kind of error below has always the same code and remedy.
+    /// Makes a failure from an error of the engine.
     pub fn of(error: anyhow::Error) -> Self {
         let service = error
             .chain()
@@ -103,7 +102,7 @@ impl Failure {
             disk.map(|disk| advice_of_disk(disk.kind))
         });
         let (code, help) = advised.unwrap_or((ExitCode::Failed, None));
-        // Bare errors of the modules below are fragments; those with context are sentences already.
+        // Bare errors of the lower modules are fragments; errors with context are sentences already.
         let bare = error.chain().next().is_some_and(|first| {
             first.is::<StateError>() || first.is::<DiskError>() || first.is::<ScanError>()
         });
@@ -119,7 +118,7 @@ impl Failure {
         }
     }
 
-    /// What ended a cycle before its end, in its own words.
+    /// Makes a failure for a cycle that ended early.
     pub fn stopped(kind: &service::ErrorKind, message: &str) -> Self {
         let (code, help) = advice(kind);
         Self {
@@ -172,9 +171,10 @@ impl From<LockError> for Failure {
                 "put the folder itself there, or move away what is there: the private folder `.kbsync` must be a \
                  folder that may be written to",
             ),
-            LockError::NotAFile(_) => {
-                (ExitCode::Failed, "move it away; kbsync makes the file anew")
-            }
+            LockError::NotAFile(_) => (
+                ExitCode::Failed,
+                "move it away; kbsync creates the file anew",
+            ),
             LockError::Io { source, .. } => (ExitCode::Failed, advice_of_lock(source.kind())),
         };
         Self {
@@ -195,7 +195,7 @@ impl From<DiskError> for Failure {
     }
 }
 
-/// An error whose type nobody branches on any more.
+/// An error whose type no caller needs any more.
 #[derive(Debug)]
 struct Boxed(Box<dyn Error + Send + Sync>);
 
@@ -211,7 +211,7 @@ impl Error for Boxed {
     }
 }
 
-/// Errors of the modules below are fragments that fit behind these words.
+/// Errors of the lower modules are fragments that follow "failed to".
 #[derive(Debug)]
 struct FailedTo<E>(E);
 
@@ -227,14 +227,14 @@ impl<E: Error> Error for FailedTo<E> {
     }
 }
 
-/// Only the printing of results reports bare i/o errors.
+/// Only the printing of results returns bare I/O errors.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::failed(anyhow::Error::new(error).context("the output cannot be written"))
     }
 }
 
-/// Where fewer files may be open, that is the likely reason why the state cannot be used.
+/// With a lower limit of open files, the limit is the likely reason why the state cannot be used.
 const FEWEST_FILES: u64 = 32;
 const RAISE_LIMIT: &str =
     "too many files are open: raise the limit with `ulimit -n 1024`, and run the command again";
@@ -264,7 +264,7 @@ fn advice_of_disk(kind: DiskErrorKind) -> (ExitCode, Option<&'static str>) {
     }
 }
 
-/// Returns whether the limit of open files is in the way.
+/// Returns whether the limit of open files is the reason.
 fn lacks_descriptors(error: &anyhow::Error) -> bool {
     let numbers = error
         .chain()
@@ -274,7 +274,7 @@ fn lacks_descriptors(error: &anyhow::Error) -> bool {
         .any(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
 }
 
-/// What to do where the private folder, or what is in it, cannot be made.
+/// Returns the remedy if the private folder or its content cannot be created.
 fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
     if kind == io::ErrorKind::StorageFull || kind == io::ErrorKind::QuotaExceeded {
         MAKE_ROOM
@@ -287,7 +287,7 @@ fn advice_of_lock(kind: io::ErrorKind) -> &'static str {
     }
 }
 
-/// What the error's text does not say itself.
+/// Returns a remedy that the error's text does not name.
 fn advice_of_state(kind: &state::ErrorKind) -> Option<&'static str> {
     let limit = getrlimit(Resource::Nofile).current;
     match kind {

@@ -14,7 +14,7 @@ use std::{collections::BTreeSet, path::Path};
 /// The most names of each kind that are listed.
 const NAMED: usize = 10;
 
-/// What a sync would find in a folder.
+/// The content of a folder, as a sync would find it.
 #[derive(Debug, Default)]
 pub(super) struct FirstSyncPreview {
     categories: BTreeSet<String>,

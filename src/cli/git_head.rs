@@ -1,7 +1,6 @@
-//! What git does around the mirror, for one-shot commands: the same rules as in the daemon.
-//!
-//! Where HEAD was when both sides last agreed on what is removed is in the state, and so is the published branch; both the
-//! commands and the daemon write them.
+//! Git around the mirror, for one-shot commands: the same rules as in the daemon.
+//! The state has the HEAD at which both sides last agreed on removals, and the published branch. Both the commands
+//! and the daemon store them.
 
 use super::{scope::Part, session::SessionReport};
 use crate::{
@@ -18,12 +17,12 @@ use crate::{
 };
 use std::{path::Path, sync::Arc};
 
-/// The repositories that the workspaces' folders are in.
+/// The repositories of the workspaces' folders.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct GitHeads(Vec<Known>);
 
 impl GitHeads {
-    /// Looks, before anything else is looked at.
+    /// Reads the state of git, before a scan.
     pub(super) fn look(config: &Config) -> Self {
         let roots = config.roots();
         let trees = Trees::of(
@@ -38,17 +37,17 @@ impl GitHeads {
         Self(trees.look(&config.options.git_branch, remembered))
     }
 
-    /// What git has not finished, if so.
+    /// Returns the unfinished git operation.
     pub(super) fn busy(&self) -> Option<Busy> {
         self.0.iter().find_map(|known| known.state.busy)
     }
 
-    /// Why nothing is synced with what is checked out, if so.
+    /// Returns why the checkout is not synced.
     pub(super) fn not_published(&self, config: &Config) -> Option<NotPublished> {
         git::not_published(&config.options.git_branch, &self.0)
     }
 
-    /// The branches, for `kbsync status`.
+    /// Returns the branches, for `kbsync status`.
     pub(super) fn branches(&self, config: &Config) -> Option<Branches> {
         let known = self.repository()?;
         Some(Branches {
@@ -58,17 +57,17 @@ impl GitHeads {
         })
     }
 
-    /// The repository of the mirror, or of its first workspace that is in one.
+    /// Returns the repository of the mirror, or of its first workspace that is in one.
     pub(super) fn repository(&self) -> Option<&Known> {
         self.0.first()
     }
 
-    /// What git knows of a workspace's files; what it does after this look counts as its doing.
+    /// Returns git's view of a workspace. A change of HEAD after this look counts as git's.
     pub(super) fn view(&self, root: &Root) -> Arc<dyn GitView> {
         Arc::new(View::new(&root.path, self.0.clone()))
     }
 
-    /// The request, with removals held that git may have made.
+    /// Returns the request, with the removals held that git may have made.
     pub(super) fn guard(&self, request: &Request) -> Request {
         Request {
             git_hold: self.0.iter().find_map(Known::hold).map(str::to_owned),
@@ -76,7 +75,7 @@ impl GitHeads {
         }
     }
 
-    /// The branches that a first sync remembers as the published ones, each with the folder that is in the repository.
+    /// Returns the branches that the first sync stores as the published branches, each with its folder.
     pub(super) fn first_branches<'p>(
         &self,
         parts: &'p [Part],
@@ -89,8 +88,8 @@ impl GitHeads {
         })
     }
 
-    /// The HEADs to be remembered after cycles over these parts: only cycles that looked at all of the mirror, and could
-    /// push every removal, agree on what is removed.
+    /// Returns the HEADs to store after cycles over these parts. Only cycles over the whole mirror that could push
+    /// every removal agree on removals.
     pub(super) fn agreed<'p>(
         &self,
         config: &Config,
@@ -134,7 +133,7 @@ fn remembered(root: &Root) -> Remembered {
         .unwrap_or_default()
 }
 
-/// What stands for a workspace among the repositories.
+/// Returns the key of a workspace among the repositories.
 fn key(folder: &Path) -> String {
     folder.to_string_lossy().into_owned()
 }

@@ -1,7 +1,6 @@
 //! `kbsync init`: makes a folder a mirror.
-//!
-//! Everything is checked before the file is written, and a file that is there is never overwritten. In a folder that has
-//! files already, a person agrees to what a sync would take of them.
+//! Everything is checked before the settings are written, and an existing file is never overwritten. If the folder
+//! has files already, a person must agree to what a sync would create from them.
 
 use super::{
     Outcome, ask, conflict_copies,
@@ -83,7 +82,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-/// Refuses a folder that is a mirror, lies in one, or holds one (failures row 120).
+/// Refuses a folder that is a mirror, is in one, or contains one (failures row 120).
 fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
     let own = folder.join(config::SETTINGS_FILE);
     if own.exists() {
@@ -108,7 +107,7 @@ fn refuse_occupied(folder: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Asks whether the files that are in the folder are meant for the service.
+/// Asks whether the files in the folder are meant for the service.
 fn is_meant(found: &FirstSyncPreview, args: &Args, context: &Context) -> Result<bool, Failure> {
     context.out.note(format!(
         "This folder is not empty. A sync would take {}:",
@@ -132,7 +131,7 @@ fn is_meant(found: &FirstSyncPreview, args: &Args, context: &Context) -> Result<
     ))
 }
 
-/// The same command with a yes.
+/// Returns the same command with `--yes`.
 fn again(args: &Args, context: &Context) -> String {
     let dir = context.global.dir.as_ref().map(|dir| dir.to_string_lossy());
     let given = |flag: &str, value: Option<&str>| {

@@ -1,28 +1,27 @@
-//! Ctrl-C while a command works: it ends at once, and says what that means.
-//!
-//! What is dropped here could have been killed just as well: every step is written down before its effect, and the
-//! next run finishes or takes back what was under way.
+//! Ctrl-C during a command: the command ends at once, and says what that means.
+//! The work may be dropped at any time, because it could have been killed as well: every step is recorded before its
+//! effect, and the next run finishes or undoes it.
 
 use super::{exit::ExitCode, failure::Failure};
 use std::{fs, future::Future, sync::LazyLock};
 use tokio::{signal::ctrl_c, sync::oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
-/// What is under way.
+/// The kind of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// Nothing is changed.
+    /// The work changes nothing.
     Look,
-    /// A step that the next one follows: who breaks it off wants that one not to begin, either.
+    /// Another step follows, which must not begin after Ctrl-C.
     Step,
-    /// The last step: once it is done, there is nothing left to break off.
+    /// The last step: afterwards there is nothing to interrupt.
     Last,
-    /// Another process does it, and does not hear of this.
+    /// The daemon does the work, and does not notice Ctrl-C.
     ByDaemon,
 }
 
-/// Works until it is done or a person breaks it off. `so_far` tells how far it has come then. Work that takes no notice
-/// for a while is ended by a second Ctrl-C.
+/// Runs the work until its end or Ctrl-C. `so_far` returns the progress for the message. A second Ctrl-C ends work
+/// that does not yield.
 pub(super) async fn unless_interrupted<T>(
     kind: Work,
     work: impl Future<Output = Result<T, Failure>>,
@@ -46,18 +45,18 @@ async fn unless_told<T>(
 ) -> Result<T, Failure> {
     let done = tokio::select! {
         done = work => done,
-        // If nobody listens, the system ends the process, as ever.
+        // Without a handler the system ends the process.
         Ok(()) = &mut told => return Err(broken_off(kind, &so_far())),
     };
-    // Both may be ready at once.
+    // Both may be ready at the same time.
     if kind == Work::Step && told.try_recv().is_ok() {
         return Err(broken_off(kind, &so_far()));
     }
     done
 }
 
-/// Whether it was started with Ctrl-C ignored, as a script's `kbsync sync &` is: that key is for others then. Looked at
-/// before the first one is listened for.
+/// Whether the process was started with Ctrl-C ignored, as a script's `kbsync sync &` is. Read before the handler is
+/// installed.
 static IGNORED: LazyLock<bool> = LazyLock::new(|| {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     ignores_ctrl_c(&status)
@@ -66,7 +65,7 @@ static IGNORED: LazyLock<bool> = LazyLock::new(|| {
 fn ignores_ctrl_c(status: &str) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    // SIGINT is the second signal.
+    // SIGINT is signal 2.
     ignored.is_some_and(|mask| mask & 0b10 != 0)
 }
 
@@ -75,7 +74,7 @@ async fn listen(tell: oneshot::Sender<()>) {
         return;
     }
     if ctrl_c().await.is_ok() {
-        // As if it had been killed. A signal to oneself would not do: the first process of a container ignores it.
+        // A signal to the own process has no effect on the first process of a container.
         std::process::exit(ExitCode::Interrupted.number().into());
     }
 }
@@ -89,7 +88,7 @@ fn broken_off(kind: Work, so_far: &str) -> Failure {
     match kind {
         Work::Look => failure.help("nothing was changed on either side"),
         Work::ByDaemon => failure.help(
-            "the daemon goes on with what it was handed: `kbsync log` and `kbsync status` show what it did",
+            "the daemon goes on with the command: `kbsync log` and `kbsync status` show what it did",
         ),
         Work::Step | Work::Last => failure.help(
             "what was done is recorded, and nothing stays half done: the next `kbsync sync` finishes or takes \

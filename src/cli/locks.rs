@@ -1,4 +1,4 @@
-//! The locks of a mirror's workspaces, and the look whether it is the mirror that the state knows.
+//! The locks of a mirror's workspaces, and the check that the mirror is the one that the state knows.
 
 use super::failure::Failure;
 use crate::{
@@ -9,9 +9,9 @@ use crate::{
 };
 use std::{fs, io, path::Path};
 
-/// Takes the lock of every workspace's folder, after a look at all of them. One that was never synced is made. Only
-/// where all of its files are about to be brought back may one be empty that the state knows otherwise: then what
-/// nobody has written to yet of the other workspaces is not looked at, and stays as it is.
+/// Locks every workspace's folder, after a check of all of them. Creates the folder of a new workspace. Only a
+/// restore of all files accepts a folder that is empty although the state knows articles; the check of workspaces
+/// without a private folder is then left out, and they are not touched.
 pub(super) fn take(
     config: &Config,
     doing: &str,
@@ -30,7 +30,7 @@ pub(super) fn take(
             wanted.push(root);
         }
     }
-    // Before anything is made in any of them: what is not mounted stays as bare as it is.
+    // Before anything is created: an unmounted folder stays as it is.
     for root in missing {
         lock::make_root(&root.path)?;
     }
@@ -38,9 +38,9 @@ pub(super) fn take(
     wanted.iter().map(lock).collect()
 }
 
-/// Looks at a folder that kbsync never wrote to. A state that is kept elsewhere may know articles all the same:
-/// then either this is a fresh checkout of them, or their disk is not mounted (failures row 40). Returns whether it is
-/// still to be made.
+/// Checks a folder without a private folder. If a state that is stored elsewhere knows articles, then either this is
+/// a fresh checkout of them, or their disk is not mounted (failures row 40). Returns whether the folder must be
+/// created.
 fn is_new(root: &Root) -> Result<bool, Failure> {
     let Some(store) = Store::open_read_only(&root.state, None)? else {
         return Ok(!root.path.is_dir());
@@ -50,12 +50,12 @@ fn is_new(root: &Root) -> Result<bool, Failure> {
     }
     let (folder, state) = (root.path.display(), root.state.display());
     Err(Failure::failed(anyhow::anyhow!(
-        "there is not one article in {folder}, and the state in {state} knows some"
+        "{folder} has no articles, and the state in {state} knows some"
     ))
     .help("mount the mirror's disk there; if the files are gone, `kbsync restore .` in that folder brings them back; to begin anew with an empty folder, move the state away, and keep it: it has the history"))
 }
 
-/// Returns whether a folder of a mirror has a file that may be an article.
+/// Returns whether a category folder of the mirror has a file that may be an article.
 fn has_articles(mirror: &Path) -> io::Result<bool> {
     for folder in fs::read_dir(mirror)? {
         let folder = folder?;

@@ -1,6 +1,5 @@
-//! `kbsync log`: what happened lately, or the versions of one article.
-//!
-//! Only the state is read: no request, no lock. What is listed is the history as it is, newest first.
+//! `kbsync log`: the events of late, or the versions of one article.
+//! Only the state is read: no request, no lock. The newest entries come first.
 
 use super::{
     Outcome,
@@ -22,7 +21,7 @@ use crate::{
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// How much of what happened is listed when nobody says.
+/// The default number of events.
 const DEFAULT_EVENTS: usize = 50;
 
 /// Shows versions and what happened.
@@ -103,8 +102,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-/// The workspaces and folders that a path names, if it names folders: the mirror's, a workspace's or a
-/// category's.
+/// Returns the workspaces and folders that a path names, if it names a folder: the mirror, a workspace or a category.
 fn folders(
     context: &Context,
     config: &Config,
@@ -126,12 +124,12 @@ fn folders(
         return Ok(Some(vec![(part, rest)]));
     }
     Err(Failure::usage(
-        format!("the history knows nothing of {}", path.display()),
+        format!("the history has nothing about {}", path.display()),
         "name a category's folder, a file in one, or an article's id",
     ))
 }
 
-/// What happened, newest first; nothing named: in all workspaces.
+/// Lists events, the newest first. Without folders: of all workspaces.
 fn events(
     args: &Args,
     context: &Context,
@@ -159,7 +157,7 @@ fn events(
             ..event
         }));
     }
-    // Each workspace's are in order already; a stable sort keeps what happened in one moment as it was.
+    // The sort is stable, so events of one moment keep their order.
     events.sort_by_key(|event| std::cmp::Reverse(event.at));
     events.truncate(limit);
     if context.out.json {
@@ -204,7 +202,7 @@ fn told(event: Event) -> EventLine {
     }
 }
 
-/// The versions of one subject.
+/// Lists the versions of one subject.
 fn versions(args: &Args, context: &Context, named: &VersionSpec) -> Result<(), Failure> {
     if let Some(number) = named.number {
         return Err(Failure::usage(
@@ -250,7 +248,7 @@ fn heading(named: &VersionSpec) -> String {
     }
 }
 
-/// A row for each version that says something new.
+/// Returns a row for each version that adds something.
 fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> {
     let said = named.past.sayings().into_iter().take(limit);
     let present = named.past.present();
@@ -265,7 +263,7 @@ fn rows(named: &VersionSpec, limit: usize) -> impl Iterator<Item = Vec<String>> 
     })
 }
 
-/// Where a version was seen first, whether both sides came to have it, and whether they have it now.
+/// Returns on which side a version appeared, whether both sides got it, and whether they still have it.
 fn sides(kept: &Kept, both: bool, present: Option<u64>) -> String {
     let first = side(kept.seen.side);
     let now = present == Some(kept.number);
@@ -277,7 +275,7 @@ fn sides(kept: &Kept, both: bool, present: Option<u64>) -> String {
     }
 }
 
-/// What a version changed, in words.
+/// Returns what a version changed.
 fn changes(named: &VersionSpec, kept: &Kept) -> String {
     let fields = named.past.changed(kept);
     let mut words: Vec<String> = fields.iter().map(ToString::to_string).collect();
@@ -286,7 +284,7 @@ fn changes(named: &VersionSpec, kept: &Kept) -> String {
     if words.is_empty() && before.is_some() && own {
         words.push("comments or keys of your own".to_owned());
     }
-    // What the service has lies at no place of the mirror.
+    // A version of the service has no path in the mirror.
     let here = before.filter(|_| kept.seen.side != Side::Remote);
     if let Some(before) = here.filter(|before| before.seen.place != kept.seen.place) {
         words.push(format!("was {}", named.path(&before.seen.place)));
@@ -311,7 +309,7 @@ fn headline(named: &VersionSpec, (kept, both): (&Kept, bool), present: Option<u6
     )
 }
 
-/// A version's file beside that of the version before it; `None`: they are the same.
+/// Returns the difference to the version before; `None`: the files are equal.
 fn difference(named: &VersionSpec, kept: &Kept) -> Result<Option<Pair>, Failure> {
     let before = named.past.before(kept.number);
     let old = match before {

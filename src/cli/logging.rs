@@ -1,7 +1,6 @@
-//! The log: tracing to stderr, for people or as JSON.
-//!
-//! `-q` shows errors, the default warnings (for the daemon: what is done), `-v` what is done, `-vv` why, `-vvv` everything. The
-//! variable `KBSYNC_LOG` says it finer, in the manner of `RUST_LOG`, and wins.
+//! The log: tracing to stderr, as text or JSON.
+//! `-q` shows errors; the default is warnings, and for the daemon also what is done; `-v` shows what is done, `-vv`
+//! why, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
 
 use super::{Global, LogFormat, failure::Failure, print::Output};
 use std::io;
@@ -35,11 +34,11 @@ pub(super) fn start(
     started.map_err(|error| Failure::failed(anyhow::Error::from_boxed(error)))
 }
 
-/// The libraries below speak only at the highest level: their lines are about bytes, not articles.
+/// Libraries log only at the highest level: their lines are about bytes, not articles.
 fn standard(verbose: u8, quiet: bool) -> &'static str {
     match (quiet, verbose) {
         (true, _) => "error",
-        // What became of each article is in the report.
+        // The report has the result of each article.
         (false, 0) => "warn,kbsync::engine::apply=error",
         (false, 1) => "warn,kbsync=info",
         (false, 2) => "warn,kbsync=debug",

@@ -55,7 +55,7 @@ use exit::ExitCode;
 use failure::Failure;
 use std::path::PathBuf;
 
-/// How a command ended.
+/// The result of a command.
 pub type Outcome = Result<ExitCode, Failure>;
 
 /// Keeps a folder of HTML files and a hosted knowledge base equal, in both directions.
@@ -73,7 +73,7 @@ pub struct Cli {
     command: Command,
 }
 
-/// Flags that every command takes.
+/// The global flags.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Global options")]
 #[expect(
@@ -181,9 +181,9 @@ enum Command {
     Man(man::Args),
 }
 
-/// The words of the command line, as they were parsed.
+/// The parsed command line.
 impl Cli {
-    /// How this command talks.
+    /// Returns how this command prints.
     pub fn output(&self) -> print::Output {
         print::Output {
             json: self.global.json,
@@ -203,7 +203,7 @@ impl Cli {
         env: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Outcome {
         let out = self.output();
-        // Its log is all that a daemon shows.
+        // A daemon shows only its log.
         let least = u8::from(matches!(self.command, Command::Run(_)));
         logging::start(&self.global, least, out, env("KBSYNC_LOG"))?;
         let context = Context {
@@ -212,7 +212,7 @@ impl Cli {
             current,
             env: Box::new(env),
         };
-        // Boxed: the future of the largest command would otherwise be that of the caller.
+        // Boxed, because the caller's future would otherwise be as large as the largest command's.
         Box::pin(self.command.run(&context)).await
     }
 }
@@ -247,8 +247,7 @@ impl Command {
     }
 }
 
-/// Ends the process with what is wrong about its arguments, or with the help that they asked for. A script that asked
-/// for JSON gets that as well.
+/// Ends the process with an error about its arguments, or with the help text. With `--json`, the error is JSON.
 pub fn refuse(error: &clap::Error) -> ! {
     if error.use_stderr() && std::env::args_os().any(|argument| argument == "--json") {
         print::json_of_usage(&error.render().to_string());
@@ -256,7 +255,7 @@ pub fn refuse(error: &clap::Error) -> ! {
     error.exit()
 }
 
-/// Tells a person how a command ended, and the shell its code.
+/// Prints how a command ended, and returns its exit code.
 pub fn report(outcome: Outcome, out: print::Output) -> ExitCode {
     match outcome {
         Ok(code) => code,

@@ -1,6 +1,5 @@
-//! `kbsync new`: a file for a new article, hidden until its writer says otherwise.
-//!
-//! A category is only made when somebody says so: the API cannot delete one.
+//! `kbsync new`: writes a file for a new article, which is hidden until its writer publishes it.
+//! A new category needs consent, because the API cannot delete one.
 
 use super::{
     Outcome, ask, context::Context, exit::ExitCode, failure::Failure, paths, print::escape,
@@ -111,7 +110,7 @@ fn check_words(args: &Args) -> Result<(), Failure> {
     }
 }
 
-/// With several workspaces, the category is written behind the workspace's folder and a `/`.
+/// Splits off the workspace's folder, which precedes the category if there are several workspaces.
 fn split<'a>(folders: &'a Folders, category: &'a str) -> Result<(&'a str, &'a str), Failure> {
     let category = category.trim().trim_end_matches('/');
     if let [only] = folders.prefixes.as_slice() {
@@ -136,7 +135,7 @@ fn split<'a>(folders: &'a Folders, category: &'a str) -> Result<(&'a str, &'a st
         })
 }
 
-/// The folders that may be categories, each with its category's name.
+/// Returns the folders that may be categories, with their categories' names.
 fn categories(disk: &RealDisk) -> Result<Vec<(String, String)>, Failure> {
     let entries = disk.list(At::Root)?.entries.into_iter();
     entries
@@ -161,10 +160,10 @@ fn existing<'c>(categories: &'c [(String, String)], category: &str) -> Option<&'
         .map(|(folder, _)| folder.as_str())
 }
 
-/// So many names are proposed.
+/// The most names that are proposed.
 const MAX_PROPOSALS: usize = 3;
 
-/// The folders whose names, or whose categories' names, are most like a word.
+/// Returns the folders whose names or categories' names are most similar to a word.
 fn nearest<'c>(categories: &'c [(String, String)], category: &str) -> Vec<&'c str> {
     let wanted = fold(category);
     let distance = |name: &str| strsim::damerau_levenshtein(&wanted, &fold(name));
@@ -179,7 +178,7 @@ fn nearest<'c>(categories: &'c [(String, String)], category: &str) -> Vec<&'c st
         .collect()
 }
 
-/// Asks whether a category that is not there is meant.
+/// Asks whether to create a category.
 fn is_meant(
     args: &Args,
     (prefix, category): (&str, &str),
@@ -212,7 +211,7 @@ fn is_meant(
     ))
 }
 
-/// A category's name: what its file says, else its folder's name made readable.
+/// Returns a category's name: from its file, else from its folder's name.
 fn name_of(disk: &RealDisk, folder: &str) -> Result<String, Failure> {
     let at = At::Folder(folder);
     if disk
@@ -220,7 +219,7 @@ fn name_of(disk: &RealDisk, folder: &str) -> Result<String, Failure> {
         .is_some_and(|entry| entry.kind == Kind::File)
     {
         let content = disk.read(at, CATEGORY_FILE, MAX_FILE + 1)?;
-        // A broken file is for `check` to tell of; its folder still has a name.
+        // `check` reports a broken file; its folder still has a name.
         if let Ok(document) = CategoryDocument::parse(&content.bytes)
             && let Some(name) = document.name()
         {
@@ -230,7 +229,7 @@ fn name_of(disk: &RealDisk, folder: &str) -> Result<String, Failure> {
     Ok(readable(folder))
 }
 
-/// Makes a category's folder, with a `_category.yaml` where the folder's name does not say it all.
+/// Creates a category's folder, with a `_category.yaml` if the folder's name does not express the category's.
 fn create_folder(disk: &RealDisk, category: &str) -> Result<String, Failure> {
     let folder = if safe_stem(category) {
         category.to_owned()
@@ -250,7 +249,7 @@ fn create_folder(disk: &RealDisk, category: &str) -> Result<String, Failure> {
             ..CategoryChanges::default()
         });
         match write(disk, &folder, CATEGORY_FILE, text.as_bytes()) {
-            // Somebody was quicker, in a folder that we just made: their words hold.
+            // Another process was faster; its file stays.
             Ok(()) | Err(NotWritten::Exists) => {}
             Err(NotWritten::Failed(failure)) => return Err(failure),
         }

@@ -1,11 +1,10 @@
-//! What becomes of a panic in the daemon: a line in its log, and the end of the process.
-//!
-//! A thread that died by itself would leave a daemon that runs and sees nothing more. Whoever watches over the
-//! daemon starts it again, and the next start puts right what was left behind, as after a kill.
+//! Ends the process after a panic in the daemon, with a line in its log.
+//! If only a thread died, the daemon would keep running without noticing changes. The supervisor starts the daemon
+//! again, and the next start recovers as after a kill.
 
 use std::panic::{PanicHookInfo, set_hook};
 
-/// From here on a panic of any thread is logged and ends the process, however the program was built.
+/// Makes a panic of any thread end the process, whatever the build's panic strategy is.
 pub(super) fn ends_the_process() {
     set_hook(Box::new(|panic| {
         log(panic);

@@ -1,13 +1,12 @@
-//! Paths as people write them, and as the mirror names them.
+//! Translates between paths of the command line and paths below the mirror.
 
 use super::failure::Failure;
 use std::path::{Component, Path, PathBuf};
 
-/// Gives the path that a person means, relative to the mirror and with `/`; the mirror itself is `""`.
-///
-/// It counts from the current folder. Where that has nothing of the kind and the mirror has, it counts from the
-/// mirror: so are paths written in reports, and people paste them. The file need not exist: a removed one can be
-/// named too.
+/// Returns the path below the mirror that an argument means, with `/`; `""` is the mirror itself.
+/// Relative paths start at the current folder. If the current folder has no such file but the mirror has one, they
+/// start at the mirror: reports print such paths, and people paste them. The file need not exist, because a removed
+/// file can be named, too.
 pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<String, Failure> {
     let from = if is_pasted(mirror, current, path) {
         mirror
@@ -17,7 +16,7 @@ pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<St
     let full = plain(&from.join(path));
     let below = match full.strip_prefix(plain(mirror)) {
         Ok(below) => Some(below.to_owned()),
-        // The two may be the same folder by way of a link.
+        // The two may be the same folder through a symbolic link.
         Err(_) => real(&full)
             .zip(real(mirror))
             .and_then(|(full, mirror)| full.strip_prefix(mirror).ok().map(Path::to_owned)),
@@ -34,7 +33,7 @@ pub(super) fn in_mirror(mirror: &Path, current: &Path, path: &Path) -> Result<St
     })
 }
 
-/// Returns whether the folder that a path begins with is the mirror's, and not one of the current folder.
+/// Returns whether the first folder of a path exists in the mirror and not in the current folder.
 fn is_pasted(mirror: &Path, current: &Path, path: &Path) -> bool {
     let mut names = path.components();
     let (Some(Component::Normal(folder)), Some(_)) = (names.next(), names.next()) else {
@@ -44,7 +43,7 @@ fn is_pasted(mirror: &Path, current: &Path, path: &Path) -> bool {
     !is_in(current) && is_in(mirror)
 }
 
-/// Gives the words for a path below the mirror that fit the current folder: relative when it is near.
+/// Returns a path below the mirror for display: relative if it is near the current folder.
 pub(super) fn from_current(mirror: &Path, current: &Path, below: &str) -> PathBuf {
     let full = plain(&mirror.join(below));
     match full.strip_prefix(plain(current)) {
@@ -53,7 +52,7 @@ pub(super) fn from_current(mirror: &Path, current: &Path, below: &str) -> PathBu
     }
 }
 
-/// Joins a relative path's names with `/`.
+/// Joins the names of a relative path with `/`.
 pub(super) fn slashed(path: &Path) -> String {
     let names: Vec<_> = path
         .components()
@@ -62,7 +61,7 @@ pub(super) fn slashed(path: &Path) -> String {
     names.join("/")
 }
 
-/// Takes `.` and `..` out without asking the disk.
+/// Resolves `.` and `..` without reading the disk.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -77,7 +76,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Resolves links in the part of a path that exists.
+/// Resolves symbolic links in the existing part of a path.
 fn real(path: &Path) -> Option<PathBuf> {
     path.ancestors().find_map(|known| {
         let rest = path.strip_prefix(known).ok()?;

@@ -1,7 +1,6 @@
-//! Words on their way to a person: stdout for results, stderr for all else.
-//!
-//! What came from the service or from a file is escaped, so that a title cannot steer the terminal
-//! or forge a line (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
+//! Output for people and scripts: results to stdout, everything else to stderr.
+//! Text from the service or from files is escaped, so that a title cannot control the terminal or forge a line
+//! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 
 use super::failure::Failure;
 use anstream::AutoStream;
@@ -15,26 +14,26 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-/// Whether this process has written its JSON value: there is one, whatever goes wrong behind it.
+/// Whether the JSON value has been written: there is only one, whatever fails afterwards.
 static JSON_IS_WRITTEN: AtomicBool = AtomicBool::new(false);
 
-/// For what went wrong.
+/// The style of errors.
 pub const ERROR: Style = AnsiColor::Red.on_default().bold();
-/// For what deserves a look.
+/// The style of warnings.
 pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
-/// For what is well.
+/// The style of success.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// For what to do.
+/// The style of remedies.
 pub const HELP: Style = AnsiColor::Cyan.on_default().bold();
-/// For what stands in the background.
+/// The style of secondary text.
 pub const DIM: Style = Style::new().dimmed();
 
-/// How a command talks.
+/// How a command prints.
 #[derive(Clone, Copy, Debug)]
 pub struct Output {
-    /// One JSON value instead of words.
+    /// Whether to print one JSON value instead of text.
     pub json: bool,
-    /// Nothing but errors, and the JSON value of one who asks for that.
+    /// Whether to print only errors, and the JSON value.
     pub quiet: bool,
     /// When to colour.
     pub color: anstream::ColorChoice,
@@ -49,7 +48,7 @@ struct Told<'f> {
     exit_code: u8,
 }
 
-/// Writes to stdout as JSON what is wrong about the arguments, in clap's words.
+/// Prints an error about the arguments as JSON, in clap's words.
 pub(super) fn json_of_usage(words: &str) {
     let said = words.strip_prefix("error: ").unwrap_or(words);
     let (error, help) = said.split_once("\n\n").unwrap_or((said, ""));
@@ -64,12 +63,12 @@ pub(super) fn json_of_usage(words: &str) {
         help: Some(help.trim()).filter(|help| !help.is_empty()),
         exit_code: 2,
     });
-    // The reader of stdout is gone, and stderr and the exit code say the same.
+    // If stdout is closed, stderr and the exit code have the same message.
     drop(told);
 }
 
 impl Output {
-    /// Writes a line of results to stdout, unless `-q` was given.
+    /// Prints a line of results to stdout, unless `-q` was given.
     pub fn line(self, text: impl AsRef<str>) -> io::Result<()> {
         if self.quiet {
             return Ok(());
@@ -78,7 +77,7 @@ impl Output {
         writeln!(stream, "{}", text.as_ref())
     }
 
-    /// Writes the one JSON value of a command to stdout.
+    /// Prints the command's JSON value to stdout.
     pub fn json(self, value: &impl Serialize) -> io::Result<()> {
         JSON_IS_WRITTEN.store(true, Ordering::Relaxed);
         let mut text = serde_json::to_vec(value)?;
@@ -88,7 +87,7 @@ impl Output {
         stdout.flush()
     }
 
-    /// Writes bytes to stdout as they are, unless `-q` was given.
+    /// Prints bytes to stdout unchanged, unless `-q` was given.
     pub fn bytes(self, bytes: &[u8]) -> io::Result<()> {
         if self.quiet {
             return Ok(());
@@ -98,20 +97,20 @@ impl Output {
         stdout.flush()
     }
 
-    /// Writes a line to stderr, unless `-q` was given.
+    /// Prints a line to stderr, unless `-q` was given.
     pub fn note(self, text: impl AsRef<str>) {
         if !self.quiet {
             self.stderr(text.as_ref());
         }
     }
 
-    /// Writes a line about something that went wrong to stderr.
+    /// Prints a line about an error to stderr.
     pub fn wrong(self, text: impl AsRef<str>) {
         self.stderr(text.as_ref());
     }
 
-    /// Writes what failed, its causes and the remedy to stderr; and for a script that asked for JSON and has none yet
-    /// to stdout, as JSON.
+    /// Prints a failure with its causes and its remedy to stderr. With `--json`, prints it to stdout as well if no
+    /// JSON was printed yet.
     pub fn failure(self, failure: &Failure) {
         if self.json && !JSON_IS_WRITTEN.load(Ordering::Relaxed) {
             let told = self.json(&Told {
@@ -120,7 +119,7 @@ impl Output {
                 help: failure.remedy(),
                 exit_code: failure.code.number(),
             });
-            // The reader of stdout is gone, and stderr and the exit code say the same.
+            // If stdout is closed, stderr and the exit code have the same message.
             drop(told);
         }
         let mut text = format!(
@@ -137,12 +136,12 @@ impl Output {
         self.stderr(&text);
     }
 
-    /// Returns whether progress may be drawn: on a terminal, for a person.
+    /// Returns whether to draw progress: on a terminal.
     pub fn shows_progress(self) -> bool {
         !self.quiet && !self.json && io::stderr().is_terminal()
     }
 
-    /// Returns whether stdout is read by a person: a terminal, or somebody who asks for colours.
+    /// Returns whether a person reads stdout: a terminal, or colours were asked for.
     pub fn is_for_person(self) -> bool {
         io::stdout().is_terminal() || self.choice(&io::stdout()) != anstream::ColorChoice::Never
     }
@@ -154,7 +153,7 @@ impl Output {
 
     fn stderr(self, text: &str) {
         let mut stream = AutoStream::new(io::stderr(), self.choice(&io::stderr()));
-        // Nobody is left to be told that stderr is gone.
+        // If stderr is closed, there is nobody to tell.
         writeln!(stream, "{text}").ok();
     }
 
@@ -168,7 +167,7 @@ impl Output {
     }
 }
 
-/// Shows control characters, and those that reverse the direction of text, as `\u{…}`.
+/// Escapes control characters, and those that change the direction of text, as `\u{…}`.
 pub fn escape(text: &str) -> Cow<'_, str> {
     escape_where(text, is_steering)
 }
@@ -178,7 +177,7 @@ pub fn escape_block(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| c != '\n' && is_steering(c))
 }
 
-/// Like [`escape`], but keeps tabs: for lines of a file.
+/// Like [`escape`], but keeps tabs: for lines of files.
 pub fn escape_line(text: &str) -> Cow<'_, str> {
     escape_where(text, |c| c != '\t' && is_steering(c))
 }
@@ -208,7 +207,7 @@ fn is_steering(c: char) -> bool {
 pub struct Column {
     /// Its heading.
     pub name: &'static str,
-    /// Whether it holds numbers, which stand to the right.
+    /// Whether it has numbers, which are aligned right.
     pub numbers: bool,
 }
 
@@ -230,8 +229,7 @@ impl Column {
     }
 }
 
-/// Lays rows out in columns, without lines around them. Cells are escaped; on a terminal, long ones
-/// are broken to its width.
+/// Lays out rows in columns, without lines around them. Cells are escaped; on a terminal, long cells are wrapped.
 pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     table
@@ -261,11 +259,11 @@ pub fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) ->
     table.trim_fmt()
 }
 
-/// What is left at least for a column that is broken.
+/// The least width of a wrapped column.
 const MIN_WIDTH: u16 = 14;
 
-/// Tells which columns are not broken in a table so wide: the narrow ones first, the last one, which holds the
-/// details, at the end. A path or a time in two lines cannot be copied.
+/// Returns which columns are not wrapped: the narrow ones first, and the last one, which has the details, at the end.
+/// A wrapped path or time could not be copied.
 fn whole(widths: &[u16], room: u16) -> Vec<bool> {
     let mut whole = vec![false; widths.len()];
     let last = widths.len().saturating_sub(1);

@@ -1,7 +1,6 @@
-//! Progress of long work, with an estimate that knows the rate limit.
-//!
-//! Fed by plain steps and drawn only for a person at a terminal. What limits long work is nearly
-//! always the budget of requests, so the estimate counts requests against the minute, not bytes.
+//! The progress of long work, with an estimate that knows the rate limit.
+//! The input is plain steps; the bar is drawn only on a terminal. The budget of requests nearly always limits long
+//! work, so the estimate counts requests, not bytes.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::Duration;
@@ -12,7 +11,7 @@ const TICK: Duration = Duration::from_millis(120);
 /// One step of long work.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// A phase begins, with so many units where that is known.
+    /// A phase begins, with its number of units if that is known.
     Phase {
         /// Its name, such as `pushing`.
         name: String,
@@ -21,27 +20,27 @@ pub enum Step {
     },
     /// So many units of the phase are done.
     Done(u64),
-    /// Nothing goes on for a while.
+    /// The work waits.
     Waiting {
-        /// How long, in words.
+        /// For how long, as text.
         time: String,
         /// Why.
         why: String,
     },
 }
 
-/// How fast requests may go.
+/// The rate limit, for the estimate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
-    /// Requests in any minute.
+    /// Requests per minute.
     pub per_minute: u32,
-    /// Requests that may be made at once, now.
+    /// Requests that are left in this minute.
     pub minute_left: u32,
-    /// Requests in any day.
+    /// Requests per day.
     pub per_day: u32,
-    /// Requests that are left in this one.
+    /// Requests that are left in this day.
     pub day_left: u32,
-    /// Requests that one unit costs; zero for work without requests.
+    /// Requests for one unit; zero: the phase makes no requests.
     pub per_unit: u32,
 }
 
@@ -53,7 +52,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Prepares the bar; an invisible one takes the same steps and draws nothing.
+    /// Prepares the bar. An invisible bar draws nothing.
     pub fn new(visible: bool) -> Self {
         let target = if visible {
             ProgressDrawTarget::stderr()
@@ -68,8 +67,8 @@ impl Progress {
 
     /// Shows a step.
     pub fn step(&mut self, step: Step, pace: Pace) {
-        // The bar moves by itself, so that a person sees it waiting and not hanging. Before the first step a question may
-        // stand where the bar would be drawn.
+        // The bar moves by itself, so that a person sees that the program is not hanging. Before the first step a
+        // question may be at that place.
         if self.phase.is_empty() && !self.bar.is_hidden() {
             self.bar.enable_steady_tick(TICK);
         }
@@ -90,7 +89,7 @@ impl Progress {
                 self.say(pace);
             }
             Step::Waiting { time, why } => {
-                // A narrow terminal cuts the end off, and the bar takes half of the line.
+                // A narrow terminal cuts off the end, and the bar takes half of the line.
                 let phase = match self.bar.length() {
                     Some(total) => format!("{}, {} of {total}", self.phase, self.bar.position()),
                     None => self.phase.clone(),
@@ -102,7 +101,7 @@ impl Progress {
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn finish(&self) {
         self.bar.finish_and_clear();
     }
@@ -123,8 +122,8 @@ impl Progress {
     }
 }
 
-/// How long the budget makes so many units take: nothing while they fit into this minute; days, where they do
-/// not fit into this one (failures row 113).
+/// Returns how long the budget makes the units take: nothing while they fit into this minute; days if they do not fit
+/// into this one (failures row 113).
 pub fn estimate(units: u64, pace: Pace) -> Duration {
     let requests = units.saturating_mul(u64::from(pace.per_unit));
     let tomorrow = requests.saturating_sub(u64::from(pace.day_left));
@@ -134,7 +133,7 @@ pub fn estimate(units: u64, pace: Pace) -> Duration {
     }
     let over = requests.saturating_sub(u64::from(pace.minute_left));
     let seconds = over.saturating_mul(60) / u64::from(pace.per_minute.max(1));
-    // Nobody waits to the second for what takes minutes.
+    // Precision to the second is useless for minutes.
     let rounded = if seconds > 120 {
         seconds.div_ceil(60) * 60
     } else {

@@ -12,7 +12,7 @@ use std::{path::Path, time::Duration};
 /// How long a command waits for a git command that changes files.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The pause between two looks while a command waits.
+/// The interval of the checks while a command waits.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Refuses a command that would write now.
@@ -50,7 +50,7 @@ pub(super) fn refusal(why: &NotPublished) -> Failure {
     }
 }
 
-/// Tells the user that the first sync made a branch the published branch.
+/// Prints that the first sync made a branch the published branch.
 pub(super) fn note_first(context: &Context, branch: &str) {
     context.out.note(format!(
         "branch {branch} is the published branch from now on, and nothing is synced on other branches; to publish another \
@@ -58,8 +58,9 @@ pub(super) fn note_first(context: &Context, branch: &str) {
     ));
 }
 
-/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the default branch
-/// of a clone, else the branch that is checked out. `None`: the folder is in no repository, or kbsync sees no branch in it.
+/// Returns the published branch for the settings of a new mirror: the user's answer on a terminal, else the default
+/// branch of a clone, else the branch that is checked out. `None`: the folder is in no repository, or no branch is
+/// visible in it.
 pub(super) fn chosen(
     folder: &Path,
     asks: bool,

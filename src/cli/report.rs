@@ -1,4 +1,4 @@
-//! The report of a cycle, for a person or as JSON.
+//! Prints the report of a cycle, as text or JSON.
 
 use super::{
     context::Context,
@@ -17,13 +17,13 @@ use crate::{
 };
 use anstyle::Style;
 
-/// Prints what a command did, and what went wrong with it.
+/// Prints what a command did, and what failed.
 pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result<(), Failure> {
     let report = &session_report.report;
     if context.out.json {
         context.out.json(report)?;
     } else if context.out.quiet {
-        // What failed or was left out is an error; what waits for a person is told by the exit code.
+        // Failures and skipped files are errors; the exit code shows what waits for a person.
         for line in wrong(report) {
             context.out.wrong(line);
         }
@@ -48,7 +48,7 @@ pub(super) fn print(context: &Context, session_report: &SessionReport) -> Result
     Ok(())
 }
 
-/// Failures of the machine in a report of which nothing else came: the one of a daemon.
+/// Returns failures of the machine that a daemon's report has.
 fn unreported(report: &Report) -> impl Iterator<Item = &str> {
     let failures = report.problems.iter();
     failures
@@ -56,7 +56,7 @@ fn unreported(report: &Report) -> impl Iterator<Item = &str> {
         .map(|problem| problem.message.as_str())
 }
 
-/// The exit code of a report.
+/// Returns the exit code of a report.
 pub(super) fn code(report: &Report, exit_code: bool) -> ExitCode {
     let code = match report.outcome {
         Ending::Done => ExitCode::Done,
@@ -93,7 +93,7 @@ fn shown(report: &Report) -> String {
     lines.join("\n")
 }
 
-/// The lines of a report about what failed or was left out.
+/// Returns the lines about failures and skipped files.
 fn wrong(report: &Report) -> Vec<String> {
     let failed = report.actions.iter();
     let failed = failed.filter(|line| line.status == Status::Failed).cloned();
@@ -102,7 +102,7 @@ fn wrong(report: &Report) -> Vec<String> {
     lines
 }
 
-/// What was left out, but for what is told as the failure of the whole.
+/// Returns the problems, except the one that failed the whole cycle.
 fn problems(report: &Report) -> Vec<&Problem> {
     let told = report.stopped.as_ref().map(|(_, message)| message.as_str());
     let problems = report.problems.iter();
@@ -111,7 +111,7 @@ fn problems(report: &Report) -> Vec<&Problem> {
         .collect()
 }
 
-/// A failure of the machine is told on stderr, with its remedy.
+/// Returns whether a problem is a failure of the machine, which is printed to stderr with its remedy.
 fn is_failure(problem: &Problem, report: &Report) -> bool {
     report.outcome == Ending::Failed
         && problem.message.starts_with("failed to ")
@@ -119,7 +119,7 @@ fn is_failure(problem: &Problem, report: &Report) -> bool {
         && !problem.path.contains('/')
 }
 
-/// A file or folder that is left out, and why.
+/// Formats a skipped file or folder, with the reason.
 pub(super) fn problem_line(problem: &Problem) -> String {
     let path = escape(&problem.path);
     let message = escape(&problem.message);
@@ -127,11 +127,11 @@ pub(super) fn problem_line(problem: &Problem) -> String {
     format!("{WARNING}!{WARNING:#} {path}{gap}{message}")
 }
 
-/// Of many like actions in turn, so many are named.
+/// The most names of similar actions that are listed.
 const NAMED: usize = 30;
 
-/// One line an action; a reason that several have in turn stands once, below them. Of a long run of like
-/// actions, as in a first sync, the first are named and the others counted.
+/// Returns one line for each action; a common reason follows a group of actions once. Of a large group, as in a first
+/// sync, only the first are listed.
 pub(super) fn action_lines(actions: &[Line]) -> Vec<String> {
     let like = |one: &Line, other: &Line| {
         (one.action, one.side, one.status, &one.reason)
@@ -139,7 +139,7 @@ pub(super) fn action_lines(actions: &[Line]) -> Vec<String> {
     };
     let mut lines = Vec::new();
     for run in actions.chunk_by(like) {
-        // Nobody counts what could have been named just as well.
+        // The last few are listed rather than counted.
         let named = if run.len() > NAMED + 5 {
             NAMED
         } else {
@@ -183,7 +183,7 @@ fn action_line(line: &Line) -> String {
     format!("{style}{arrow} {word:<9}{style:#} {path}{fields}{style}{note}{style:#}")
 }
 
-/// In a line, a category is known by its path.
+/// Returns the word of an action. A category is recognised by its path.
 fn word(kind: Kind) -> &'static str {
     match kind {
         Kind::CreateCategory => "create",
@@ -215,7 +215,7 @@ fn style_of(kind: Kind) -> Style {
     }
 }
 
-/// What was done and what is left of the budget, in a line.
+/// Returns the summary line: what was done, and the rest of the budget.
 fn summary(report: &Report, problems: usize, broken: bool) -> String {
     let count =
         |wanted: &dyn Fn(&Line) -> bool| report.actions.iter().filter(|line| wanted(line)).count();
@@ -288,20 +288,20 @@ fn cost(report: &Report) -> String {
     )
 }
 
-/// A number with its noun.
+/// Formats a number with its noun.
 pub(super) fn several(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     let number = grouped(u32::try_from(number).unwrap_or(u32::MAX));
     format!("{number} {noun}{plural}")
 }
 
-/// Things and their verb: `1 path waits`, `2 paths wait`.
+/// Formats a number with its noun and a verb: `1 path waits`, `2 paths wait`.
 pub(super) fn waiting(number: usize, noun: &str) -> String {
     let verb = if number == 1 { "waits" } else { "wait" };
     format!("{} {verb}", several(number, noun))
 }
 
-/// A number with commas between the thousands.
+/// Formats a number with commas between the thousands.
 pub(super) fn grouped(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! `kbsync resolve`: a person's word on one conflict, on exactly the two versions that were shown.
+//! `kbsync resolve`: records a person's decision on one conflict, for exactly the two versions that were shown.
 
 use super::{
     Outcome,
@@ -73,7 +73,7 @@ async fn resolve(args: &Args, context: &Context) -> Outcome {
     cycle::work(context, &config, "resolve", &[part], &request, false).await
 }
 
-/// The article in conflict at a path, and the paths that it has or had. The copy's path will do.
+/// Returns the article in conflict at a path, and its present and former paths. The copy's path is accepted, too.
 fn conflict(
     config: &Config,
     part: &Part,
@@ -91,7 +91,7 @@ fn conflict(
             .map(|copy| format!("{}/{copy}", row.place.folder));
         (now, shown, copy)
     };
-    // A file that was renamed since says by its id which conflict it is.
+    // A renamed file has the id of its conflict.
     let told = id_in(part, path);
     for row in store.conflicts()? {
         let now = store.article(row.id)?.map(|base| base.place.to_string());
@@ -111,7 +111,7 @@ fn conflict(
     Ok(None)
 }
 
-/// The id in the file at a path, if there is one that can be read.
+/// Returns the id in the file at a path, if it is readable.
 fn id_in(part: &Part, path: &str) -> Option<ArticleId> {
     let path = with_ending(path);
     let (folder, file) = path.split_once('/')?;
@@ -120,7 +120,7 @@ fn id_in(part: &Part, path: &str) -> Option<ArticleId> {
     Document::parse_with_markers(&content.bytes).ok()?.id()
 }
 
-/// `.html` may be left out.
+/// Adds `.html` if it was left out.
 fn with_ending(path: &str) -> String {
     if path.ends_with(EXTENSION) {
         path.to_owned()

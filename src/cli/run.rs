@@ -1,4 +1,4 @@
-//! `kbsync run`: the daemon. Here it is only put together; how it works is in [`crate::daemon`].
+//! `kbsync run`: puts the daemon together. [`crate::daemon`] does the work.
 
 use super::{
     Outcome,
@@ -49,13 +49,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     warn_of_limits(&config);
     let settings = Settings::of(&config);
     let locks = locks::take(&config, control::LOCK_LABEL, None)?;
-    // From here on a signal ends it in order.
+    // From here on, a signal ends the daemon in order.
     let signals = Signals::take().map_err(Failure::failed)?;
     let private = lock::private_folder(&config.mirror)?;
     let status = Arc::new(SharedStatus::new(chrono::Utc::now()));
     let (stop, progress) = (CancellationToken::new(), ProgressSink::default());
     let cancel = CancelFlag::new(stop.clone());
-    // The workspaces share it: they have one service and one token.
+    // The workspaces have one service and one token, so they share the budget.
     let mut budget = None;
     let folders = config.roots().into_iter();
     let trees = Trees::of(folders.map(|root| {
@@ -87,7 +87,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     let control = match control::listen(&private) {
         Ok(listening) => Some(listening),
         Err(error) => {
-            tracing::warn!(%error, "commands cannot be handed to this daemon: no socket in .kbsync");
+            tracing::warn!(%error, "the daemon accepts no commands: there is no socket in .kbsync");
             None
         }
     };
@@ -118,14 +118,14 @@ fn over(ended: Ended) -> Outcome {
         }
         Ended::GaveUp => {
             tracing::warn!(
-                "stopped; a request in flight was not answered in time, and is looked into at the next start"
+                "stopped; a request in flight was not answered in time; the next start finds out whether it arrived"
             );
             Ok(ExitCode::Done)
         }
         Ended::AtOnce => Ok(ExitCode::Failed),
-        // What it was is in the log.
+        // The reason is in the log.
         Ended::Lost => Err(Failure::failed(anyhow::anyhow!(
-            "the lock or the state of the mirror is gone, and nothing more is done by what was remembered"
+            "the lock or the state of the mirror was removed or replaced, so the daemon stopped"
         ))
         .help("start it again: files and articles are paired anew, and nothing is deleted")),
         Ended::Alone => Err(Failure::failed(anyhow::anyhow!(
@@ -167,13 +167,13 @@ fn teller(progress: &ProgressSink, status: &Arc<SharedStatus>) -> Teller {
     })
 }
 
-/// Waiting for the budget is getting ahead, too.
+/// Waiting for the budget counts as progress.
 fn log_waits(status: &Arc<SharedStatus>) -> Notify {
     let status = status.clone();
     Arc::new(move |note: WaitNote| {
         let gets_ahead = match note.reason {
             WaitReason::Minute | WaitReason::Throttled | WaitReason::Again => true,
-            // Silence is none.
+            // Waiting for a silent service does not.
             WaitReason::Silent | WaitReason::Stalled => false,
         };
         if gets_ahead {
@@ -184,13 +184,13 @@ fn log_waits(status: &Arc<SharedStatus>) -> Notify {
     })
 }
 
-/// Each answer counts by itself, whatever the next try comes to.
+/// Counts each answer, also of attempts that are repeated.
 fn counted(status: &Arc<SharedStatus>) -> Answered {
     let status = status.clone();
     Arc::new(move |method, code| status.metrics.request(method, code))
 }
 
-/// What is left is asked for when it is shown: others spend of it, too, and time gives it back.
+/// Reads the budget when it is shown: other processes spend it, too, and it grows with time.
 fn budget_source(budget: Option<Budget>) -> BudgetSource {
     Arc::new(move || {
         let (minute_left, day_left) = budget.as_ref().map_or((0, 0), Budget::left);
@@ -212,7 +212,7 @@ async fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
     Ok(listener)
 }
 
-/// Reads the settings again. What was settled at the start stays: the service, the workspaces, the token.
+/// Reads the settings again. The service, the workspaces and the token cannot change.
 fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
     Box::new(move || {
         let fresh = context
@@ -225,7 +225,7 @@ fn reload<'r>(context: &'r Context, config: &'r Config) -> Reload<'r> {
             && fresh.state_dir == config.state_dir;
         if !same {
             return Err(
-                "another service, workspace, token, budget or state folder takes a restart"
+                "a change of the service, workspaces, token, budget or state folder needs a restart"
                     .to_owned(),
             );
         }

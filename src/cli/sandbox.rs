@@ -1,4 +1,4 @@
-//! `kbsync sandbox`: a local stand-in for the service, with a dashboard, until Ctrl-C.
+//! `kbsync sandbox`: runs a local stand-in for the service, with a dashboard, until Ctrl-C.
 
 use super::{Outcome, context::Context, exit::ExitCode, failure::Failure, print::HELP};
 use crate::sandbox::{EmptyPut, ListingEndpoint, Normalise, Options, Paging, Sandbox, Shape};
@@ -130,7 +130,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
         None => sandbox.seed(args.articles, args.categories),
     };
     if let Some(path) = &args.data {
-        // What cannot be kept is said now, not after an afternoon's work.
+        // An unwritable file is reported at the start, not after an afternoon's work.
         sandbox.save().map_err(|error| unkept(path, error))?;
     }
     let address = SocketAddr::new(args.bind, args.port);
@@ -149,7 +149,7 @@ pub(super) async fn run(args: Args, context: &Context) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-/// An address that a browser on this machine can open.
+/// Returns an address that a browser on this machine can open.
 fn reachable(address: SocketAddr) -> SocketAddr {
     if address.ip().is_unspecified() {
         SocketAddr::new(std::net::Ipv4Addr::LOCALHOST.into(), address.port())

@@ -1,4 +1,4 @@
-//! Which workspaces a command is about, and which of their paths.
+//! Finds the workspaces that a command is about, and the paths in each.
 
 use super::{context::Context, failure::Failure, paths::in_mirror, print::escape};
 use crate::{
@@ -10,19 +10,19 @@ use crate::{
 };
 use std::path::{Path, PathBuf};
 
-/// A workspace of the mirror, and what of it a command is about.
+/// A workspace, with the paths that a command is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Part {
-    /// Where it lives.
+    /// Its location.
     pub(super) root: Root,
-    /// Its folder below the mirror; empty when it is the mirror itself.
+    /// Its folder below the mirror; empty: it is the mirror itself.
     pub(super) prefix: String,
-    /// Files and category folders; empty: all of it.
+    /// Files and category folders; empty: everything.
     pub(super) scope: Vec<String>,
 }
 
 impl Part {
-    /// All of a workspace.
+    /// Makes the part of a whole workspace.
     fn whole(config: &Config, root: Root) -> Self {
         Self {
             prefix: open::prefix(config, &root),
@@ -31,7 +31,7 @@ impl Part {
         }
     }
 
-    /// What is left of a path below this workspace; `""` is the workspace itself.
+    /// Returns a path below this workspace; `""` is the workspace itself.
     fn below<'p>(&self, path: &'p str) -> Option<&'p str> {
         if self.prefix.is_empty() || path == self.prefix {
             return Some(path.strip_prefix(&self.prefix).unwrap_or(path));
@@ -49,7 +49,7 @@ impl Part {
     }
 }
 
-/// All workspaces of the mirror.
+/// Returns all workspaces of the mirror.
 pub(super) fn all(config: &Config) -> Vec<Part> {
     config
         .roots()
@@ -58,7 +58,7 @@ pub(super) fn all(config: &Config) -> Vec<Part> {
         .collect()
 }
 
-/// The workspaces that the paths are in; all of them when there are no paths.
+/// Returns the workspaces that the paths are in; without paths, all workspaces.
 pub(super) fn parts(
     context: &Context,
     config: &Config,
@@ -96,7 +96,7 @@ pub(super) fn parts(
         .collect())
 }
 
-/// Each of several workspaces has its history in its own folder. Whoever removed that is told so.
+/// Checks that a workspace's folder exists: with several workspaces, each has its history in its own folder.
 pub(super) fn must_be_there(config: &Config, root: &Root) -> Result<(), Failure> {
     let is_whole = root.path == config.mirror;
     if is_whole || !root.state.starts_with(&root.path) || root.path.exists() {
@@ -112,7 +112,7 @@ pub(super) fn must_be_there(config: &Config, root: &Root) -> Result<(), Failure>
     )))
 }
 
-/// The workspace and the path in it that one argument names.
+/// Returns the workspace, and the path in it, of one argument.
 pub(super) fn part(
     context: &Context,
     config: &Config,
@@ -148,7 +148,7 @@ fn in_none<'p>(path: &Path, parts: impl IntoIterator<Item = &'p Part>) -> Failur
     )
 }
 
-/// The workspaces' folders, for people.
+/// Lists the workspaces' folders.
 fn folders<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
     let names = parts
         .into_iter()
@@ -156,7 +156,7 @@ fn folders<'p>(parts: impl IntoIterator<Item = &'p Part>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// A path that is in the mirror or in the state, as both know it. `.html` may be left out.
+/// Returns a path that exists in the mirror or in the state. `.html` may be left out.
 fn known(config: &Config, part: &Part, rest: &str, written: &Path) -> Result<String, Failure> {
     let depth = rest.split('/').count();
     let on_disk = |path: &str| part.root.path.join(path).symlink_metadata().is_ok();

@@ -1,4 +1,4 @@
-//! One command's work on the mirror: its lock, its client, its progress, and a cycle per workspace.
+//! The work of one command on the mirror: its lock, its client, its progress, and a cycle for each workspace.
 
 use super::{
     connect::connect_with,
@@ -31,28 +31,28 @@ use crate::{
 };
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A mirror at work.
+/// A session on a mirror.
 pub(super) struct Session<'c> {
     context: &'c Context,
     config: &'c Config,
     client: Option<Client>,
     bar: Arc<Mutex<Bar>>,
     git_heads: GitHeads,
-    /// Held until the command is done.
+    /// Held until the command ends.
     locks: Vec<Lock>,
 }
 
-/// A report, and what went wrong beyond it.
+/// The report, and the failures beside it.
 #[derive(Debug)]
 pub(super) struct SessionReport {
-    /// All workspaces' reports in one.
+    /// The merged report of all workspaces.
     pub(super) report: Report,
-    /// Failures of this machine: the state, the disk.
+    /// Failures of this machine, such as the state or the disk.
     pub(super) failures: Vec<Failure>,
 }
 
 impl<'c> Session<'c> {
-    /// For a command that only looks: no lock, and nothing is written.
+    /// Opens a session that only reads: no lock, and nothing is written.
     pub(super) fn reading(context: &'c Context, config: &'c Config) -> Result<Self, Failure> {
         let bar = Arc::new(Mutex::new(Bar {
             progress: Progress::new(context.out.shows_progress()),
@@ -77,7 +77,7 @@ impl<'c> Session<'c> {
         Ok(session)
     }
 
-    /// For a command that changes things: it has the mirror for itself.
+    /// Opens a session that writes, under the lock.
     pub(super) fn writing(
         context: &'c Context,
         config: &'c Config,
@@ -86,7 +86,7 @@ impl<'c> Session<'c> {
         Self::writing_into(context, config, doing, None)
     }
 
-    /// The same for one that brings all files of a workspace back: its folder may be empty.
+    /// Opens a session that restores all files of a workspace, whose folder may be empty.
     pub(super) fn writing_into(
         context: &'c Context,
         config: &'c Config,
@@ -95,12 +95,12 @@ impl<'c> Session<'c> {
     ) -> Result<Self, Failure> {
         let mut session = Self::reading(context, config)?;
         session.locks = locks::take(config, doing, refilled)?;
-        // Whoever had the lock before may have remembered another.
+        // The holder of the lock before may have stored other values.
         session.git_heads = GitHeads::look(config);
         Ok(session)
     }
 
-    /// One cycle per workspace, and one report of all.
+    /// Runs one cycle for each workspace, and merges the reports.
     pub(super) async fn cycles(
         &mut self,
         parts: &[Part],
@@ -115,7 +115,7 @@ impl<'c> Session<'c> {
         unless_interrupted(kind, Box::pin(self.run_cycles(parts, request)), so_far).await
     }
 
-    /// Tells how far the work has come, and takes the bar away.
+    /// Returns a function that describes the progress and removes the bar.
     pub(super) fn so_far(&self) -> impl FnOnce() -> String + use<> {
         let bar = self.bar.clone();
         move || {
@@ -138,7 +138,7 @@ impl<'c> Session<'c> {
             let request = if at == 0 {
                 self.guarded(request)
             } else {
-                // Git may have moved HEAD while the workspace before had its turn.
+                // Git may have moved HEAD during the cycle of the workspace before.
                 GitHeads::look(self.config).guard(request)
             };
             let request = Request {
@@ -165,12 +165,12 @@ impl<'c> Session<'c> {
         Ok(session_report)
     }
 
-    /// The request, with the removals held that came with a moved HEAD.
+    /// Returns the request, with the removals held that came with a moved HEAD.
     pub(super) fn guarded(&self, request: &Request) -> Request {
         self.git_heads.guard(request)
     }
 
-    /// Remembers the published branch, and where each HEAD of git's was once both sides agree on what is removed.
+    /// Stores the published branch, and each HEAD at which both sides agree on removals.
     pub(super) fn agree(
         &mut self,
         parts: &[Part],
@@ -212,7 +212,7 @@ impl<'c> Session<'c> {
         outcome.map_err(Failure::of)
     }
 
-    /// An engine for a workspace.
+    /// Makes an engine for a workspace.
     pub(super) fn engine(
         &mut self,
         part: &Part,
@@ -239,12 +239,12 @@ impl<'c> Session<'c> {
         self.client = Some(client);
     }
 
-    /// The client, for a command that asks by itself.
+    /// Returns the client.
     pub(super) fn client(&self) -> Option<&Client> {
         self.client.as_ref()
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(super) fn finish(&self) {
         lock_bar(&self.bar).progress.finish();
     }
@@ -270,7 +270,7 @@ impl<'c> Session<'c> {
 }
 
 impl SessionReport {
-    /// Takes a failure of one workspace; the others go on.
+    /// Adds the failure of one workspace. The other workspaces continue.
     fn take(&mut self, failure: Failure, part: &Part) {
         let ending = if failure.code == ExitCode::Retry {
             Ending::Retry
@@ -287,15 +287,15 @@ impl SessionReport {
     }
 }
 
-/// The progress of a command, as the engine and the client tell it.
+/// The progress of a command.
 struct Bar {
     progress: Progress,
     budget: Option<Budget>,
     limits: BudgetLimits,
     per_unit: u32,
-    /// What goes on, and of how much.
+    /// The current phase, and its number of units.
     phase: Option<(&'static str, Option<u64>)>,
-    /// How much of it is done.
+    /// The units that are done.
     done: u64,
 }
 
@@ -324,7 +324,7 @@ impl Bar {
         }
     }
 
-    /// How far it has come, behind `broken off`.
+    /// Describes the progress, for a message after `broken off`.
     fn so_far(&self) -> String {
         match self.phase {
             Some((name, Some(total))) => format!(" while {name}: {} of {total} done", self.done),
@@ -354,7 +354,7 @@ impl Bar {
     }
 }
 
-/// A panic elsewhere does not make the bar worse than it was.
+/// Locks the bar. A panic elsewhere does not make it unusable.
 fn lock_bar(bar: &Mutex<Bar>) -> std::sync::MutexGuard<'_, Bar> {
     bar.lock().unwrap_or_else(PoisonError::into_inner)
 }

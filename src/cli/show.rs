@@ -1,5 +1,4 @@
-//! `kbsync show`: one version, as the file that it was or would have been.
-//!
+//! `kbsync show`: prints one version as a file.
 //! Only the state is read: no request, no lock.
 
 use super::{

@@ -1,4 +1,4 @@
-//! `kbsync stats`: views and ratings, as the last sync saw them, with bars.
+//! `kbsync stats`: prints views and ratings as of the last sync, with bars.
 
 use super::{
     Outcome,
@@ -82,7 +82,7 @@ fn read(config: &Config, root: &Root) -> Result<Vec<Line>, Failure> {
         workspace: root.workspace,
     };
     let Some(store) = Store::open_read_only(&root.state, Some(&binding))? else {
-        let message = format!("nothing is known of {} yet", root.path.display());
+        let message = format!("nothing is known about {} yet", root.path.display());
         return Err(Failure::failed(anyhow::Error::msg(message))
             .help("run `kbsync sync` first: it brings views and ratings along"));
     };
@@ -107,7 +107,7 @@ fn read(config: &Config, root: &Root) -> Result<Vec<Line>, Failure> {
     Ok(lines.collect())
 }
 
-/// The figure that a sorting goes by; titles come with the bars of their views.
+/// Returns the figure of a sorting; titles show the bars of their views.
 fn figure(line: &Line, by: Sort) -> i64 {
     match by {
         Sort::Views | Sort::Title => line.views,
@@ -117,7 +117,7 @@ fn figure(line: &Line, by: Sort) -> i64 {
     }
 }
 
-/// Sorts by a figure, the greatest first, or by title; equals by path, so that the order is stable.
+/// Sorts by a figure, the greatest first, or by title. Equal lines are sorted by path.
 fn sort(lines: &mut [Line], by: Sort) {
     lines.sort_by(|one, other| {
         let first = if by == Sort::Title {
@@ -159,7 +159,7 @@ fn shown(lines: &[Line], by: Sort) -> String {
     table(&columns, rows)
 }
 
-/// A bar in eighths of a character; what is more than nothing shows.
+/// Draws a bar in eighths of a character. A value above zero is always visible.
 fn bar(value: i64, most: i64) -> String {
     if value <= 0 || most <= 0 {
         return String::new();

@@ -1,6 +1,5 @@
-//! `kbsync status`: what changed and what waits, from the mirror and the state alone.
-//!
-//! No request is made without `--remote`, no lock is taken, and nothing is written.
+//! `kbsync status`: shows what changed and what waits, from the mirror and the state alone.
+//! Without `--remote` no request is made. No lock is taken, and nothing is written.
 
 use super::{
     Outcome,
@@ -68,7 +67,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     if context.out.json {
         context.out.json(&found)?;
     } else {
-        // A daemon that answers says the same below, and more.
+        // A daemon's own lines say the same, and more.
         let busy = busy(&config).filter(|_| daemon.is_none());
         for line in shown(&found, now, busy.as_deref(), &|path| {
             config.mirror.join(path).symlink_metadata().is_ok()
@@ -85,7 +84,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
             context.out.line(line)?;
         }
     }
-    // What changed here is told all the same: it needs no service.
+    // Local changes are shown even if the service fails.
     if let Some(failure) = failure {
         return Err(failure);
     }
@@ -97,7 +96,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
-/// The published branch, and what keeps everything waiting because of git.
+/// Returns the lines about the published branch and the pause for git.
 fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
     let why = git_heads
         .not_published(config)
@@ -122,7 +121,7 @@ fn branch_lines(git_heads: &GitHeads, config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// What a sync would do, by both sides.
+/// Returns what a sync would do, on both sides.
 async fn ask(context: &Context, config: &Config) -> Result<Report, Failure> {
     let mut session = Session::reading(context, config)?;
     let request = Request {
@@ -153,10 +152,10 @@ fn look(config: &Config, now: Timestamp) -> Result<Status, Failure> {
     Ok(all.unwrap_or_else(Status::empty))
 }
 
-/// Requests that a change costs: one to read what the service has, one to write.
+/// Requests for a change: one to read the article, one to write it.
 const PER_CHANGE: u32 = 2;
 
-/// How long the budget makes it take to send what changed here, where that is more than a moment.
+/// Returns how long the budget makes the local changes take, if it is more than a moment.
 fn time_to_send(status: &Status, config: &Config) -> Option<String> {
     let budget = status.budget?;
     let here = |change: &&Change| change.side != Some(Side::Remote);
@@ -179,14 +178,14 @@ fn time_to_send(status: &Status, config: &Config) -> Option<String> {
     })
 }
 
-/// Who is at work on the mirror.
+/// Returns the process that works on the mirror.
 fn busy(config: &Config) -> Option<String> {
     let holder = |root: &crate::config::Root| Lock::holder(&root.path).ok().flatten();
     let owner = config.roots().iter().find_map(holder)?;
     Some(owner.to_string())
 }
 
-/// `occupied` tells whether something lies at a path by now.
+/// Returns the lines. `occupied` returns whether there is a file at a path.
 fn shown(
     status: &Status,
     now: Timestamp,
@@ -196,7 +195,7 @@ fn shown(
     let mut lines = Vec::new();
     let here = |change: &&Change| change.side != Some(Side::Remote);
     let there = |change: &&Change| change.side == Some(Side::Remote);
-    // Where something else lies, nothing comes back before that is moved away.
+    // Nothing is restored to a path that is occupied.
     let removed = |change: &Change| {
         change.change == ChangeKind::Deleted
             && change.path.ends_with(EXTENSION)
@@ -258,7 +257,7 @@ fn shown(
     lines
 }
 
-/// Said where files were removed.
+/// The hint after removed files.
 const BACK: &str = "`kbsync restore PATH` brings a removed file back; with a folder, or `.`, all that are missing in it";
 
 fn section(lines: &mut Vec<String>, title: &str, inside: impl Iterator<Item = String>) {
@@ -289,10 +288,10 @@ fn change_line(change: &Change) -> String {
     )
 }
 
-/// How many of those that wait for one and the same reason are named.
+/// The most lines with the same reason that are listed.
 const NAMED: usize = 4;
 
-/// A reason that several have in turn stands once, below the first of them.
+/// Returns the lines of open items. A common reason follows a group once.
 fn open_lines(open: &[Open]) -> Vec<String> {
     let mut lines = Vec::new();
     for group in open.chunk_by(|one, next| one.reason == next.reason) {
@@ -335,7 +334,7 @@ pub(super) fn moment(written: &str) -> Option<Timestamp> {
     Some(Timestamp(moment.timestamp_millis()))
 }
 
-/// How long ago, in the largest unit that fits.
+/// Returns how long ago, in the largest unit that fits.
 fn ago(millis: u64) -> String {
     let seconds = Duration::from_millis(millis).as_secs();
     let (number, unit) = match seconds {

@@ -1,7 +1,6 @@
-//! What people name when they ask for versions: `PATH`, `ID`, and `@N` behind either.
-//!
-//! A number is the history's own and stays a version's for good: @1 is the oldest. Numbers that count from
-//! the newest would name another version as soon as somebody saves, between a look and a `restore`.
+//! Arguments that name versions: `PATH` or `ID`, with an optional `@N`.
+//! A number belongs to a version for good: @1 is the oldest one. If numbers counted from the newest, a save between a
+//! look and a `restore` would shift them.
 
 use super::{
     context::Context,
@@ -24,31 +23,31 @@ use crate::{
 use chrono::{Local, TimeZone as _};
 use std::path::Path;
 
-/// A subject of the history, as an argument named it.
+/// A subject of the history that an argument named.
 #[derive(Debug)]
 pub(super) struct VersionSpec {
-    /// The workspace that it belongs to.
+    /// Its workspace.
     pub(super) part: Part,
-    /// That workspace's state.
+    /// The workspace's state.
     pub(super) store: Store,
     /// Its versions.
     pub(super) past: Past,
-    /// What else had this path.
+    /// Other subjects that had this path.
     pub(super) others: Vec<Past>,
-    /// The number behind `@`.
+    /// The number after `@`.
     pub(super) number: Option<u64>,
     /// The argument without the number.
     pub(super) name: String,
-    /// The path in the workspace that it stands for; `None`: it is an id.
+    /// The path in the workspace; `None`: the argument is an id.
     below: Option<String>,
 }
 
 impl VersionSpec {
-    /// The version that was asked for; the newest when none was.
+    /// Returns the version with the number; without a number, the newest one.
     pub(super) fn version(&self) -> Result<&Kept, Failure> {
         let found = match self.number {
             Some(number) => self.past.numbered(number),
-            // What somebody wrote into a conflict's copy was never the file.
+            // The text of a conflict copy was never the file's.
             None => self.past.last_address().or(self.past.newest()),
         };
         found.ok_or_else(|| self.no_such_version())
@@ -73,7 +72,7 @@ impl VersionSpec {
         )
     }
 
-    /// Returns whether it is what has the path that was named now, or was named by its id.
+    /// Returns whether the subject is at the named path now, or was named by its id.
     pub(super) fn is_meant(&self) -> bool {
         self.below.as_ref().is_none_or(|below| {
             let now_at = self.past.now_at.as_ref();
@@ -81,17 +80,17 @@ impl VersionSpec {
         })
     }
 
-    /// Returns whether a file is where it was named, or was named by an id.
+    /// Returns whether a place is the named one, or the subject was named by its id.
     pub(super) fn names(&self, place: &Place) -> bool {
         self.below.as_ref().is_none_or(|below| is_at(place, below))
     }
 
-    /// A place of the workspace, as a path of the mirror.
+    /// Returns a place of the workspace as a path below the mirror.
     pub(super) fn path(&self, below: impl std::fmt::Display) -> String {
         below_mirror(&self.part, below)
     }
 
-    /// Returns whether it is what was deleted last at the path that was named, and nothing else that had this path lives.
+    /// Returns whether the subject is the last deletion at the named path, and nothing else with this path exists.
     pub(super) fn ended_last(&self) -> bool {
         let ended = |past: &Past| {
             let place = past.last_address().map(|kept| kept.seen.place.clone())?;
@@ -108,7 +107,7 @@ impl VersionSpec {
             })
     }
 
-    /// Tells of other articles that had this path.
+    /// Prints the other subjects that had this path.
     pub(super) fn note_others(&self, context: &Context) {
         for other in &self.others {
             context
@@ -118,13 +117,13 @@ impl VersionSpec {
     }
 }
 
-/// Returns whether a path of the workspace is this place; `.html` may be left out.
+/// Returns whether a path is this place; `.html` may be left out.
 fn is_at(place: &Place, below: &str) -> bool {
     let place = place.to_string();
     place == below || place.strip_suffix(EXTENSION) == Some(below)
 }
 
-/// A place of a workspace, as a path of the mirror.
+/// Returns a place of a workspace as a path below the mirror.
 pub(super) fn below_mirror(part: &Part, below: impl std::fmt::Display) -> String {
     if part.prefix.is_empty() {
         below.to_string()
@@ -133,7 +132,7 @@ pub(super) fn below_mirror(part: &Part, below: impl std::fmt::Display) -> String
     }
 }
 
-/// A subject in a line: its id, what became of it, its title.
+/// Describes a subject in a line: its id, its fate, its title.
 pub(super) fn described(past: &Past) -> String {
     let id = match &past.subject {
         Subject::Article(id) => id.to_string(),
@@ -142,7 +141,7 @@ pub(super) fn described(past: &Past) -> String {
     format!("{id} ({})", became(past))
 }
 
-/// What became of a subject, and its title.
+/// Describes a subject's fate and its title.
 pub(super) fn became(past: &Past) -> String {
     let newest = past.newest();
     let seen = newest.map_or_else(String::new, |kept| {
@@ -159,7 +158,7 @@ pub(super) fn became(past: &Past) -> String {
     format!("{state}, \"{}\"", escape(title))
 }
 
-/// Finds what an argument names.
+/// Finds the subject that an argument names.
 pub(super) fn lookup(
     context: &Context,
     config: &Config,
@@ -167,7 +166,7 @@ pub(super) fn lookup(
 ) -> Result<VersionSpec, Failure> {
     let text = argument.to_string_lossy().into_owned();
     let (name, number) = split(&text)?;
-    // A file's own name may have an `@`.
+    // The name of a file may have an `@`.
     let readings = if number.is_some() {
         vec![(text.as_str(), None), (name, number)]
     } else {
@@ -210,7 +209,7 @@ pub(super) fn lookup(
             );
         }
         Failure::usage(
-            format!("the history knows nothing of {name}"),
+            format!("the history has nothing about {name}"),
             "check the path; `kbsync log` lists what happened lately, deletions and former names included",
         )
     }))
@@ -233,7 +232,7 @@ fn split(text: &str) -> Result<(&str, Option<u64>), Failure> {
     }
 }
 
-/// What a name led to.
+/// The result of a lookup.
 struct Found {
     part: Part,
     store: Store,
@@ -241,7 +240,7 @@ struct Found {
     pasts: Vec<Past>,
 }
 
-/// Looks for a name in the states: an id in all workspaces, a path in its own.
+/// Looks up a name in the states: an id in all workspaces, a path in its own.
 fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>, Failure> {
     if let Ok(id) = name.parse::<ArticleId>() {
         for part in scope::all(config) {
@@ -282,7 +281,7 @@ fn found(context: &Context, config: &Config, name: &str) -> Result<Option<Found>
     }))
 }
 
-/// A workspace's state, for reading.
+/// Opens a workspace's state for reading.
 pub(super) fn state(config: &Config, part: &Part) -> Result<Option<Store>, Failure> {
     let binding = open::binding(config, &part.root);
     Ok(Store::open_read_only(&part.root.state, Some(&binding))?)
@@ -299,7 +298,7 @@ pub(super) fn is_folder(config: &Config, part: &Part, name: &str) -> Result<bool
     }
 }
 
-/// A moment as people here write it.
+/// Formats a moment in local time.
 pub(super) fn local_time(at: Timestamp) -> String {
     Local.timestamp_millis_opt(at.0).single().map_or_else(
         || at.to_rfc3339(),
@@ -307,7 +306,7 @@ pub(super) fn local_time(at: Timestamp) -> String {
     )
 }
 
-/// A side in a word.
+/// Returns the name of a side.
 pub(super) const fn side(side: Side) -> &'static str {
     match side {
         Side::Local => "local",

@@ -1,4 +1,4 @@
-//! Handing a command to the daemon that has the mirror, and taking its report.
+//! Runs a command through the daemon that has the mirror, and receives its report.
 
 use super::{
     context::Context,
@@ -23,16 +23,16 @@ use crate::{
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take to say how it is.
+/// How long the daemon may take to return its status.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// So long after a command the daemon is asked for the first time how it is.
+/// When the daemon's status is first asked for after a command.
 const FIRST_CHECK: Duration = Duration::from_secs(1);
 
-/// Afterwards it is asked again and again.
+/// The interval of further questions.
 const CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// So many times in a row it may not say how it is.
+/// How many questions in a row may remain unanswered.
 const MAX_SILENCES: u32 = 3;
 
 /// Returns whether a daemon has the mirror.
@@ -43,7 +43,7 @@ pub(super) fn is_daemon_there(config: &Config) -> bool {
     })
 }
 
-/// A request as the daemon is told it.
+/// Makes the daemon's command from a request.
 pub(super) fn cycle_command(
     parts: &[Part],
     request: &Request,
@@ -70,7 +70,7 @@ pub(super) fn cycle_command(
     }
 }
 
-/// The paths of all parts, from the mirror; none when it is about everything.
+/// Returns the paths of all parts below the mirror; empty: everything.
 fn scope(parts: &[Part]) -> Vec<String> {
     let whole = |part: &Part| part.scope.is_empty();
     if parts.iter().all(whole) && (parts.len() != 1 || parts[0].prefix.is_empty()) {
@@ -93,7 +93,7 @@ fn scope(parts: &[Part]) -> Vec<String> {
         .collect()
 }
 
-/// Has the daemon carry it out; `None`: there is none that listens.
+/// Runs a command through the daemon; `None`: no daemon listens.
 pub(super) async fn to_daemon(
     context: &Context,
     config: &Config,
@@ -122,7 +122,7 @@ pub(super) async fn to_daemon(
             per_minute: config.options.budget.per_minute,
             minute_left: 0,
             per_day: config.options.budget.per_day,
-            // It knows what is left of the day, and tells when that is not enough.
+            // The daemon knows what is left of the day, and reports if that is not enough.
             day_left: config.options.budget.per_day,
             per_unit,
         };
@@ -145,14 +145,14 @@ pub(super) async fn to_daemon(
             failures: Vec::new(),
         })),
         Ok(Response::Failed(refusal)) => Err(refused(refusal)),
-        // It starts just now, or has no socket: the lock says who has the mirror.
+        // The daemon is starting or has no socket; the lock names the holder.
         Err(RequestError::NotListening(_)) => Ok(None),
         Ok(Response::Status(_) | Response::Progress(_)) | Err(_) => Err(no_answer(word.err())),
     }
 }
 
-/// Waits for the daemon's last word, however long it takes: the cycle before may be a long one. A daemon that does not even
-/// say how it is any more gives `None`.
+/// Waits for the daemon's final response without a time limit, because the cycle before may be long. `None`: the
+/// daemon does not even return its status any more.
 async fn while_it_lives<T>(
     private: &Path,
     asked: impl Future<Output = T>,
@@ -184,7 +184,7 @@ async fn while_it_lives<T>(
     None
 }
 
-/// The person who waits hears that the daemon is silent, and what Ctrl-C would do.
+/// Tells the waiting person that the daemon is silent, and what Ctrl-C would do.
 fn note_silence(context: &Context, config: &Config, silence: Duration) {
     let owners = config.roots().into_iter();
     let mut owners = owners.filter_map(|root| Lock::holder(&root.path).ok().flatten());
@@ -197,7 +197,7 @@ fn note_silence(context: &Context, config: &Config, silence: Duration) {
     ));
 }
 
-/// Asks the daemon how it is; `None`: there is none, or it does not say.
+/// Returns the daemon's status; `None`: there is no daemon, or it does not answer.
 pub(super) async fn status(config: &Config) -> Option<DaemonStatus> {
     if !is_daemon_there(config) {
         return None;
@@ -224,14 +224,14 @@ fn refused(refusal: Refusal) -> Failure {
     }
 }
 
-/// It has the command, and goes on with it if it ever goes on.
+/// The daemon has the command, and carries it out if it continues.
 fn unresponsive() -> Failure {
-    let failure = Failure::failed(anyhow::anyhow!("the daemon does not answer any more"));
+    let failure = Failure::failed(anyhow::anyhow!("the daemon no longer answers"));
     Failure {
         code: ExitCode::Retry,
         ..failure.help(
-            "it is stopped, or its machine is too busy: `kbsync doctor` names it. What you asked for is done if it goes \
-             on; end it and try again",
+            "the process is suspended, or its machine is too busy; `kbsync doctor` names it. If it continues, it carries out \
+             your command; otherwise end it and try again",
         )
     }
 }
@@ -242,9 +242,7 @@ fn no_answer(error: Option<RequestError>) -> Failure {
             let message = format!("failed to {error}");
             Failure::failed(anyhow::Error::new(error).context(message))
         }
-        None => Failure::failed(anyhow::anyhow!(
-            "the daemon gave an answer to something else"
-        )),
+        None => Failure::failed(anyhow::anyhow!("the daemon sent an unexpected response")),
     };
     Failure {
         code: ExitCode::Retry,

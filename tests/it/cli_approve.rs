@@ -96,7 +96,7 @@ fn on_a_terminal_it_asks_and_only_a_yes_releases() {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
     let ran = kb.at_terminal(&["approve"], &[(question, "n\r")]).exits(3);
-    assert!(ran.stderr.contains("nothing was released"), "{ran:#?}");
+    assert!(ran.stderr.contains("nothing was approved"), "{ran:#?}");
     assert_eq!(left(&service), 8);
     kb.at_terminal(&["approve"], &[(question, "y\r")]).exits(0);
     assert_eq!(left(&service), 3);

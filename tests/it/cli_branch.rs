@@ -415,7 +415,7 @@ fn init_writes_the_branch_that_is_checked_out() {
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
     kb.remove("kbsync.yaml");
     // On a terminal a person is asked.
-    let question = "Which branch is to be published?";
+    let question = "Which branch should be published?";
     kb.at_terminal(&arguments, &[(question, "main\r")]).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: main}\n"));
     // Where there is no git nobody is.

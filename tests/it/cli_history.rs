@@ -62,7 +62,7 @@ fn what_has_no_versions_is_told_with_what_has() {
     }
     kb.run(&["show", "start/nothing.html"])
         .exits(2)
-        .complains("the history knows nothing of", "kbsync log");
+        .complains("the history has nothing about", "kbsync log");
     let none = kb.run(&["log", "-n", "0"]).exits(2);
     assert!(none.stderr.contains("--limit"), "{none:#?}");
 }

@@ -126,13 +126,14 @@ fn f040_a_mirror_that_is_not_mounted_deletes_nothing() {
     std::fs::rename(kb.mirror(), &away).expect("unmounted");
     std::fs::create_dir(kb.mirror()).expect("what it was mounted on");
     for command in ["sync", "push", "run", "sync"] {
-        kb.run(&[command])
-            .exits(1)
-            .complains("there is not one article in", "mount the mirror's disk");
+        kb.run(&[command]).exits(1).complains(
+            "has no articles, and the state in",
+            "mount the mirror's disk",
+        );
         // One file alone would leave the others removed.
         kb.run(&["restore", one])
             .exits(1)
-            .complains("there is not one article in", "`kbsync restore .`");
+            .complains("has no articles, and the state in", "`kbsync restore .`");
         assert_eq!(service.sandbox.articles().len(), 3, "{command}");
         let made = std::fs::read_dir(kb.mirror()).expect("listed").count();
         assert_eq!(made, 0, "{command}");
@@ -152,7 +153,7 @@ fn f040_an_emptied_mirror_gets_its_files_back_from_a_state_that_was_kept() {
     std::fs::create_dir(kb.mirror()).expect("an empty folder");
     kb.run(&["sync"])
         .exits(1)
-        .complains("there is not one article in", "`kbsync restore .`");
+        .complains("has no articles, and the state in", "`kbsync restore .`");
     kb.run(&["restore", "."]).exits(0);
     assert_eq!(kb.articles(), before);
     assert_eq!(service.sandbox.articles().len(), 3);
@@ -209,7 +210,7 @@ fn f040_several_emptied_workspaces_are_filled_one_by_one() {
     for (folder, other) in [("de", "en"), ("en", "de")] {
         kb.run(&["sync"])
             .exits(1)
-            .complains("there is not one article in", "`kbsync restore .`");
+            .complains("has no articles, and the state in", "`kbsync restore .`");
         let made = |name: &str| kb.exists(&format!("{name}/.kbsync"));
         assert!(!made(folder));
         let was = made(other);

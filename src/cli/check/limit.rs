@@ -1,5 +1,4 @@
-//! Limits the findings of one file: nobody reads thousands, and the full list may have megabytes.
-//!
+//! Limits the findings of one file, because the full list may have megabytes.
 //! Errors are kept before warnings. A last finding names the number of the others.
 
 use super::rules::Finding;
@@ -8,13 +7,13 @@ use std::cmp::Reverse;
 /// The most findings of one file that are listed.
 const LISTED: usize = 100;
 
-/// Limits findings that are in the order of their paths, and keeps the order.
+/// Limits findings, which are in the order of their paths. The order stays.
 pub(super) fn limit(findings: &[Finding]) -> Vec<Finding> {
     let mut listed = Vec::new();
     for of_file in findings.chunk_by(|one, other| one.path == other.path) {
         let mut of_file = of_file.to_vec();
         if of_file.len() > LISTED {
-            // A stable sort: the order of lines stays.
+            // The sort is stable, so the order of lines stays.
             of_file.sort_by_key(|found| Reverse(found.level));
             let left = of_file.split_off(LISTED);
             of_file.sort();
@@ -25,7 +24,7 @@ pub(super) fn limit(findings: &[Finding]) -> Vec<Finding> {
     listed
 }
 
-/// Makes one finding for those that are not listed. `left` begins with the most severe.
+/// Makes one finding for the findings that are not listed. `left` begins with the most severe one.
 fn summary(left: &[Finding]) -> Option<Finding> {
     let first = left.first()?;
     Some(Finding {

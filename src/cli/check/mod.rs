@@ -1,7 +1,6 @@
-//! `kbsync check`: looks through the files without asking anyone, for editors and CI.
-//!
-//! It needs no token, no network and no state, and changes nothing; a state that is there tells which conflicts are
-//! open. `rules` says what is wrong, `cut` how much of that is listed; this file reads the mirror and prints.
+//! `kbsync check`: checks the files without the service, for editors and CI.
+//! The command needs no token, no network and no state, and changes nothing. If there is a state, it shows which
+//! conflicts are open. `rules` finds problems, `limit` limits the list; this file reads the mirror and prints.
 
 mod limit;
 mod read;
@@ -100,7 +99,7 @@ pub(super) fn run(args: &Args, context: &Context) -> Outcome {
     })
 }
 
-/// The conflicts that are open in a workspace's folder, where settings and a state tell.
+/// Returns the open conflicts of a workspace, if there are settings and a state.
 fn open_conflicts(context: &Context, prefix: &str) -> Option<Open> {
     let config = context.config(Need::Workspace).ok()?;
     let mut parts = scope::all(&config).into_iter();
@@ -115,7 +114,7 @@ fn open_conflicts(context: &Context, prefix: &str) -> Option<Open> {
     })
 }
 
-/// The paths to report on; each must be there.
+/// Returns the paths to report on. Each must exist.
 fn wanted(args: &Args, context: &Context, folders: &Folders) -> Result<Vec<String>, Failure> {
     let mut wanted = Vec::new();
     for path in &args.paths {
@@ -189,7 +188,7 @@ fn for_people(found: &Finding, path: &str) -> String {
     )
 }
 
-/// An annotation: `::error file=PATH,line=N,title=RULE::MESSAGE`, escaped as the runner reads it.
+/// Formats an annotation: `::error file=PATH,line=N,title=RULE::MESSAGE`, with the runner's escapes.
 fn for_github(found: &Finding, path: &str) -> String {
     let text = |text: &str| {
         text.replace('%', "%25")

@@ -15,7 +15,7 @@ use crate::{
 };
 use std::path::Path;
 
-/// Reads every file that is or ought to be an article, and what links may lead to.
+/// Reads every file that is or could be an article, and the targets of links.
 pub(super) fn read(root: &Path) -> Result<Files, Failure> {
     let disk = RealDisk::open(root)?;
     let mut files = Files::default();
@@ -69,13 +69,13 @@ fn folder(disk: &RealDisk, layout: &Layout, name: &str, files: &mut Files) -> Re
                 let id = id_in(disk, &place);
                 files.copies.push((place, id));
             }
-            // What is out of scope on purpose deserves no word.
+            // Files that are ignored on purpose need no finding.
             Verdict::NoArticle(_) if layout.ignores(&place) => {}
             Verdict::NoArticle(why) | Verdict::Stray(why) => {
                 files.strays.push((place.to_string(), why));
             }
             Verdict::Inner => {
-                // One that cannot be read is nobody's business, either.
+                // An unreadable file is not reported either.
                 if disk.holds(&place, &could_be_article).unwrap_or(false) {
                     files.strays.push((place.to_string(), INNER.to_owned()));
                 }
@@ -93,9 +93,8 @@ fn id_in(disk: &RealDisk, place: &Place) -> Option<ArticleId> {
     Document::parse_with_markers(&content.bytes).ok()?.id()
 }
 
-/// Reads a file; one that cannot be read is noted, and one that is gone by now is not.
-///
-/// A file over the limit comes cut off, and one byte too long: so it is found to be too large.
+/// Reads a file. An unreadable file is reported, a file that has disappeared is not.
+/// A file over the limit is cut one byte above it, so it is found to be too large.
 fn bytes(disk: &RealDisk, place: &Place, files: &mut Files) -> Option<Vec<u8>> {
     match disk.read(At::Folder(&place.folder), &place.file, MAX_FILE + 1) {
         Ok(content) => Some(content.bytes),

@@ -1,7 +1,6 @@
-//! What `kbsync check` finds wrong in the files of one workspace.
-//!
-//! Takes what was read and gives findings: no files are touched here. Findings come in the order of
-//! path and line, and each names its rule, its remedy and at most a few other paths.
+//! The rules of `kbsync check` for the files of one workspace.
+//! Pure: takes the contents of files, and returns findings. Findings are in the order of path and line; each has a
+//! rule, a remedy and at most a few other paths.
 
 use crate::{
     mirror::document::{CategoryDocument, Document, NotReady},
@@ -21,17 +20,17 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The most paths that a finding names.
 const NAMED: usize = 10;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Level {
-    /// Could be better.
+    /// The file could be better.
     Warning,
-    /// Is broken, or would not be pushed.
+    /// The file is broken, or would not be pushed.
     Error,
 }
 
-/// Something to look at.
+/// A problem in a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub(super) struct Finding {
     pub(super) path: String,
@@ -42,29 +41,29 @@ pub(super) struct Finding {
     pub(super) help: String,
 }
 
-/// What lies in the folder of one workspace.
+/// The content of one workspace's folder.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    /// Articles' files and their bytes.
+    /// The articles' files.
     pub(super) articles: BTreeMap<Place, Vec<u8>>,
-    /// The bytes of `_category.yaml`, by folder.
+    /// The `_category.yaml` files, by folder.
     pub(super) categories: BTreeMap<String, Vec<u8>>,
-    /// Everything that a link may lead to: paths with `/`, folders among them.
+    /// All possible targets of links: files and folders, with `/`.
     pub(super) targets: BTreeSet<String>,
-    /// Copies of conflicts, with the ids in them.
+    /// Conflict copies, with their ids.
     pub(super) copies: Vec<(Place, Option<ArticleId>)>,
-    /// The conflicts that are open; `None`: there is no state that tells.
+    /// The open conflicts; `None`: there is no state.
     pub(super) open: Option<Open>,
-    /// What lies where articles lie and is none, and why.
+    /// Files in category folders that are no articles, with the reason.
     pub(super) strays: Vec<(String, String)>,
-    /// Files that could not be read, and why.
+    /// Unreadable files, with the reason.
     pub(super) unreadable: Vec<(String, String)>,
 }
 
-/// The conflicts that are open.
+/// The open conflicts.
 #[derive(Debug, Default)]
 pub(super) struct Open {
-    /// Their articles.
+    /// The ids of their articles.
     pub(super) ids: BTreeSet<ArticleId>,
     /// The names of their copies, which may have lost their ids.
     pub(super) copies: BTreeSet<String>,
@@ -134,7 +133,7 @@ fn not_ready(path: String, rule: &'static str, problem: NotReady) -> Finding {
     }
 }
 
-/// Finds the slug of a file, and the folder that it must be unique in.
+/// Returns the slug of a file, and the folder in which it must be unique.
 fn slug(
     place: &Place,
     document: &Document,
@@ -180,7 +179,7 @@ fn body(place: &Place, document: &Document, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The lines of front matter: all of the file's but the body's and the newline that ends the file.
+/// Returns the number of lines before the body: all but those of the body and the newline at the end.
 fn lines_before_body(document: &Document) -> usize {
     let source = document.source();
     let all = source.matches('\n').count();
@@ -238,7 +237,7 @@ fn categories(files: &Files, findings: &mut Vec<Finding>) {
     doubles(ids, "double-id", remedy, findings);
 }
 
-/// Reports every path whose key another one has too.
+/// Reports every path that has the same key as another one.
 fn doubles(
     keyed: impl IntoIterator<Item = (String, String)>,
     rule: &'static str,
@@ -281,7 +280,7 @@ fn doubles(
     }
 }
 
-/// Where links may lead: files and folders, and articles by the address that their slug gives them.
+/// Returns the targets of links: files and folders, and articles by the address of their slug.
 fn link_targets(files: &Files, articles: &[(&Place, Document)]) -> BTreeSet<String> {
     let folder_slugs: HashMap<&String, String> = files
         .categories
@@ -327,7 +326,7 @@ fn dead_links(
     }
 }
 
-/// New folders whose names look like slips of the pen. What has an id is known to the service.
+/// Reports new folders whose names look mistyped. A folder with an id is known to the service.
 fn mistyped(files: &Files, findings: &mut Vec<Finding>) {
     let is_known = |folder: &&String| {
         let bytes = files.categories.get(*folder);
@@ -350,7 +349,7 @@ fn mistyped(files: &Files, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The path from the workspace's folder that a link in one of its folders leads to; `None`: out of it.
+/// Returns the path below the workspace that a link leads to; `None`: the link leads out of the workspace.
 fn resolve(folder: &str, target: &str) -> Option<String> {
     let mut parts = vec![folder];
     for part in target.split('/') {

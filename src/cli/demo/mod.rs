@@ -1,7 +1,6 @@
-//! `kbsync demo`: a stand-in service, a mirror in a temporary folder, and what can happen between them.
-//!
-//! The commands are those of this program, with their real output; after each step both sides are looked
-//! at, and the demo fails when one is not as it was promised. `stage` is where it plays, `scenes` the play.
+//! `kbsync demo`: a sandbox, a mirror in a temporary folder, and nine scenes of what can happen between them.
+//! The commands are those of this program, with their real output. After each step both sides are checked, and the
+//! demo fails if one is not as promised. `stage` has the sandbox and the mirror, `scenes` the steps.
 
 mod scenes;
 mod stage;
@@ -45,7 +44,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     played.map(|()| ExitCode::Done)
 }
 
-/// How to go on playing.
+/// Tells the user how to continue after the demo.
 fn encore(context: &Context, stage: &Stage<'_>) -> Result<(), Failure> {
     for line in [
         String::new(),

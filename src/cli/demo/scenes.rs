@@ -1,4 +1,4 @@
-//! The play: nine scenes, each with its promise.
+//! The nine scenes, each with its promises.
 
 use super::stage::Stage;
 use crate::cli::{exit::ExitCode, failure::Failure};
@@ -23,7 +23,7 @@ struct Cast {
     faq: Vec<Uuid>,
 }
 
-/// Plays all scenes; the first promise that is not kept ends it.
+/// Plays all scenes. The first broken promise ends the demo.
 pub(super) async fn play(stage: &mut Stage<'_>) -> Result<(), Failure> {
     let cast = cast(stage);
     first_sync(stage).await?;
@@ -220,7 +220,7 @@ async fn edit_against_removal(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), 
 async fn mass_deletion(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure> {
     stage.scene(
         "You remove many files at once",
-        "A DELETE is for ever on the service, so many of them wait for your word.",
+        "A DELETE is for ever on the service, so many of them wait for your approval.",
     )?;
     stage.remove(&FAQ)?;
     let code = stage.kbsync(&["sync"]).await?;
@@ -236,7 +236,7 @@ async fn mass_deletion(stage: &mut Stage<'_>, cast: &Cast) -> Result<(), Failure
     )?;
     let code = stage.kbsync(&["approve", "--yes"]).await?;
     stage.check(
-        "your word released exactly these",
+        "your yes approved exactly these",
         code == ExitCode::Done && gone(stage) == FAQ.len() && stage.sandbox().articles().len() == 4,
     )
 }

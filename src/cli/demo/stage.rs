@@ -1,4 +1,4 @@
-//! Where the demo plays: the service, the mirror, the hands of the writer, and the judge.
+//! The demo's sandbox and mirror, with the actions of a writer and of a colleague, and the checks.
 
 use crate::{
     cli::{
@@ -24,7 +24,7 @@ use uuid::Uuid;
 /// The largest file of the demo.
 const MAX_FILE: usize = 1 << 20;
 
-/// A service and a mirror.
+/// A sandbox and a mirror.
 pub(super) struct Stage<'c> {
     context: &'c Context,
     running: Running,
@@ -36,7 +36,7 @@ pub(super) struct Stage<'c> {
 }
 
 impl<'c> Stage<'c> {
-    /// Starts the service with a few articles, and makes an empty folder.
+    /// Starts the sandbox with a few articles, and creates an empty folder.
     pub(super) async fn build(context: &'c Context) -> Result<Self, Failure> {
         let running = Sandbox::start(Options::default())
             .await
@@ -88,7 +88,7 @@ impl<'c> Stage<'c> {
         &self.running.sandbox
     }
 
-    /// Adds a category with articles (slug, title, body). Gives their ids.
+    /// Adds a category with articles (slug, title, body). Returns their ids.
     pub(super) fn category(
         &self,
         name: &str,
@@ -103,7 +103,7 @@ impl<'c> Stage<'c> {
         articles.iter().map(add).collect()
     }
 
-    /// Ends the service, and removes the folder unless it is to be kept: then gives it.
+    /// Stops the sandbox. Removes the folder, or returns it if it is to be kept.
     pub(super) fn close(self, keep: bool) -> Result<Option<PathBuf>, Failure> {
         if keep {
             return Ok(Some(self.folder.keep()));
@@ -122,12 +122,12 @@ impl<'c> Stage<'c> {
         self.say(format!("\n{HELP}{number}. {title}{HELP:#}\n{words}"))
     }
 
-    /// Shows what somebody does without kbsync.
+    /// Prints an action without kbsync.
     pub(super) fn aside(&self, words: &str) -> Result<(), Failure> {
         self.say(format!("{DIM}  ({words}){DIM:#}"))
     }
 
-    /// Types a command of kbsync, and runs it. Gives its exit code.
+    /// Prints a kbsync command and runs it. Returns its exit code.
     pub(super) async fn kbsync(&self, words: &[&str]) -> Result<ExitCode, Failure> {
         self.say(format!("{DIM}${DIM:#} kbsync {}", words.join(" ")))?;
         let line = std::iter::once("kbsync").chain(words.iter().copied());
@@ -137,7 +137,7 @@ impl<'c> Stage<'c> {
             global: cli.global,
             out: self.context.out,
             current: self.mirror.clone(),
-            // Nothing of the caller's environment: it may be about another mirror.
+            // The caller's environment may name another mirror, so it is not used.
             env: Box::new(move |name| match name {
                 "KBSYNC_TOKEN" => Some(token.clone()),
                 "KBSYNC_USER_STATE_DIR" => Some(user.to_string_lossy().into_owned()),
@@ -154,7 +154,7 @@ impl<'c> Stage<'c> {
         }
     }
 
-    /// Reads a file; `None`: there is none.
+    /// Reads a file; `None`: it does not exist.
     pub(super) fn read(&self, path: &str) -> Result<Option<String>, Failure> {
         let place = place(path);
         let disk = RealDisk::open(&self.mirror)?;
@@ -166,7 +166,7 @@ impl<'c> Stage<'c> {
         Ok(Some(String::from_utf8_lossy(&content.bytes).into_owned()))
     }
 
-    /// Replaces words in a file, as a writer would.
+    /// Replaces words in a file, as a writer.
     pub(super) fn edit(&self, path: &str, from: &str, to: &str) -> Result<(), Failure> {
         let before = self.read(path)?.unwrap_or_default();
         self.judge(
@@ -188,7 +188,7 @@ impl<'c> Stage<'c> {
         Ok(())
     }
 
-    /// Removes files, as a writer would.
+    /// Removes files, as a writer.
     pub(super) fn remove(&self, paths: &[&str]) -> Result<(), Failure> {
         self.say(format!("{DIM}${DIM:#} rm {}", paths.join(" ")))?;
         let disk = RealDisk::open(&self.mirror)?;
@@ -202,7 +202,7 @@ impl<'c> Stage<'c> {
         Ok(())
     }
 
-    /// A colleague changes an article in the dashboard.
+    /// Changes an article in the dashboard, as a colleague.
     pub(super) fn colleague(
         &self,
         id: Uuid,
@@ -213,12 +213,12 @@ impl<'c> Stage<'c> {
         self.aside(words)
     }
 
-    /// What the service has of an article's body.
+    /// Returns the body of an article on the service.
     pub(super) fn text(&self, id: Uuid) -> Option<String> {
         self.sandbox().article(id).map(|article| article.text)
     }
 
-    /// Says whether a promise was kept; the demo ends where one was not.
+    /// Checks a promise. A broken promise ends the demo.
     pub(super) fn check(&self, promise: &str, kept: bool) -> Result<(), Failure> {
         self.judge(promise, kept, Say::Always)
     }
@@ -244,14 +244,14 @@ impl<'c> Stage<'c> {
     }
 }
 
-/// Whether a kept promise is worth a line.
+/// Whether a kept promise is printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Say {
     Always,
     OnlyIfNot,
 }
 
-/// A command within a command; the box ends the recursion of their types.
+/// Runs a command within a command. The box ends the recursion of the types.
 fn perform<'a>(
     command: Command,
     context: &'a Context,

@@ -1,13 +1,13 @@
-//! What the operating system says: rights, file system, limits on watches. Reads, never writes.
+//! Checks the operating system: rights, file system, limits on watches. Writes nothing.
 
 use super::{Check, Verdict, writable};
 use std::path::Path;
 
-/// Fewer watches than this are soon used up by editors and other tools.
+/// Editors and other tools soon use up fewer watches than this.
 #[cfg(target_os = "linux")]
 const FEW_WATCHES: u64 = 8192;
 
-/// Looks at the machine that the mirror is on.
+/// Checks the machine of a mirror.
 pub(super) fn checks(mirror: &Path) -> Vec<Check> {
     let mut checks = vec![writable(mirror)];
     #[cfg(target_os = "linux")]
@@ -34,14 +34,14 @@ fn file_system(mirror: &Path) -> Check {
         Some((name, true)) => Check::new(
             "file-system",
             Verdict::Warning,
-            format!("{name}: a shared file system, which may tell of no changes made elsewhere"),
+            format!("{name}: a shared file system, which may not report changes made elsewhere"),
         )
-        .help("kbsync looks through the files every `rescan` instead, and keeps its state without shared memory"),
+        .help("kbsync scans the files every `rescan` instead, and keeps its state without shared memory"),
         None => Check::good("file-system", format!("of kind {magic:#x}")),
     }
 }
 
-/// Names file systems by their magic numbers (`linux/magic.h`), and tells whether they are shared.
+/// Names file systems by their magic numbers (`linux/magic.h`), and says whether they are shared.
 #[cfg(target_os = "linux")]
 const fn known(magic: u32) -> Option<(&'static str, bool)> {
     Some(match magic {
@@ -73,7 +73,7 @@ fn watches() -> Check {
     else {
         let message = "the limits on file watches cannot be read";
         return Check::new("watches", Verdict::Unknown, message)
-            .help("`kbsync run` looks through the files every `rescan` where watching fails");
+            .help("`kbsync run` scans the files every `rescan` where watching fails");
     };
     judge(watches, instances)
 }

@@ -1,7 +1,6 @@
-//! `kbsync doctor`: what is wrong here, and what to do about it.
-//!
-//! It looks at everything even after the first fault, changes nothing, and makes one request per
-//! workspace. `machine` asks the operating system; the rest asks our own modules.
+//! `kbsync doctor`: finds out what is wrong, and names the remedy.
+//! All checks run even after a fault. The command changes nothing, and makes one request for each workspace.
+//! `machine` checks the operating system; the rest uses our own modules.
 
 mod copies;
 mod daemon;
@@ -34,7 +33,7 @@ use crate::{
 use serde::Serialize;
 use std::{path::Path, time::Duration};
 
-/// How one look ended.
+/// The result of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Verdict {
@@ -44,7 +43,7 @@ enum Verdict {
     Unknown,
 }
 
-/// One look.
+/// A check.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 struct Check {
     name: &'static str,
@@ -85,7 +84,7 @@ impl Check {
         self
     }
 
-    /// A failure of a library call, with its code and remedy.
+    /// Makes a check from a failure, with its code and remedy.
     fn failed(name: &'static str, failure: &Failure) -> Self {
         let causes: Vec<String> = failure.error.chain().map(ToString::to_string).collect();
         Self {
@@ -96,7 +95,7 @@ impl Check {
     }
 }
 
-/// Seconds by which two clocks may differ: one for the grain of HTTP's dates, the rest for a slow answer.
+/// Seconds by which two clocks may differ: one for the precision of HTTP's dates, the rest for a slow answer.
 const CLOCK_SLACK: u64 = 30;
 
 /// Finds out what is wrong.
@@ -137,13 +136,13 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     Ok(code)
 }
 
-/// One line on the daemon, and 1 unless it is well.
+/// Prints one line about the daemon. Exits with 1 unless the daemon is healthy.
 async fn health(context: &Context) -> Outcome {
     let config = context.config(Need::Workspace)?;
     let check = match via_daemon::status(&config).await {
         None => Check::new("daemon", Verdict::Bad, "no daemon answers here")
             .help("start it with `kbsync run`"),
-        // A pause is no illness.
+        // A pause is no fault.
         Some(found) => daemon::says(DaemonStatus {
             waiting_for: None,
             ..found
@@ -170,7 +169,7 @@ async fn look_around(config: &Config, context: &Context, checks: &mut Vec<Check>
             None => "from the environment".to_owned(),
         },
     ));
-    // Whoever looks for a fault is not asked for consent.
+    // A diagnosis does not ask for consent.
     match consent::check(context, config).and_then(|()| connect(context, config)) {
         Ok(client) => {
             checks.push(Check::good("token", source_of(config)));
@@ -197,8 +196,8 @@ fn source_of(config: &Config) -> String {
     }
 }
 
-/// Asks for each workspace: that shows address, token and rights at once. It waits for nothing: whoever
-/// looks for a fault wants to know now.
+/// Fetches each workspace, which checks the address, the token and the rights together. Does not wait for the budget,
+/// because the user wants an answer now.
 async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
     for entry in &config.workspaces {
         if let Err(refusal) = client.budget().check(Purpose::Push).await {
@@ -223,12 +222,12 @@ async fn ask(config: &Config, client: &Client, checks: &mut Vec<Check>) {
     checks.push(budget(config, client));
 }
 
-/// Why the service was not asked.
+/// Reports why the service was not asked.
 fn unasked(refusal: &Refusal) -> Check {
     let (why, free_in) = match refusal {
         Refusal::Minute { free_in } => ("the requests of this minute are spent", free_in),
         Refusal::Day { free_in } => ("the requests of this day are spent", free_in),
-        Refusal::Blocked { free_in } => ("the service asked to be left alone", free_in),
+        Refusal::Blocked { free_in } => ("the service asked for a pause", free_in),
         Refusal::Broken { path, source } => {
             let message = format!("requests cannot be counted in {}: {source}", path.display());
             return Check::new("service", Verdict::Bad, message)
@@ -243,8 +242,8 @@ fn unasked(refusal: &Refusal) -> Check {
     }
 }
 
-/// This machine's clock against the service's. Nothing is decided by it, but people go by the times that
-/// `log` and `status` show.
+/// Compares this machine's clock with the service's. No decision uses the difference, but people read the times in
+/// `log` and `status`.
 fn clock(ahead: i64) -> Check {
     if ahead.unsigned_abs() <= CLOCK_SLACK {
         return Check::good("clock", "agrees with the service's");
@@ -347,7 +346,7 @@ fn shown(check: &Check) -> String {
     }
 }
 
-/// The mirror must be a folder that we may write to.
+/// Checks that the mirror is a writable folder.
 fn writable(mirror: &Path) -> Check {
     match rustix::fs::access(mirror, rustix::fs::Access::WRITE_OK) {
         Ok(()) => Check::good("mirror", mirror.display().to_string()),

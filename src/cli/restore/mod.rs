@@ -109,7 +109,7 @@ async fn restore(args: &Args, context: &Context) -> Outcome {
     ))
 }
 
-/// The wishes of one workspace, with their prospects.
+/// The restore of one workspace, with the effect of each version.
 struct Planned {
     group: WorkspaceRestore,
     /// The files that would be written.
@@ -154,7 +154,7 @@ fn prospects(
     prepared.map_err(Failure::of)
 }
 
-/// Carries out the wishes of each workspace. `refusals`: the refusals that belong to no workspace.
+/// Restores the versions of each workspace. `refusals` belong to no workspace.
 async fn carry_out_all(
     context: &Context,
     config: &Config,
@@ -176,7 +176,7 @@ async fn carry_out_all(
                 all.failures.extend(done.failures);
                 all
             }
-            // What was done in the workspaces before stays, and that is said.
+            // The earlier workspaces were restored, and the report says so.
             (Some(mut all), Err(failure)) => {
                 all.report.outcome = all.report.outcome.min(cycle::ending(&failure));
                 all.failures.push(failure);
@@ -241,7 +241,7 @@ async fn to_daemon(
     via_daemon::to_daemon(context, config, asked).await
 }
 
-/// Writes the files and runs the cycle under our own lock.
+/// Writes the files and runs the cycle under the command's own lock.
 async fn here(
     context: &Context,
     config: &Config,
@@ -251,7 +251,7 @@ async fn here(
 ) -> Result<SessionReport, Failure> {
     let refilled = whole.then_some(&part.root);
     if let Some(root) = refilled.filter(|root| !root.path.join(PRIVATE_FOLDER).exists()) {
-        // From the lock on the folder counts as one that was synced, however far this gets.
+        // The lock makes the folder count as synced, whatever happens next.
         let missing = begun::articles(wishes);
         let mut store = open::write_state(config, root).map_err(Failure::of)?;
         begun::begin(&mut store, missing, SystemClock.now()).map_err(Failure::of)?;
@@ -283,7 +283,7 @@ async fn here(
             report.add(cycle.report);
             cycle.failures
         }
-        // What is written stays, and that is said.
+        // The files are written, and the report says so.
         Err(failure) => {
             report.outcome = cycle::ending(&failure);
             vec![failure]

@@ -1,4 +1,4 @@
-//! What `kbsync restore --dry-run` prints: what would change in the files, in the form of `kbsync diff`.
+//! Prints `kbsync restore --dry-run`: the changes in the files, in the form of `kbsync diff`.
 
 use super::Planned;
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 };
 use serde::Serialize;
 
-/// What is printed with --json.
+/// The JSON of the preview.
 #[derive(Serialize)]
 struct Shown {
     version: u32,
@@ -32,7 +32,7 @@ struct ShownFile {
     diff: String,
 }
 
-/// Prints it.
+/// Prints the preview.
 pub(super) fn show(context: &Context, planned: &[Planned], refusals: Vec<Refusal>) -> Outcome {
     let found = || {
         planned.iter().flat_map(|one| {
@@ -72,7 +72,7 @@ pub(super) fn show(context: &Context, planned: &[Planned], refusals: Vec<Refusal
     Ok(ExitCode::Done)
 }
 
-/// A file as it is and as it would be, where that is not the same.
+/// Returns a file's present and future text, if they differ.
 fn changed(part: &Part, prospect: &Prospect) -> Option<Pair> {
     match prospect {
         Prospect::Write(prepared) if !prepared.is_there() => Some(pair(part, prepared)),
@@ -80,7 +80,7 @@ fn changed(part: &Part, prospect: &Prospect) -> Option<Pair> {
     }
 }
 
-/// A file as it is and as it would be.
+/// Returns a file's present and future text.
 fn pair(part: &Part, prepared: &Prepared) -> Pair {
     let path = below_mirror(part, &prepared.place);
     Pair {
