@@ -49,7 +49,7 @@ pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next:
 
     let (mut response, allowance) = match before(&sandbox, &faults).await {
         Some(Instead::Answer(answer)) => {
-            let allowance = Limits::stranger(&sandbox.options());
+            let allowance = Limits::signed_out(&sandbox.options());
             (answer, allowance)
         }
         Some(Instead::Limited(retry_after)) => limited(&sandbox.options(), retry_after, 429),
@@ -190,8 +190,8 @@ async fn carry_out(
         let mut world = sandbox.lock();
         match bearer(request.headers()).and_then(|token| world.rights(token)) {
             None => Err((
-                stranger(&world.options, request.headers()),
-                Limits::stranger(&world.options),
+                signed_out(&world.options, request.headers()),
+                Limits::signed_out(&world.options),
             )),
             Some(rights) => {
                 let world = &mut *world;
@@ -241,7 +241,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// The answer to who is not signed in (A5.2).
-fn stranger(options: &Options, headers: &HeaderMap) -> Response {
+fn signed_out(options: &Options, headers: &HeaderMap) -> Response {
     let wants_json = headers.get_all(header::ACCEPT).iter().any(|accept| {
         accept
             .to_str()
@@ -276,7 +276,7 @@ fn limited(
     let allowance = Allowance {
         remaining: 0,
         granted: false,
-        ..Limits::stranger(options)
+        ..Limits::signed_out(options)
     };
     (answer, allowance)
 }

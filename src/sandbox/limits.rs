@@ -59,7 +59,7 @@ impl Limits {
     }
 
     /// What the headers say to someone who is not signed in.
-    pub(super) fn stranger(options: &Options) -> Allowance {
+    pub(super) fn signed_out(options: &Options) -> Allowance {
         Allowance {
             limit: limit(options),
             remaining: limit(options),

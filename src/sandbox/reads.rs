@@ -23,7 +23,7 @@ use std::convert::Infallible;
 use uuid::Uuid;
 
 /// What a read sees.
-struct Seen<'a> {
+struct View<'a> {
     store: &'a Store,
     options: &'a Options,
     nonce: Uuid,
@@ -32,7 +32,7 @@ struct Seen<'a> {
 /// Runs a read against what reads see: what is there, or an old copy of it.
 fn with_store(
     sandbox: &Sandbox,
-    act: impl FnOnce(&Seen<'_>, &mut listing::Cache) -> Answer,
+    act: impl FnOnce(&View<'_>, &mut listing::Cache) -> Answer,
 ) -> Response {
     with_world(sandbox, |world| {
         let old = match &mut world.stale {
@@ -45,7 +45,7 @@ fn with_store(
                 None
             }
         };
-        let seen = Seen {
+        let seen = View {
             store: old.as_ref().unwrap_or(&world.store),
             options: &world.options,
             nonce: world.nonce,

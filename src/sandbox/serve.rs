@@ -133,7 +133,7 @@ impl Sandbox {
             ended = served.into_future() => ended?,
             never = self.keep_saving() => match never {},
         }
-        self.save_apart().await
+        self.save_in_background().await
     }
 
     async fn keep_saving(&self) -> std::convert::Infallible {
@@ -142,14 +142,14 @@ impl Sandbox {
         }
         loop {
             tokio::time::sleep(SAVE_EVERY).await;
-            if let Err(error) = self.save_apart().await {
+            if let Err(error) = self.save_in_background().await {
                 tracing::error!(%error, "failed to save the sandbox; trying again");
             }
         }
     }
 
     /// Saves on a thread where waiting for the disk holds nobody up.
-    async fn save_apart(&self) -> io::Result<()> {
+    async fn save_in_background(&self) -> io::Result<()> {
         if !self.unsaved() {
             return Ok(());
         }

@@ -16,7 +16,7 @@ use std::{
 use uuid::Uuid;
 
 /// Requests that are kept for `Sandbox::requests`; older ones are dropped.
-const KEPT_REQUESTS: usize = 10_000;
+const MAX_REQUESTS: usize = 10_000;
 
 /// `user_id` of what colleagues create in the dashboard.
 const COLLEAGUE: u64 = 2;
@@ -154,7 +154,7 @@ impl World {
             _ => {}
         }
         request.number = self.arrived;
-        if self.requests.len() >= KEPT_REQUESTS {
+        if self.requests.len() >= MAX_REQUESTS {
             self.requests.pop_front();
         }
         self.requests.push_back(request);

@@ -218,7 +218,7 @@ fn edited(old: &Article, form: ArticleForm) -> Article {
 /// The states that a button leads to.
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Wished {
+enum TargetState {
     Published,
     Draft,
     Enabled,
@@ -228,7 +228,7 @@ enum Wished {
 
 #[derive(Deserialize)]
 pub(super) struct StateForm {
-    to: Wished,
+    to: TargetState,
 }
 
 /// Publishes, unpublishes, enables, disables or deletes an article.
@@ -241,11 +241,11 @@ pub(super) async fn change_state(
         return gone();
     };
     let changed = match form.to {
-        Wished::Published => sandbox.publish(known),
-        Wished::Draft => sandbox.unpublish(known),
-        Wished::Enabled => sandbox.enable(known),
-        Wished::Disabled => sandbox.disable(known),
-        Wished::Deleted => {
+        TargetState::Published => sandbox.publish(known),
+        TargetState::Draft => sandbox.unpublish(known),
+        TargetState::Enabled => sandbox.enable(known),
+        TargetState::Disabled => sandbox.disable(known),
+        TargetState::Deleted => {
             let Some(removed) = sandbox.remove(known) else {
                 return gone();
             };
