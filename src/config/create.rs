@@ -1,4 +1,4 @@
-//! A new `kbsync.yaml`: its text, and writing it without ever overwriting one.
+//! Creates `kbsync.yaml`: its text, and a write that never overwrites a file.
 
 use super::{ConfigError, SETTINGS_FILE};
 use crate::drill::failpoint;
@@ -8,26 +8,26 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// How a settings file is named while it is written. The first sync clears up what begins like this.
+/// The beginning of a settings file's name while it is written. The first sync removes such files.
 const UNFINISHED: &str = ".kbsync-tmp-settings-";
 
-/// What goes into a new settings file.
+/// The content of a new settings file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewSettings {
     /// The service's address, as checked by `parse_service`.
     pub service: String,
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The workspace's name, for the comment beside its id.
+    /// The workspace's name, for a comment beside its id.
     pub name: Option<String>,
-    /// The poll interval as it was written, if it was.
+    /// The poll interval as the user wrote it.
     pub poll: Option<String>,
     /// The published branch, in a git repository.
     pub branch: Option<String>,
 }
 
 impl NewSettings {
-    /// The file's text: what was chosen, and every other setting as a comment with its default.
+    /// Returns the file's text: the chosen settings, and every other setting as a comment with its default.
     pub fn text(&self) -> String {
         let name = match &self.name {
             // A name with a line break must not become a line of settings.
@@ -35,7 +35,7 @@ impl NewSettings {
             None => String::new(),
         };
         let poll = match &self.poll {
-            // Quotes, since a cron line may begin with `*`.
+            // Quoted, because a cron line may begin with `*`.
             Some(poll) if poll.contains(['*', ' ', '#']) => format!("poll: \"{poll}\""),
             Some(poll) => format!("poll: {poll}"),
             None => "# poll: 5m".to_owned(),
@@ -95,7 +95,7 @@ workspace: {workspace}{name}
     }
 }
 
-/// A branch's name as YAML: quoted where it could be read as something else.
+/// Formats a branch's name as YAML, with quotes where they are necessary.
 fn scalar(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/_.-".contains(c);
     if name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(plain) {
@@ -105,7 +105,7 @@ fn scalar(name: &str) -> String {
     }
 }
 
-/// Writes a new settings file into a folder and gives its path; one that is there is left alone.
+/// Writes a new settings file into a folder, and returns its path. An existing file is not touched.
 pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigError> {
     let path = folder.join(SETTINGS_FILE);
     let failed = |source: std::io::Error| {
@@ -137,7 +137,7 @@ pub fn create(folder: &Path, settings: &NewSettings) -> Result<PathBuf, ConfigEr
     Ok(path)
 }
 
-/// Writes a file that was not there: as a whole or, when the process dies, not at all.
+/// Writes a new file atomically.
 fn write_whole(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     failpoint::pass("settings: before the file is made");
     let mut builder = tempfile::Builder::new();
@@ -154,8 +154,8 @@ fn write_whole(folder: &Path, path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::File::open(folder)?.sync_all()
 }
 
-/// Finds a settings file above a folder or in one of its subfolders: mirrors may not overlap
-/// (failures row 120).
+/// Finds a settings file above a folder or in one of its subfolders, because mirrors may not overlap (failures row
+/// 120).
 pub fn overlapping_mirror(folder: &Path) -> Option<PathBuf> {
     let above = folder
         .ancestors()
@@ -165,7 +165,7 @@ pub fn overlapping_mirror(folder: &Path) -> Option<PathBuf> {
     above.or_else(|| below(folder, 4))
 }
 
-/// Looks through subfolders. An unreadable one cannot be told; links are not followed.
+/// Searches subfolders. Unreadable folders are skipped; links are not followed.
 fn below(folder: &Path, depth: usize) -> Option<PathBuf> {
     if depth == 0 {
         return None;

@@ -1,24 +1,24 @@
-//! What is wrong with the settings, where, and what to do about it.
+//! Errors in the settings: what is wrong, where, and the remedy.
 
 use std::{fmt, path::PathBuf};
 
-/// Settings that cannot be used. Never holds a token, nor text that could be one.
+/// An error in the settings. It never contains a token, or text that could be one.
 #[derive(Debug)]
 pub struct ConfigError {
-    /// The file, when one is at fault.
+    /// The file with the error.
     pub file: Option<PathBuf>,
-    /// The line in it, counted from 1.
+    /// The line with the error, counted from 1.
     pub line: Option<usize>,
     /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: Option<String>,
-    /// The error below.
+    /// The cause.
     pub source: Option<std::io::Error>,
 }
 
 impl ConfigError {
-    /// An error that belongs to no file.
+    /// Makes an error without a file.
     pub(super) fn new(message: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             file: None,
@@ -51,19 +51,19 @@ impl std::error::Error for ConfigError {
     }
 }
 
-/// A fault inside a settings file, before the file's name is known.
+/// An error in a settings file, before the file's name is added.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Fault {
     pub(super) line: usize,
     pub(super) wrong: Wrong,
 }
 
-/// A fault in a value, before its place is known.
+/// An error in a value, before its place is added.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wrong {
     /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -75,7 +75,7 @@ impl Wrong {
         }
     }
 
-    /// The error when the value came from a variable or a flag.
+    /// Makes the error for a value from a variable or a flag.
     pub fn given_by(self, name: &str) -> ConfigError {
         ConfigError::new(format!("{name}: {}", self.message), self.remedy)
     }

@@ -1,7 +1,5 @@
 //! The keys of `kbsync.yaml`.
-//!
-//! Every key is read here and nowhere else; an unknown one is refused together with the known key
-//! that is nearest to it.
+//! Only this file reads keys. An unknown key is refused, together with the most similar known key.
 
 use super::{
     OnConflict, Options, PublishedBranch, TokenSource, WorkspaceFolder,
@@ -14,7 +12,7 @@ use super::{
 use crate::model::CategoryId;
 use std::path::{Component, Path, PathBuf};
 
-/// What a settings file says, over the defaults.
+/// The content of a settings file, over the defaults.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Given {
     pub(super) service: Option<String>,
@@ -25,7 +23,7 @@ pub(super) struct Given {
 }
 
 impl Given {
-    /// What holds when there is no file.
+    /// Returns the settings without a file.
     pub(super) fn nothing() -> Self {
         Self {
             service: None,
@@ -59,10 +57,10 @@ const KEYS: [&str; 19] = [
     "history",
 ];
 
-/// Reads a settings file's text. Relative paths in it are meant from `folder`.
+/// Parses a settings file. Relative paths in it start at `folder`.
 pub(super) fn read(text: &str, folder: &Path, insecure_http: bool) -> Result<Given, Fault> {
-    // The parser counts line breaks that no editor shows as such. What is missing at the end is missing in the line
-    // behind the last one.
+    // The parser counts line breaks that editors do not show as such. A missing key is reported in the line after the
+    // last one.
     let last = text.lines().count() + 1;
     let root = yaml::read(text).map_err(|fault| Fault {
         line: fault.line.clamp(1, last),
@@ -230,7 +228,7 @@ fn categories(node: &Node) -> Result<Vec<CategoryId>, Fault> {
         .collect()
 }
 
-/// Reads where the token is. What stands there is never repeated: it may be the token itself.
+/// Parses the source of the token. The text is never repeated in a message, because it may be the token itself.
 fn token(node: &Node, folder: &Path) -> Result<TokenSource, Fault> {
     let ways = "put it into a file of your own and write `token: {file: PATH}`, or use \
                 `{env: NAME}`, `{command: pass show kb}` or the variable KBSYNC_TOKEN; \
@@ -354,7 +352,7 @@ fn unknown(entry: &Entry, outer: &str, known: &[&str]) -> Fault {
     } else {
         format!(" in `{outer}`")
     };
-    // What stands in a key's place by mistake may be a token: it is not repeated.
+    // The text in a key's place may be a token by mistake, so it is not repeated.
     let is_word =
         |key: &str| key.len() <= 40 && key.chars().all(|c| c.is_alphabetic() || "_- ".contains(c));
     let key = if is_word(&entry.key) {

@@ -1,4 +1,4 @@
-//! Finding the mirror, and laying flags, environment, file and defaults over each other.
+//! Finds the mirror, and merges flags, environment, file and defaults.
 
 use super::{
     Asked, Config, ConfigError, Env, MaxDeletes, Options, SETTINGS_FILE, TokenSource,
@@ -15,10 +15,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Settings are small; what is larger is another file (failures row 137).
+/// Settings are small; a larger file is something else (failures row 137).
 const MAX_FILE: u64 = 64 * 1024;
 
-/// What the command line and the process give to the settings.
+/// The sources of the settings on the command line and in the process.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The environment.
@@ -33,7 +33,7 @@ pub struct Request<'a> {
     pub insecure_http: bool,
 }
 
-/// What a command cannot do without.
+/// The settings that a command needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
     /// The service's address.
@@ -88,7 +88,8 @@ impl Config {
     }
 }
 
-/// Takes limits above the defaults down to them, unless the user agreed to the folder. Returns whether there were any.
+/// Lowers limits above the defaults to the defaults, unless the user has agreed to the folder. Returns whether there
+/// were any.
 fn limit(
     options: &mut Options,
     asked: Option<&Asked>,
@@ -109,18 +110,18 @@ fn limit(
     Ok(true)
 }
 
-/// The mirror and the folders of its workspaces, for commands that ask nobody.
+/// The mirror and the folders of its workspaces, for commands that do not use the service.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Folders {
     /// The mirror.
     pub mirror: PathBuf,
-    /// Each workspace's folder below it: `""`, or a path with `/` at its end.
+    /// Each workspace's folder below the mirror: `""`, or a path that ends with `/`.
     pub prefixes: Vec<String>,
-    /// Whether settings or variables say that this is a mirror at all.
+    /// Whether settings or variables name a mirror.
     pub is_mirror: bool,
 }
 
-/// Finds the mirror and its workspaces' folders; service, workspace and token may be missing.
+/// Finds the mirror and its workspaces' folders. Service, workspace and token may be missing.
 pub fn folders(request: &Request<'_>) -> Result<Folders, ConfigError> {
     let mirror = find_mirror(request)?;
     let (file, mut given) = read_file(request, &mirror)?;

@@ -1,16 +1,13 @@
 //! Settings: `kbsync.yaml`, the environment and the command line become one checked [`Config`].
-//!
-//! Flags go over the environment, the environment over the file, the file over the defaults. Every error names its file
-//! and line where it has one, and the remedy. An unknown key is an error: a misspelt guard must not silently be no
-//! guard.
-//!
-//! - `yaml` reads YAML into a tree that knows its lines; `file` reads the keys; `values` the values.
-//! - `load` finds the mirror, lays the sources over each other and checks what is required.
-//! - `token` gets the token; `create` writes a new `kbsync.yaml`.
-//! - `consent` keeps what the user agreed to: a settings file may come from somebody else.
-//!
-//! The environment comes in as a function, so that tests can give their own. Nothing here talks to
-//! the service or knows what the settings are used for.
+//! Flags override the environment, the environment overrides the file, and the file overrides the defaults. Every
+//! error names its file and line, if it has one, and the remedy. An unknown key is an error, because a misspelt guard
+//! would be no guard.
+//! - `yaml` parses YAML into a tree that knows its lines; `file` parses the keys; `values` the values.
+//! - `load` finds the mirror, merges the sources, and checks required settings.
+//! - `token` fetches the token; `create` writes a new `kbsync.yaml`.
+//! - `consent` stores what the user agreed to, because a settings file may come from somebody else.
+//! The environment is a function, so that tests can pass their own. Nothing here talks to the service or knows what
+//! the settings are used for.
 
 pub mod consent;
 mod create;
@@ -37,13 +34,14 @@ pub use values::{parse_cron, parse_poll, parse_service, parse_workspace};
 use crate::model::{CategoryId, WorkspaceId};
 use std::{path::PathBuf, time::Duration};
 
-/// The name of the settings file; the folder that holds it is the mirror.
+/// The name of the settings file, whose folder is the mirror.
 pub use crate::model::path::SETTINGS_FILE;
 
-/// The private folder in a mirror.
+/// The private folder of a mirror.
 pub const PRIVATE_FOLDER: &str = ".kbsync";
 
-/// Looks up one environment variable. An empty one counts as unset, as compose files write it so.
+/// Looks up an environment variable. An empty variable counts as unset, because compose files write unset variables
+/// so.
 pub type Env<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 
 /// Checked settings.
@@ -51,31 +49,32 @@ pub type Env<'a> = &'a (dyn Fn(&str) -> Option<String> + Sync);
 pub struct Config {
     /// The mirror's folder.
     pub mirror: PathBuf,
-    /// The settings file; `None` when all came from the environment.
+    /// The settings file; `None`: all settings come from the environment.
     pub file: Option<PathBuf>,
     /// The service's base address, without a slash at its end.
     pub service: String,
-    /// The workspaces; one without a folder, or several with one each. Empty only with [`Need::Service`].
+    /// The workspaces: one without a folder, or several with a folder each. Empty only with [`Need::Service`].
     pub workspaces: Vec<WorkspaceFolder>,
-    /// Categories without published articles, which no listing would name.
+    /// Categories without published articles, which a listing may leave out.
     pub categories: Vec<CategoryId>,
-    /// Where the token is; `None`: nobody said.
+    /// The source of the token; `None`: there is none.
     pub token: Option<TokenSource>,
-    /// What the settings file asks for; `None`: there is no file.
+    /// The request of the settings file; `None`: there is no file.
     pub asked: Option<Asked>,
-    /// Whether limits of the file are above the defaults and do not count, since nobody agreed to the folder.
+    /// Whether limits of the file are above the defaults and are ignored, because the user has not agreed to the
+    /// folder.
     pub is_limited: bool,
-    /// `KBSYNC_STATE_DIR`: where the state is when it is not in the mirror.
+    /// `KBSYNC_STATE_DIR`: the state's folder if it is not in the mirror.
     pub state_dir: Option<PathBuf>,
-    /// The user's own state: the budget file and the origins that tokens belong to.
+    /// The user's own state directory: the budget file, and the origins of tokens.
     pub user_state_dir: PathBuf,
-    /// `KBSYNC_LISTEN`: where the daemon answers health checks.
+    /// `KBSYNC_LISTEN`: the address of the daemon's health checks.
     pub listen: Option<std::net::SocketAddr>,
-    /// What has a default.
+    /// The settings that have a default.
     pub options: Options,
 }
 
-/// Reads the text of a settings file and forgets it again, for the fuzzer: the line of what is wrong, and what.
+/// Parses a settings file and drops the result, for the fuzzer. Returns the line and the message of an error.
 #[cfg(feature = "drill")]
 pub fn try_text(text: &str) -> Result<(), (usize, String)> {
     let read = file::read(text, std::path::Path::new("/mirror"), false);
@@ -84,7 +83,7 @@ pub fn try_text(text: &str) -> Result<(), (usize, String)> {
 }
 
 impl Config {
-    /// The folders to be kept equal, one per workspace: the workspace, its root and its private folder.
+    /// Returns the folders to sync, one for each workspace: the workspace, its root and its private folder.
     pub fn roots(&self) -> Vec<Root> {
         self.workspaces
             .iter()
@@ -117,76 +116,76 @@ pub struct WorkspaceFolder {
     pub folder: Option<String>,
 }
 
-/// Where one workspace lives on this machine.
+/// The location of a workspace on this machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Root {
     /// The workspace.
     pub workspace: WorkspaceId,
-    /// The folder that holds its categories.
+    /// The folder of its categories.
     pub path: PathBuf,
-    /// The folder that holds its state.
+    /// The folder of its state.
     pub state: PathBuf,
 }
 
 /// Settings that have a default.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// When the service is asked.
+    /// When the service is polled.
     pub poll: Poll,
     /// The time zone of a cron line.
     pub timezone: String,
-    /// How long a path must be quiet before it is taken.
+    /// How long a path must be quiet before it is synced.
     pub quiet_period: Duration,
     /// The shortest time between two pushes of one article.
     pub push_interval: Duration,
-    /// How long a file must be gone before its removal counts (in the daemon).
+    /// How long a file must be absent before its removal counts (in the daemon).
     pub delete_grace: Duration,
-    /// How often the mirror is read whole where no events come.
+    /// How often the mirror is scanned where no events come.
     pub rescan: Duration,
-    /// How old a seen version may be when it is replaced.
+    /// How old a read version may be when it is replaced.
     pub guard_window: Duration,
-    /// When deletions are too many.
+    /// The limit on deletions.
     pub max_deletes: MaxDeletes,
     /// What happens to a conflict.
     pub on_conflict: OnConflict,
-    /// Whether vanished articles are asked for by an update that changes nothing.
+    /// Whether absent articles are probed: by an update that changes nothing.
     pub probe: bool,
-    /// What a new article is, when its file does not say.
+    /// The flags of a new article whose file has none.
     pub new_articles: NewArticles,
     /// Which branch of a git repository is published.
     pub git_branch: PublishedBranch,
-    /// How many requests may be made.
+    /// The limit on requests.
     pub budget: BudgetLimits,
-    /// How long versions are kept.
+    /// How long versions are stored.
     pub history: HistoryLimits,
 }
 
-/// Which branch of a git repository is published: on others nothing is sent and nothing is written.
+/// Which branch of a git repository is published. On other branches nothing is sent or written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PublishedBranch {
-    /// In a clone the default branch of `origin`, elsewhere the branch that was checked out at the first sync.
+    /// In a clone the default branch of `origin`, otherwise the branch that was checked out at the first sync.
     Auto,
     /// Every branch.
     Any,
-    /// This one.
+    /// This branch.
     Named(String),
 }
 
-/// When the service is asked.
+/// When the service is polled.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Poll {
-    /// So often.
+    /// At this interval.
     Every(Duration),
     /// By a cron line of five or six fields.
     Cron(String),
 }
 
-/// More deletions than this towards one side are held.
+/// The limit on deletions on one side; more are held.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MaxDeletes {
-    /// So many articles,
+    /// This number of articles,
     pub count: u32,
-    /// or so many percent of them, when that is less.
+    /// or this percentage of them, if that is less.
     pub percent: u32,
 }
 
@@ -201,37 +200,37 @@ pub enum OnConflict {
     Remote,
 }
 
-/// What a new article is, when its file does not say.
+/// The flags of a new article whose file has none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NewArticles {
-    /// Whether it is shown.
+    /// Whether readers can see it.
     pub enabled: bool,
     /// Whether it is a draft.
     pub draft: bool,
 }
 
-/// How many requests may be made.
+/// The limit on requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BudgetLimits {
-    /// In any 60 seconds.
+    /// Requests in any 60 seconds.
     pub per_minute: u32,
-    /// In any 24 hours.
+    /// Requests in any 24 hours.
     pub per_day: u32,
-    /// Percent that polls leave to pushes.
+    /// The percentage that polls leave to pushes.
     pub reserve_for_pushes: u32,
 }
 
-/// How long versions are kept.
+/// How long versions are stored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryLimits {
-    /// So many days,
+    /// For this number of days,
     pub keep_days: u32,
-    /// and at least so many versions.
+    /// and at least this number of versions.
     pub keep_versions: u32,
 }
 
 impl Options {
-    /// The defaults.
+    /// Returns the defaults.
     pub fn standard() -> Self {
         Self {
             poll: Poll::Every(Duration::from_mins(5)),

@@ -1,7 +1,6 @@
-//! Where the token is, and how it is fetched.
-//!
-//! The token is never part of a message: not the file's content, not the variable's value, not what
-//! the command printed. Only what a failed command wrote to stderr is shown, since that says why.
+//! The source of the token, and how the token is read from it.
+//! The token is never part of a message: not the file's content, not the variable's value, not the command's output.
+//! Only the error output of a failed command is shown, because it has the reason.
 
 use super::{ConfigError, Env, consent::without_links};
 use secrecy::SecretString;
@@ -13,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-/// How long a token command may take: long enough to type a passphrase.
+/// How long a token command may take: enough to type a passphrase.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The longest token that makes sense, in bytes.
@@ -22,19 +21,19 @@ const MAX_TOKEN: u64 = 64 * 1024;
 const WAYS: &str = "set KBSYNC_TOKEN, or KBSYNC_TOKEN_FILE, or write `token: {file: PATH}`, \
                     `{env: NAME}` or `{command: …}` into kbsync.yaml";
 
-/// A place that holds the token.
+/// The source of a token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TokenSource {
-    /// A file that holds it alone.
+    /// A file with the token and nothing else.
     File(PathBuf),
     /// An environment variable.
     Env(String),
-    /// A shell command that prints it.
+    /// A shell command that prints the token.
     Command(String),
 }
 
 impl TokenSource {
-    /// Fetches the token. A file that others may read is used, with a warning in the log.
+    /// Reads the token. If others may read the file, the log has a warning.
     pub fn read(&self, env: Env<'_>) -> Result<SecretString, ConfigError> {
         match self {
             Self::File(path) => from_file(path),
@@ -49,7 +48,7 @@ impl TokenSource {
         }
     }
 
-    /// The source in a line, as agreements hold it.
+    /// Returns the source in one line, as agreements store it.
     pub fn text(&self) -> String {
         match self {
             Self::File(path) => format!("file {}", path.display()),
@@ -58,8 +57,8 @@ impl TokenSource {
         }
     }
 
-    /// The same source, with the links of a file's path resolved. The agreement is to the file that is read: a link
-    /// that leads elsewhere later voids the agreement.
+    /// Resolves the links of a file's path. The agreement is to the file that is read: if a link is changed later,
+    /// the agreement is void.
     pub(super) fn without_links(&self) -> Self {
         match self {
             Self::File(path) => Self::File(without_links(path)),
@@ -67,13 +66,13 @@ impl TokenSource {
         }
     }
 
-    /// The error when nobody said where the token is.
+    /// Makes the error for a token without a source.
     pub fn missing() -> ConfigError {
         ConfigError::new("there is no token", WAYS)
     }
 }
 
-/// Takes white space off the ends and refuses what no header can carry.
+/// Trims white space, and refuses characters that are invalid in a header.
 fn checked(text: &str, from: &str) -> Result<SecretString, ConfigError> {
     let token = text.trim();
     if token.is_empty() {
@@ -171,9 +170,8 @@ fn from_command(command: &str, timeout: Duration) -> Result<SecretString, Config
 
 type Outcome = (Vec<u8>, Vec<u8>, ExitStatus);
 
-/// Waits for a command and what it printed; `None` when it took too long and was killed.
-///
-/// The threads that read are left behind in that case: a grandchild may hold the pipe open for ever.
+/// Waits for a command and its output; `None`: it took too long and was killed.
+/// The reading threads are then left behind, because a grandchild may hold the pipe open for ever.
 fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcome>> {
     let (send, receive) = mpsc::channel();
     let out = child.stdout.take();
@@ -181,7 +179,7 @@ fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcom
     std::thread::spawn(move || {
         let err = std::thread::spawn(move || read_all(err));
         let out = read_all(out);
-        // The receiver is gone when the time was up: then nobody wants the output.
+        // After the timeout there is no receiver.
         send.send((out, err.join().unwrap_or_default())).ok();
     });
     if let Ok((out, err)) = receive.recv_timeout(timeout) {
@@ -196,7 +194,7 @@ fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcom
 fn read_all(pipe: Option<impl std::io::Read>) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Some(pipe) = pipe {
-        // What was read before a broken pipe is judged like any other output.
+        // The output before a broken pipe is checked like any other output.
         pipe.take(MAX_TOKEN).read_to_end(&mut bytes).ok();
     }
     bytes

@@ -1,7 +1,5 @@
-//! What the values of settings mean: addresses, ids, durations, numbers.
-//!
-//! Each function takes the text as it was written and says what is wrong with it in words that fit
-//! a file, an environment variable and a flag alike.
+//! The values of settings: addresses, ids, durations, numbers.
+//! Each function takes the text as written. Its errors fit a file, an environment variable and a flag.
 
 use super::{
     Poll,
@@ -16,10 +14,9 @@ use croner::{
 };
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
-/// Reads the service's base address: `https://host[:port][/path]`, given back without a slash at its end.
-///
-/// `http` is for loopback, unless `insecure_http` allows it (failures row 134). The form is narrow on
-/// purpose: what is accepted here must mean the same host to every other reader of addresses.
+/// Parses the service's base address `https://host[:port][/path]`, and returns it without a slash at its end.
+/// `http` is for loopback, unless `insecure_http` allows it (failures row 134). The accepted form is narrow on
+/// purpose: it must mean the same host to every other parser of addresses.
 pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, Wrong> {
     let example = "write it like https://kb.example.com";
     let wrong = |what: &str| Wrong::new(format!("the service's address {what}"), example);
@@ -60,7 +57,7 @@ pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, Wrong> {
     ))
 }
 
-/// Gives the host of `host[:port]`, if both are well formed.
+/// Returns the host of `host[:port]`, if both are well formed.
 fn host_of(authority: &str) -> Option<&str> {
     let (host, port) = match authority.strip_prefix('[') {
         Some(rest) => {
@@ -93,12 +90,12 @@ fn is_loopback(host: &str) -> bool {
         || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
-/// Reads a workspace's id.
+/// Parses a workspace's id.
 pub fn parse_workspace(text: &str) -> Result<WorkspaceId, Wrong> {
     parse_id(text, "workspace", "`kbsync workspaces` lists the ids")
 }
 
-/// Reads an id of the service.
+/// Parses an id of the service.
 pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result<T, Wrong> {
     text.parse().map_err(|_| {
         Wrong::new(
@@ -108,7 +105,7 @@ pub(super) fn parse_id<T: FromStr>(text: &str, of: &str, remedy: &str) -> Result
     })
 }
 
-/// Reads `5m`, or a cron line of five or six fields.
+/// Parses `5m`, or a cron line of five or six fields.
 pub fn parse_poll(text: &str) -> Result<Poll, Wrong> {
     let text = text.trim();
     if let Ok(period) = humantime::parse_duration(text) {
@@ -140,7 +137,7 @@ pub fn parse_poll(text: &str) -> Result<Poll, Wrong> {
     ))
 }
 
-/// Reads a cron line of five or six fields, as the trigger's library would.
+/// Parses a cron line of five or six fields.
 pub fn parse_cron(line: &str) -> Result<Cron, CronError> {
     let six = if line.split_ascii_whitespace().count() == 5 {
         format!("0 {line}")
@@ -154,7 +151,7 @@ pub fn parse_cron(line: &str) -> Result<Cron, CronError> {
         .parse(&six)
 }
 
-/// Reads a duration such as `200ms`.
+/// Parses a duration such as `200ms`.
 pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, Wrong> {
     let text = text(node, key)?;
     humantime::parse_duration(text).map_err(|error| {
@@ -165,7 +162,7 @@ pub(super) fn duration(node: &Node, key: &str) -> Result<Duration, Wrong> {
     })
 }
 
-/// Reads `true` or `false`.
+/// Parses `true` or `false`.
 pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, Wrong> {
     match text(node, key)? {
         "true" => Ok(true),
@@ -177,7 +174,7 @@ pub(super) fn boolean(node: &Node, key: &str) -> Result<bool, Wrong> {
     }
 }
 
-/// Reads a whole number within bounds.
+/// Parses a whole number within bounds.
 pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u32, Wrong> {
     let text = text(node, key)?;
     text.parse()
@@ -191,7 +188,7 @@ pub(super) fn number(node: &Node, key: &str, least: u32, most: u32) -> Result<u3
         })
 }
 
-/// Reads a text that is not empty.
+/// Returns a text that is not empty.
 pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, Wrong> {
     match &node.value {
         Value::Text(text) if !text.trim().is_empty() => Ok(text.trim()),
@@ -206,7 +203,7 @@ pub(super) fn text<'a>(node: &'a Node, key: &str) -> Result<&'a str, Wrong> {
     }
 }
 
-/// Shortens what somebody wrote, for a message, and takes control characters out.
+/// Shortens a user's text for a message, and removes control characters.
 fn shown(text: &str) -> String {
     let plain = |c: char| if c.is_control() { '\u{fffd}' } else { c };
     let short: String = text.chars().take(60).map(plain).collect();

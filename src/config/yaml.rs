@@ -1,7 +1,7 @@
 //! YAML as a small tree that knows its lines.
 //!
-//! Plain scalars are taken as written. Anchors, aliases, tags, duplicate keys and deep nesting are
-//! refused: settings need none of them, and they are what makes YAML dangerous (failures row 137).
+//! Plain scalars stay as written. Anchors, aliases, tags, duplicate keys and deep nesting are refused: settings need
+//! none of them, and they make YAML dangerous (failures row 137).
 
 use super::error::{Fault, Wrong};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
@@ -16,7 +16,7 @@ pub(super) struct Node {
     pub(super) value: Value,
 }
 
-/// What a node holds.
+/// The content of a node.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Value {
     /// Nothing, `~` or `null`.
@@ -37,7 +37,7 @@ pub(super) struct Entry {
     pub(super) node: Node,
 }
 
-/// Reads one document; an empty one is a mapping without keys.
+/// Parses one document. An empty document is a mapping without keys.
 pub(super) fn read(text: &str) -> Result<Node, Fault> {
     let mut reader = Reader {
         parser: Parser::new_from_str(text),

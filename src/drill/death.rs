@@ -1,8 +1,7 @@
-//! The death of a process that is simulated within a thread: from one moment on nothing has any effect.
-//!
-//! The simulator sets how many boundaries are still passed alive. Its own disk and service pass theirs here,
-//! the state passes its fail points. After the last one a transaction is taken back instead of committed;
-//! what was committed before survives, as it would a SIGKILL. Without the feature `drill` nobody dies.
+//! The simulated death of a process within a thread: after it nothing has any effect.
+//! The simulator sets how many boundaries the process survives. The simulator's disk and service pass their
+//! boundaries here, and the state passes its fail points. After the last one a transaction is rolled back; earlier
+//! commits survive, as after a SIGKILL. Without the feature `drill` nothing happens.
 
 /// Returns whether the process of this thread has died.
 #[cfg(not(feature = "drill"))]
@@ -19,11 +18,11 @@ pub fn came() -> bool {
 
 #[cfg(feature = "drill")]
 thread_local! {
-    /// Boundaries until it comes; `None`: it does not come.
+    /// Boundaries before the death; `None`: it does not come.
     static LEFT: std::cell::Cell<Option<u64>> = const { std::cell::Cell::new(None) };
 }
 
-/// Sets how many boundaries the process of this thread passes alive; `None`: all of them, and it lives again.
+/// Sets how many boundaries the process of this thread survives; `None`: all of them, and it lives again.
 #[cfg(feature = "drill")]
 pub fn set(boundaries: Option<u64>) {
     LEFT.with(|left| left.set(boundaries));
@@ -35,7 +34,7 @@ pub fn pass() {
     LEFT.with(|left| left.set(left.get().map(|count| count.saturating_sub(1))));
 }
 
-/// Does something within which no boundary counts: the simulator counts its own, around the call of a real disk.
+/// Runs something whose boundaries do not count: the simulator counts its own, around the call of a real disk.
 #[cfg(feature = "drill")]
 pub fn uncounted<T>(work: impl FnOnce() -> T) -> T {
     let left = LEFT.with(|left| left.replace(None));

@@ -1,33 +1,32 @@
 //! Named fail points: one at every file, database and request boundary.
 //!
-//! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) when it passes its N-th
-//! point, counted from 1. With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point it passes to
-//! that file, so that a sweep knows how many there are. With `KBSYNC_DRILL_PANIC_AT=NAME` it panics there. With
-//! `KBSYNC_DRILL_HURRY` nothing waits before it is tried again. Without the feature `drill` nothing is read and
-//! nothing happens.
+//! A process that is started with `KBSYNC_DRILL_KILL_AT=N` kills itself (SIGKILL) at its N-th point, counted from 1.
+//! With `KBSYNC_DRILL_TRACE=FILE` it appends the name of every point to that file, so that a sweep knows their
+//! number. With `KBSYNC_DRILL_PANIC_AT=NAME` it panics at that point. With `KBSYNC_DRILL_HURRY` it does not wait
+//! before it tries again. Without the feature `drill` nothing is read, and nothing happens.
 
 use std::time::Duration;
 
-/// Passes the point of that name: a kill may fall here.
+/// Passes the point of this name: a kill may come here.
 #[cfg(not(feature = "drill"))]
 #[inline]
 pub(crate) fn pass(_name: &'static str) {}
 
-/// Passes the point of that name: a kill may fall here.
+/// Passes the point of this name: a kill may come here.
 #[cfg(feature = "drill")]
 pub(crate) fn pass(name: &'static str) {
     super::death::pass();
     switched::pass(name);
 }
 
-/// How long to wait really, where so long was meant.
+/// Returns the real wait for a nominal one.
 #[cfg(not(feature = "drill"))]
 #[inline]
 pub(crate) fn wait(meant: Duration) -> Duration {
     meant
 }
 
-/// How long to wait really, where so long was meant.
+/// Returns the real wait for a nominal one.
 #[cfg(feature = "drill")]
 pub(crate) fn wait(meant: Duration) -> Duration {
     switched::wait(meant)
@@ -60,7 +59,7 @@ mod switched {
     }
 
     pub(super) fn wait(meant: Duration) -> Duration {
-        // A wait for the clock to move on is meant as it is.
+        // A wait for the clock's next tick is not shortened.
         const SHORT: Duration = Duration::from_millis(100);
         if wish().hurry && meant > SHORT {
             Duration::ZERO

@@ -1,8 +1,7 @@
-//! An article's words, as both sides hold them, and its canonical form.
-//!
-//! A [`Version`] names its body by digest, so that ten thousand of them stay small; bodies are loaded
-//! where they are needed. `enabled` and `draft` are not part of it: the read endpoints do not carry
-//! them (`docs/api.md`, A2.3).
+//! An article's texts on one side, and their canonical form.
+//! A [`Version`] names its body by digest, so ten thousand versions stay small; bodies are loaded where they are
+//! needed. `enabled` and `draft` are not part of it, because the read endpoints do not return them (`docs/api.md`,
+//! A2.3).
 
 use super::{CategoryId, Digest, TextDigest};
 use serde::{Deserialize, Serialize};
@@ -29,7 +28,7 @@ pub enum Field {
     Text,
     /// Whether an article is shown.
     Enabled,
-    /// Whether an article is a draft; only a new one can choose.
+    /// Whether an article is a draft; only a new article can choose.
     Draft,
     /// A category's name.
     Name,
@@ -40,7 +39,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// The key in front matter and in the service's JSON.
+    /// Returns the key in front matter and in the service's JSON.
     pub const fn key(self) -> &'static str {
         match self {
             Self::Title => "title",
@@ -69,12 +68,12 @@ impl fmt::Display for Field {
 #[serde(transparent)]
 pub struct Revision(pub String);
 
-/// Whether an article is shown, as far as it is known or wished for.
+/// Whether an article is visible, as far as known or wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Flags {
-    /// `enabled`, when known.
+    /// `enabled`, if known.
     pub enabled: Option<bool>,
-    /// `draft`, when known.
+    /// `draft`, if known.
     pub draft: Option<bool>,
 }
 
@@ -85,7 +84,7 @@ impl Flags {
     }
 }
 
-/// What an article says on one side. Unset optional texts are empty.
+/// The texts of an article on one side. Optional texts that are not set are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Version {
     /// At most 255 characters.
@@ -126,7 +125,7 @@ impl Version {
         ])
     }
 
-    /// Returns whether two versions say the same in all but their category and slug.
+    /// Returns whether two versions are equal except for their category and slug.
     pub fn same_words(&self, other: &Self) -> bool {
         self.title == other.title
             && self.introtext == other.introtext
@@ -134,7 +133,7 @@ impl Version {
             && self.text == other.text
     }
 
-    /// Returns whether two versions agree in one field. Fields that versions do not have always agree.
+    /// Returns whether a field is equal in two versions. Fields that versions do not have are always equal.
     pub fn agrees(&self, other: &Self, field: Field) -> bool {
         match field {
             Field::Title => self.title == other.title,
@@ -151,7 +150,7 @@ impl Version {
         }
     }
 
-    /// Takes one field's value from another version.
+    /// Takes over one field from another version.
     pub fn take(&mut self, field: Field, from: &Self) {
         match field {
             Field::Title => self.title.clone_from(&from.title),
@@ -168,7 +167,7 @@ impl Version {
         }
     }
 
-    /// Lists the fields in which two versions differ.
+    /// Returns the fields in which two versions differ.
     pub fn differing(&self, other: &Self) -> Vec<Field> {
         Self::FIELDS
             .into_iter()
@@ -177,7 +176,7 @@ impl Version {
     }
 }
 
-/// Says which of the given texts is over the limit, in characters: field and length.
+/// Returns the texts over the limit: field and length in characters.
 pub fn over_limit<'a>(texts: impl IntoIterator<Item = (Field, &'a str)>) -> Option<(Field, usize)> {
     texts
         .into_iter()

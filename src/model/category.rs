@@ -1,9 +1,9 @@
-//! A category's words, as both sides hold them.
+//! A category's texts on one side.
 
 use super::{Digest, article::Field};
 use serde::{Deserialize, Serialize};
 
-/// What a category says on one side (`docs/api.md`, A2.2). Unset optional texts are empty.
+/// The texts of a category on one side (`docs/api.md`, A2.2). Optional texts that are not set are empty.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct CategoryVersion {
     /// The name readers see, at most 255 characters.
@@ -25,7 +25,7 @@ impl CategoryVersion {
         Field::MetaDescription,
     ];
 
-    /// Gives one field's value; `""` for a field that categories do not have.
+    /// Returns one field's value; `""` for a field that categories do not have.
     pub fn get(&self, field: Field) -> &str {
         match field {
             Field::Name => &self.name,
@@ -42,7 +42,7 @@ impl CategoryVersion {
         }
     }
 
-    /// Takes one field's value from another version.
+    /// Takes over one field from another version.
     pub fn take(&mut self, field: Field, from: &Self) {
         match field {
             Field::Name => self.name.clone_from(&from.name),
@@ -59,7 +59,7 @@ impl CategoryVersion {
         }
     }
 
-    /// Lists the fields in which two versions differ.
+    /// Returns the fields in which two versions differ.
     pub fn differing(&self, other: &Self) -> Vec<Field> {
         Self::FIELDS
             .into_iter()
@@ -67,7 +67,7 @@ impl CategoryVersion {
             .collect()
     }
 
-    /// Digests the canonical form.
+    /// Returns the digest of the canonical form.
     pub fn digest(&self) -> Digest {
         let parts = Self::FIELDS.map(|field| self.get(field).as_bytes());
         Digest::of_parts(&[b"category", parts[0], parts[1], parts[2], parts[3]])

@@ -16,7 +16,7 @@ macro_rules! digest {
                 Self(bytes)
             }
 
-            /// Gives the 32 bytes.
+            /// Returns the 32 bytes.
             pub const fn as_bytes(&self) -> &[u8; 32] {
                 &self.0
             }
@@ -59,14 +59,15 @@ digest! {
 }
 
 impl TextDigest {
-    /// Digests a body.
+    /// Returns the digest of a body.
     pub fn of(text: &str) -> Self {
         Self(Sha256::digest(text.as_bytes()).into())
     }
 }
 
 impl Digest {
-    /// Digests a sequence of parts. Each is preceded by its length, so that no two sequences share a form.
+    /// Returns the digest of a sequence of parts. Each part is preceded by its length, so that no two sequences have
+    /// the same bytes.
     pub fn of_parts(parts: &[&[u8]]) -> Self {
         Self(sha256(parts))
     }

@@ -1,6 +1,5 @@
-//! Identifiers of the service: UUIDs (`docs/api.md`, A2), one type per thing named.
-//!
-//! They are written in lower case with hyphens, whatever case they came in.
+//! Identifiers of the service: UUIDs (`docs/api.md`, A2), one type for each kind of object.
+//! They are always written in lower case with hyphens.
 
 use serde::{Deserialize, Serialize};
 use std::{fmt, str::FromStr};
@@ -19,12 +18,12 @@ macro_rules! identifier {
                 Self(uuid)
             }
 
-            /// Gives the UUID.
+            /// Returns the UUID.
             pub const fn uuid(self) -> Uuid {
                 self.0
             }
 
-            /// Gives the UUID's bytes.
+            /// Returns the UUID's bytes.
             pub const fn as_bytes(&self) -> &[u8; 16] {
                 self.0.as_bytes()
             }
@@ -66,10 +65,9 @@ identifier! {
 }
 
 impl CategoryId {
-    /// Stands for the category of a folder that the service does not know yet.
-    ///
-    /// A plan may name the category before it exists; the engine puts the real id in its place once
-    /// the service has given one. It is a version 8 UUID, which services do not hand out.
+    /// Makes a placeholder for the category of a folder that the service does not know yet.
+    /// A plan may name the category before it exists; the engine replaces the placeholder by the real id. The
+    /// placeholder is a version 8 UUID, which services do not assign.
     pub fn provisional(folder: &str) -> Self {
         let digest = super::digest::sha256(&[b"kbsync folder", folder.as_bytes()]);
         let mut bytes = [0_u8; 16];
@@ -77,7 +75,7 @@ impl CategoryId {
         Self(uuid::Builder::from_custom_bytes(bytes).into_uuid())
     }
 
-    /// Returns whether this id only stands for a category to be created.
+    /// Returns whether this id is a placeholder for a category to be created.
     pub fn is_provisional(self) -> bool {
         self.0.get_version_num() == 8
     }

@@ -1,7 +1,6 @@
-//! The domain's words: ids, articles, categories, digests and paths.
-//!
-//! Everything here is a plain value. Nothing reads a clock, a file or the network, and nothing logs;
-//! the modules above build on it and it knows none of them.
+//! The domain's types: ids, articles, categories, digests and paths.
+//! All are plain values. Nothing here reads a clock, a file or the network, and nothing logs. The modules above use
+//! this one, and it knows none of them.
 
 pub mod article;
 pub mod base;

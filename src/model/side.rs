@@ -1,8 +1,8 @@
-//! The two sides that are kept equal.
+//! The two sides of a sync.
 
 use serde::{Deserialize, Serialize};
 
-/// Which side a version was seen on.
+/// The side of a version.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
@@ -15,7 +15,7 @@ pub enum Side {
 }
 
 impl Side {
-    /// The word for it, in logs.
+    /// Returns the name, for logs.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Local => "local",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What tells whether a file was touched, without reading it.
+/// The properties of a file that show whether it was touched, without reading it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Stamp {
     /// Size in bytes.
@@ -15,24 +15,23 @@ pub struct Stamp {
     pub inode: u64,
 }
 
-/// How far a clock's ticks may lie apart where times have fractions of a second, in nanoseconds.
+/// The distance of a clock's ticks where times have fractions of a second, in nanoseconds.
 const FINE: i64 = 20_000_000;
 
-/// How far they may lie apart where times are whole seconds (FAT counts in twos), in nanoseconds.
+/// The distance where times are whole seconds (FAT counts in twos), in nanoseconds.
 const COARSE: i64 = 2_000_000_000;
 
 impl Stamp {
-    /// Returns whether two stamps are of one file with one content. Its change time may differ: renaming
-    /// a file changes it.
+    /// Returns whether two stamps are of the same file with the same content. The change time may differ, because
+    /// renaming a file changes it.
     pub fn same_content(&self, other: &Self) -> bool {
         (self.size, self.mtime, self.inode) == (other.size, other.mtime, other.inode)
     }
 }
 
-/// Returns whether a stamp may be stored: a later write is certain to give another one.
-///
-/// This is git's rule for racy entries: a file that was written within a tick of the clock before `now`
-/// (nanoseconds since 1970) may be written again without a change of its stamp (failures row 83).
+/// Returns whether a stamp is not racy: a later write is certain to change it.
+/// This is git's rule for racy entries: a file that was written within a tick of the clock before `now` (nanoseconds
+/// since 1970) may be written again without a change of its stamp (failures row 83).
 pub fn settled(stamp: &Stamp, now: i64) -> bool {
     let tick = if stamp.mtime % 1_000_000_000 == 0 {
         COARSE

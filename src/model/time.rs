@@ -1,4 +1,4 @@
-//! A moment as the state and the reports write it. Decisions never compare moments of two machines.
+//! Times in the state and in reports. No decision compares the times of two machines.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -12,18 +12,18 @@ use std::time::Duration;
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Milliseconds from `earlier` to this moment; zero when the clock went back.
+    /// Returns the milliseconds since `earlier`; zero if the clock went back.
     pub fn millis_since(self, earlier: Self) -> u64 {
         u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0)
     }
 
-    /// This moment, `millis` earlier.
+    /// Returns the time `millis` earlier.
     #[must_use]
     pub fn before(self, millis: i64) -> Self {
         Self(self.0.saturating_sub(millis))
     }
 
-    /// RFC 3339 in UTC, to the second.
+    /// Formats the time as RFC 3339 in UTC, to the second.
     pub fn to_rfc3339(self) -> String {
         chrono::DateTime::from_timestamp_millis(self.0).map_or_else(
             || "out of range".to_owned(),
@@ -38,13 +38,13 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// A duration in words: `2 days 3h 5m`.
+/// Formats a duration in words: `2 days 3h 5m`.
 pub fn in_words(time: Duration) -> String {
     let written = humantime::format_duration(time).to_string();
     let words = written.split(' ').map(|part| {
         let unit = part.trim_start_matches(|digit: char| digit.is_ascii_digit());
         let number = &part[..part.len() - unit.len()];
-        // Short units stand as people write them.
+        // Short units have no space before them.
         let gap = if unit.len() > 2 { " " } else { "" };
         format!("{number}{gap}{unit}")
     });

@@ -1,25 +1,25 @@
-//! The clock of the service: what `updated_at` and `created_at` are taken from.
+//! The service's clock, for `updated_at` and `created_at`.
 
 use super::options::TimeGrain;
 use chrono::{DateTime, DurationRound, SecondsFormat, TimeDelta, Utc};
 
-/// Gives each change its moment.
+/// Returns the time of each change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
-    /// The moment to count from instead of the real time.
+    /// The fixed start; `None`: the real time.
     fixed: Option<DateTime<Utc>>,
-    /// The last moment given.
+    /// The last time that was returned.
     last: Option<DateTime<Utc>>,
 }
 
 impl Clock {
-    /// Counts from `moment` on, a microsecond for each change.
+    /// Counts from `moment`, with a microsecond for each change.
     pub(super) fn fix(&mut self, moment: DateTime<Utc>) {
         self.fixed = Some(to_micros(moment));
         self.last = None;
     }
 
-    /// Gives the moment of a change: later than all before it, unless the grain is coarse.
+    /// Returns the time of a change: later than all before, unless the time grain is coarse.
     pub(super) fn tick(&mut self, grain: TimeGrain) -> DateTime<Utc> {
         let wished = self.fixed.unwrap_or_else(|| to_micros(Utc::now()));
         let now = match self.last {
@@ -33,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// Makes later changes later than `moment`, as after loading older content.
+    /// Makes later changes later than `moment`, after older content was loaded.
     pub(super) fn after(&mut self, moment: DateTime<Utc>) {
         self.last = self.last.max(Some(moment));
     }
@@ -45,7 +45,7 @@ fn to_micros(moment: DateTime<Utc>) -> DateTime<Utc> {
         .unwrap_or(moment)
 }
 
-/// Writes a moment as the service does: with microseconds and `Z` (`docs/api.md`, A2).
+/// Formats a time as the service does: with microseconds and `Z` (`docs/api.md`, A2).
 pub(super) fn stamp(moment: DateTime<Utc>) -> String {
     moment.to_rfc3339_opts(SecondsFormat::Micros, true)
 }

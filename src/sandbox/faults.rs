@@ -1,31 +1,30 @@
-//! What can go wrong on purpose: which requests a fault meets, and what it does to them.
-//!
-//! Some faults act before the request is carried out, some replace the carrying out, some spoil the answer
-//! afterwards; the gate asks for each at its time. Several faults may meet one request.
+//! Deliberate faults: which requests they affect, and what they do.
+//! Some faults act before the request is carried out, some replace it, some spoil the answer. The gate asks for each
+//! at its time. Several faults may affect one request.
 
 use super::{handle::Sandbox, options::RetryAfter};
 use serde_json::Value;
 use std::{fmt, sync::Arc, time::Duration};
 
-/// Which requests a fault meets.
+/// The requests that a fault affects.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Matcher {
-    /// The method; every one when `None`.
+    /// The method; `None`: all methods.
     pub method: Option<String>,
-    /// What the path begins with, such as `/api/article/`; `*` stands for one whole segment, as in
-    /// `/api/base/*/articles`. Empty: every path.
+    /// The beginning of the path, such as `/api/article/`; `*` stands for one segment, as in `/api/base/*/articles`.
+    /// Empty: every path.
     pub path: String,
-    /// What the query holds, such as `page=2`. Empty: every query.
+    /// A part of the query, such as `page=2`. Empty: every query.
     pub query: String,
 }
 
 impl Matcher {
-    /// Meets every API request.
+    /// Matches every API request.
     pub fn any() -> Self {
         Self::default()
     }
 
-    /// Meets a method on paths that begin like `path`.
+    /// Matches a method on paths that begin with `path`.
     pub fn new(method: &str, path: &str) -> Self {
         Self {
             method: Some(method.to_owned()),
@@ -34,7 +33,7 @@ impl Matcher {
         }
     }
 
-    /// The same, only where the query holds `part`.
+    /// The same, if the query contains `part`.
     #[must_use]
     pub fn query(self, part: &str) -> Self {
         Self {
@@ -43,7 +42,7 @@ impl Matcher {
         }
     }
 
-    /// Returns whether it meets the request.
+    /// Returns whether the matcher matches a request.
     pub fn meets(&self, method: &str, path: &str, query: &str) -> bool {
         self.method.as_deref().is_none_or(|wanted| wanted == method)
             && begins_like(path, &self.path)
@@ -72,12 +71,12 @@ fn begins_like(path: &str, pattern: &str) -> bool {
     true
 }
 
-/// Something to run in the middle of a request, such as a colleague's edit.
+/// A function that runs during a request, such as a colleague's edit.
 #[derive(Clone)]
 pub struct Hook(Arc<dyn Fn(&Sandbox) + Send + Sync>);
 
 impl Hook {
-    /// Wraps what is to be run.
+    /// Wraps a function.
     pub fn new(run: impl Fn(&Sandbox) + Send + Sync + 'static) -> Self {
         Self(Arc::new(run))
     }
@@ -98,7 +97,7 @@ impl fmt::Debug for Hook {
 pub struct AnswerEdit(Arc<dyn Fn(&mut Value) + Send + Sync>);
 
 impl AnswerEdit {
-    /// Wraps the change.
+    /// Wraps a change.
     pub fn new(edit: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
         Self(Arc::new(edit))
     }
@@ -114,18 +113,18 @@ impl fmt::Debug for AnswerEdit {
     }
 }
 
-/// An answer to the byte.
+/// A given answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RawAnswer {
     /// The status.
     pub status: u16,
-    /// The headers; those that cannot stand in an answer are left out.
+    /// The headers; invalid ones are left out.
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: Vec<u8>,
 }
 
-/// What happens to a request.
+/// The effect of a fault.
 #[derive(Clone, Debug)]
 pub enum FaultKind {
     /// It waits before it is carried out.
@@ -151,15 +150,15 @@ pub enum FaultKind {
     ResetAfter,
     /// It is carried out; the connection is dropped after as many bytes of the answer's body.
     Truncate(usize),
-    /// It is carried out; the answer is JSON that breaks off, with the length that it says.
+    /// It is carried out; the answer is JSON that breaks off, with a matching length.
     InvalidJson,
     /// It is carried out; the titles and names in the answer are numbers.
     WrongType,
     /// It is carried out; the JSON of the answer is changed by the closure.
     Edit(AnswerEdit),
-    /// It is carried out; the answer comes in drops.
+    /// It is carried out; the answer arrives in small chunks.
     Slow {
-        /// The bytes of a drop.
+        /// The bytes of a chunk.
         bytes: usize,
         /// The pause before each.
         pause: Duration,
@@ -168,21 +167,21 @@ pub enum FaultKind {
     Endless,
 }
 
-/// A fault: whom it meets, when, and what it does.
+/// A fault: the requests that it affects, and its effect.
 #[derive(Clone, Debug)]
 pub struct Fault {
-    /// The requests that it meets.
+    /// The requests that it affects.
     pub on: Matcher,
-    /// How many of them.
+    /// How many requests it affects.
     pub times: u32,
-    /// How many of them pass first.
+    /// How many matching requests pass first.
     pub after: u32,
-    /// What happens.
+    /// The effect.
     pub what: FaultKind,
 }
 
 impl Fault {
-    /// Meets one request.
+    /// Affects one request.
     pub fn once(on: Matcher, what: FaultKind) -> Self {
         Self {
             on,
@@ -192,7 +191,7 @@ impl Fault {
         }
     }
 
-    /// Meets every request, until the faults are cleared.
+    /// Affects every request, until the faults are cleared.
     pub fn always(on: Matcher, what: FaultKind) -> Self {
         Self {
             times: u32::MAX,
@@ -200,20 +199,20 @@ impl Fault {
         }
     }
 
-    /// The same for as many requests.
+    /// The same for `times` requests.
     #[must_use]
     pub fn times(self, times: u32) -> Self {
         Self { times, ..self }
     }
 
-    /// The same, but as many requests pass first.
+    /// The same, after some requests have passed.
     #[must_use]
     pub fn after(self, after: u32) -> Self {
         Self { after, ..self }
     }
 }
 
-/// Takes what meets a request from the armed faults, and drops those that are spent.
+/// Takes the armed faults that affect a request, and drops used-up ones.
 pub(super) fn take(
     armed: &mut Vec<Fault>,
     method: &str,
@@ -238,7 +237,7 @@ pub(super) fn take(
     taken
 }
 
-/// Makes numbers of all titles and names.
+/// Turns all titles and names into numbers.
 pub(super) fn wrong_types(answer: &mut Value) {
     match answer {
         Value::Object(fields) => {

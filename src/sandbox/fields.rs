@@ -1,6 +1,5 @@
-//! The input rules: which fields a write takes, of which type, how long, and what becomes of them.
-//!
-//! All faults of a request are found at once. Unknown fields are ignored.
+//! The input rules: the fields of a write, with their types and lengths.
+//! All faults of a request are reported at once. Unknown fields are ignored.
 
 use super::{
     normalise::{clean, tidy},
@@ -16,17 +15,17 @@ const MAX: usize = 255;
 /// A field that may be null.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum Given {
-    /// It is not in the request.
+    /// The field is absent.
     #[default]
     Absent,
-    /// It is null.
+    /// The field is null.
     Null,
-    /// It has a value.
+    /// The field has a value.
     Value(String),
 }
 
 impl Given {
-    /// Replaces `old` by what was given.
+    /// Replaces `old` by the field's value.
     pub(super) fn put(self, old: &mut Option<String>) {
         match self {
             Self::Absent => {}
@@ -36,7 +35,7 @@ impl Given {
     }
 }
 
-/// The body of POST or PUT /api/article. `draft` is for POST alone.
+/// The body of POST or PUT /api/article. Only POST takes `draft`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct ArticleFields {
     pub(super) category_id: Option<Uuid>,
@@ -49,7 +48,7 @@ pub(super) struct ArticleFields {
     pub(super) keywords: Given,
 }
 
-/// The body of POST or PUT /api/category. `base_id` is for POST alone.
+/// The body of POST or PUT /api/category. Only POST takes `base_id`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct CategoryFields {
     pub(super) base_id: Option<Uuid>,
@@ -59,7 +58,7 @@ pub(super) struct CategoryFields {
     pub(super) meta_description: Given,
 }
 
-/// Reads the body of a write as a JSON object.
+/// Parses the body of a write as a JSON object.
 pub(super) fn object(
     content_type: Option<&str>,
     body: &[u8],
@@ -81,7 +80,7 @@ pub(super) fn object(
     }
 }
 
-/// Reads the fields of an article; a new one needs a category and a title.
+/// Parses the fields of an article; a new one needs a category and a title.
 pub(super) fn article(
     options: &Options,
     fields: Map<String, Value>,
@@ -105,7 +104,7 @@ pub(super) fn article(
     reader.end(read)
 }
 
-/// Reads the fields of a category; a new one needs a workspace and a name.
+/// Parses the fields of a category; a new one needs a workspace and a name.
 pub(super) fn category(
     options: &Options,
     fields: Map<String, Value>,
@@ -126,7 +125,7 @@ pub(super) fn category(
     reader.end(read)
 }
 
-/// Takes fields out of a request and notes what is wrong with them.
+/// Takes fields out of a request, and records what is wrong with them.
 struct Reader<'a> {
     options: &'a Options,
     fields: Map<String, Value>,
@@ -155,7 +154,7 @@ impl<'a> Reader<'a> {
             .push((name, format!("The {} {what}.", name.replace('_', " "))));
     }
 
-    /// Notes a missing field, unless something else was wrong with it.
+    /// Reports a missing field, unless the field has another fault already.
     fn required(&mut self, name: &'static str, there: bool) {
         if !there && self.wrong.iter().all(|(field, _)| *field != name) {
             self.fault(name, "field is required");
@@ -183,7 +182,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string that can be neither null nor empty.
+    /// Takes a string that can be neither null nor empty.
     fn text(&mut self, name: &'static str, max: Option<usize>) -> Option<String> {
         match self.nullable(name, max) {
             Given::Absent => None,
@@ -195,7 +194,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A string that can be empty.
+    /// Takes a string that can be empty.
     fn body(&mut self, name: &'static str) -> Option<String> {
         match self.fields.remove(name)? {
             Value::String(text) => Some(clean(self.options.normalise, text)),
@@ -210,7 +209,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A slug; empty or null means "generate it" in a new thing.
+    /// Takes a slug; in a new object, an empty or null one asks for a generated slug.
     fn slug(&mut self, new: bool) -> Option<String> {
         let empty = match self.fields.get("slug") {
             Some(Value::Null) => true,
@@ -257,7 +256,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Reads the hyphenated form alone, as the service writes it.
+/// Parses only the hyphenated form, as the service writes it.
 pub(super) fn parse_uuid(text: &str) -> Option<Uuid> {
     if text.len() != 36 {
         return None;

@@ -1,7 +1,5 @@
-//! A JSON file that keeps the content between runs of `kbsync sandbox --data FILE`.
-//!
-//! The file is replaced whole, by a rename: whoever reads it sees an old or a new content, never half of one.
-//! Options, tokens, faults and requests are not kept.
+//! The JSON file of `kbsync sandbox --data FILE`, which stores the content between runs.
+//! The file is replaced atomically, by a rename. Options, tokens, faults and requests are not stored.
 
 use super::{
     handle::Sandbox,
@@ -14,14 +12,14 @@ use std::{
     path::Path,
 };
 
-/// The form of the file.
+/// The version of the format.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 struct Content {
     version: u32,
     changes: u64,
-    /// How many ids were given out: none comes a second time, with a seed for them either.
+    /// The number of ids so far: no id is used twice, even with a seed for ids.
     #[serde(default)]
     ids: u64,
     workspaces: Vec<Workspace>,
@@ -30,8 +28,8 @@ struct Content {
 }
 
 impl Sandbox {
-    /// A service with the content of `path`, empty if there is no such file; it keeps its changes there while it
-    /// is served, and whenever [`Sandbox::save`] is called. The file's folder is made if it is missing.
+    /// Loads a service from `path`; without the file the service is empty. Changes are stored there while the service
+    /// is served, and by [`Sandbox::save`]. A missing folder is created.
     pub fn load(path: &Path, options: Options) -> io::Result<Self> {
         let sandbox = Self::new(options);
         if let Some(folder) = path.parent() {
@@ -68,18 +66,18 @@ impl Sandbox {
         Ok(sandbox)
     }
 
-    /// Returns whether there is a file that keeps the content.
+    /// Returns whether the content is stored in a file.
     pub(super) fn has_file(&self) -> bool {
         self.lock().file.is_some()
     }
 
-    /// Returns whether there are changes that the file does not have yet.
+    /// Returns whether there are unsaved changes.
     pub(super) fn unsaved(&self) -> bool {
         let world = self.lock();
         world.file.is_some() && world.saved != world.store.changes()
     }
 
-    /// Writes the content to the file it was loaded from, if there is one.
+    /// Writes the content to its file, if there is one.
     pub fn save(&self) -> io::Result<()> {
         let (path, ids, store) = {
             let world = self.lock();

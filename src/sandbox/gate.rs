@@ -1,5 +1,5 @@
-//! What every API request passes, in this order: the `Host`, the record, faults, sign-in, rate limits; then the endpoint;
-//! then the headers of A8.3 and the faults that spoil answers.
+//! The steps of every API request: the `Host`, the record, faults, sign-in, rate limits, the endpoint, the headers of
+//! A8.3, and faults that spoil the answer.
 
 use super::{
     dashboard,
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 /// The largest request body that is read.
 const MAX_BODY: usize = 256 * 1024 * 1024;
 
-/// Lets a request through to its endpoint, or answers instead.
+/// Passes a request to its endpoint, or answers itself.
 pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     if path != "/api" && !path.starts_with("/api/") {
@@ -82,7 +82,7 @@ pub(super) async fn pass(State(sandbox): State<Sandbox>, request: Request, next:
     response
 }
 
-/// Records the request and takes the faults that meet it.
+/// Records the request, and takes the faults that affect it.
 fn arrive(sandbox: &Sandbox, parts: &Parts, body: &Bytes) -> (u64, Vec<FaultKind>) {
     let path = parts.uri.path();
     let query = parts.uri.query().unwrap_or_default();
@@ -111,14 +111,14 @@ fn arrive(sandbox: &Sandbox, parts: &Parts, body: &Bytes) -> (u64, Vec<FaultKind
     (number, taken)
 }
 
-/// What happens instead of carrying out a request.
+/// The replacement of a request's execution.
 enum Instead {
     Answer(Response),
     Limited(Option<RetryAfter>),
     Reset,
 }
 
-/// Runs the faults that come before; the first that replaces the request wins.
+/// Runs the faults before the request. The first fault that replaces the request wins.
 async fn before(sandbox: &Sandbox, faults: &[FaultKind]) -> Option<Instead> {
     for fault in faults {
         match fault {
@@ -144,7 +144,7 @@ async fn before(sandbox: &Sandbox, faults: &[FaultKind]) -> Option<Instead> {
     None
 }
 
-/// Hooks may wait for locks or files of the test, so they run where that holds nobody up.
+/// Hooks may wait for locks or files of the test, so they run in a thread of their own.
 async fn run(sandbox: &Sandbox, hook: &Hook) {
     let (hook, sandbox) = (hook.clone(), sandbox.clone());
     if let Err(error) = tokio::task::spawn_blocking(move || hook.run(&sandbox)).await {
@@ -174,7 +174,7 @@ fn raw(answer: &RawAnswer) -> Response {
     response
 }
 
-/// Sign-in and limits, then the endpoint.
+/// Checks sign-in and limits, and calls the endpoint.
 async fn carry_out(
     sandbox: &Sandbox,
     parts: Parts,
@@ -222,7 +222,7 @@ async fn carry_out(
     (next.run(request).await, allowance)
 }
 
-/// Keeps what a write is about to replace, where the options want stale reads.
+/// Stores what a write is about to replace, if the options ask for stale reads.
 fn age_reads(sandbox: &Sandbox) {
     let mut world = sandbox.lock();
     let reads = world.options.stale_reads_after_write;
@@ -240,7 +240,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The answer to who is not signed in (A5.2).
+/// The answer to a request that is not signed in (A5.2).
 fn signed_out(options: &Options, headers: &HeaderMap) -> Response {
     let wants_json = headers.get_all(header::ACCEPT).iter().any(|accept| {
         accept

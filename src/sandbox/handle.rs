@@ -1,7 +1,6 @@
-//! The handle: what colleagues do in the dashboard, what tests look at, and the switches.
-//!
-//! All of it is immediate and goes past the API: nothing is counted, limited or recorded. Calls never wait for
-//! each other longer than one change takes.
+//! The handle: the actions of colleagues in the dashboard, the views for tests, and the switches.
+//! All actions are immediate and bypass the API: nothing is counted, limited or recorded. A call waits at most for
+//! one change of another call.
 
 use super::{
     faults::Fault,
@@ -20,19 +19,19 @@ pub struct Sandbox {
     world: Arc<Mutex<World>>,
 }
 
-/// What a service held at one moment.
+/// The content of a service at one moment.
 #[derive(Clone, Debug)]
 pub struct Past(Store);
 
 impl Sandbox {
-    /// An empty service.
+    /// Makes an empty service.
     pub fn new(options: Options) -> Self {
         Self {
             world: Arc::new(Mutex::new(World::new(options))),
         }
     }
 
-    /// A closure that panicked while it held the lock leaves the store as it was between two changes.
+    /// A closure that panics under the lock leaves the store between two changes.
     pub(super) fn lock(&self) -> MutexGuard<'_, World> {
         self.world.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,7 +50,7 @@ impl Sandbox {
         id
     }
 
-    /// Adds a category. Nothing is checked: colleagues and their imports do what they do.
+    /// Adds a category. Nothing is checked, because imports and colleagues are not checked either.
     pub fn add_category(&self, workspace: Uuid, name: &str, slug: &str) -> Uuid {
         self.lock().add_category(workspace, name, slug)
     }
@@ -61,7 +60,7 @@ impl Sandbox {
         self.lock().add_article(new)
     }
 
-    /// Changes an article as the web editor does, with a new `updated_at`; answers with the article as it is then.
+    /// Changes an article as the web editor does, with a new `updated_at`. Returns the article.
     pub fn edit(&self, id: Uuid, change: impl FnOnce(&mut Article)) -> Option<Article> {
         self.lock().edit(id, change)
     }
@@ -71,7 +70,7 @@ impl Sandbox {
         self.edit(id, |article| article.draft = false)
     }
 
-    /// Makes a draft of an article.
+    /// Turns an article into a draft.
     pub fn unpublish(&self, id: Uuid) -> Option<Article> {
         self.edit(id, |article| article.draft = true)
     }
@@ -100,18 +99,18 @@ impl Sandbox {
         Some(article)
     }
 
-    /// Puts an article back exactly as given, `updated_at` included: a restored backup.
+    /// Puts an article back exactly as given, `updated_at` included, like a restored backup.
     pub fn restore(&self, article: Article) {
         self.lock().store.put_article(article);
     }
 
-    /// Removes an article for ever, and answers with what it was.
+    /// Deletes an article, and returns it.
     pub fn remove(&self, id: Uuid) -> Option<Article> {
         let removed = self.lock().store.remove_article(id)?;
         Some(Article::clone(&removed))
     }
 
-    /// Changes a category, with a new `updated_at`; answers with the category as it is then.
+    /// Changes a category, with a new `updated_at`. Returns the category.
     pub fn edit_category(&self, id: Uuid, change: impl FnOnce(&mut Category)) -> Option<Category> {
         self.lock().edit_category(id, change)
     }
@@ -124,12 +123,12 @@ impl Sandbox {
         })
     }
 
-    /// An article, in whatever state.
+    /// Returns an article in any state.
     pub fn article(&self, id: Uuid) -> Option<Article> {
         self.lock().store.article(id).map(|one| Article::clone(one))
     }
 
-    /// All articles, in the order of their creation.
+    /// Returns all articles, in the order of their creation.
     pub fn articles(&self) -> Vec<Article> {
         let world = self.lock();
         world
@@ -139,54 +138,54 @@ impl Sandbox {
             .collect()
     }
 
-    /// A category.
+    /// Returns a category.
     pub fn category(&self, id: Uuid) -> Option<Category> {
         self.lock().store.category(id).cloned()
     }
 
-    /// All categories, in the order of their creation.
+    /// Returns all categories, in the order of their creation.
     pub fn categories(&self) -> Vec<Category> {
         self.lock().store.categories().to_vec()
     }
 
-    /// All workspaces, in the order of their creation.
+    /// Returns all workspaces, in the order of their creation.
     pub fn workspaces(&self) -> Vec<Workspace> {
         self.lock().store.workspaces().to_vec()
     }
 
-    /// The API requests so far, the oldest first.
+    /// Returns the API requests so far, the oldest first.
     pub fn requests(&self) -> Vec<RequestRecord> {
         self.lock().requests.iter().cloned().collect()
     }
 
-    /// The last `n` API requests, the newest first.
+    /// Returns the last `n` API requests, the newest first.
     pub fn recent_requests(&self, n: usize) -> Vec<RequestRecord> {
         self.lock().requests.iter().rev().take(n).cloned().collect()
     }
 
-    /// How many API requests there were.
+    /// Returns the number of API requests.
     pub fn counts(&self) -> Counts {
         self.lock().counts
     }
 
-    /// Forgets the requests and their counts (not what the rate limits know).
+    /// Deletes the requests and their counts, but not those of the rate limits.
     pub fn clear_requests(&self) {
         let mut world = self.lock();
         world.requests.clear();
         world.counts = Counts::default();
     }
 
-    /// Gives every user their whole minute and day again.
+    /// Resets every user's rate limits.
     pub fn reset_limits(&self) {
         self.lock().limits.reset();
     }
 
-    /// The choices in force.
+    /// Returns the options.
     pub fn options(&self) -> Options {
         self.lock().options.clone()
     }
 
-    /// Changes the choices.
+    /// Changes the options.
     pub fn set_options(&self, change: impl FnOnce(&mut Options)) {
         let mut world = self.lock();
         change(&mut world.options);
@@ -194,12 +193,12 @@ impl Sandbox {
         world.nonce = Uuid::new_v4();
     }
 
-    /// Adds a token, or gives one other rights.
+    /// Adds a token, or changes its rights.
     pub fn add_token(&self, token: &str, rights: Rights) {
         self.lock().tokens.insert(token.to_owned(), rights);
     }
 
-    /// Makes a token worthless, [`Options::token`] too.
+    /// Revokes a token, including [`Options::token`].
     pub fn revoke_token(&self, token: &str) {
         let mut world = self.lock();
         world.tokens.remove(token);
@@ -208,12 +207,12 @@ impl Sandbox {
         }
     }
 
-    /// Counts the moments of changes from `moment` on, a microsecond for each change.
+    /// Makes changes count their times from `moment`, a microsecond for each.
     pub fn set_clock(&self, moment: DateTime<Utc>) {
         self.lock().clock.fix(moment);
     }
 
-    /// Lets the next `reads` API reads see what is there now, whatever changes meanwhile.
+    /// Makes the next `reads` API reads return the present content, whatever changes meanwhile.
     pub fn serve_stale(&self, reads: u32) {
         let mut world = self.lock();
         world.stale = Some(Stale {
@@ -222,12 +221,12 @@ impl Sandbox {
         });
     }
 
-    /// What is there now, to be shown later by [`Sandbox::serve_past`].
+    /// Returns the present content, for [`Sandbox::serve_past`].
     pub fn past(&self) -> Past {
         Past(self.lock().store.clone())
     }
 
-    /// Lets the next `reads` API reads see what was there then.
+    /// Makes the next `reads` API reads return an earlier content.
     pub fn serve_past(&self, past: &Past, reads: u32) {
         self.lock().stale = Some(Stale {
             store: past.0.clone(),

@@ -1,6 +1,5 @@
-//! The rate limits (A8.1): rolling windows per user, by the monotonic clock.
-//!
-//! A rolling window is the strictest reading of "per minute": who keeps to it keeps to every other.
+//! The rate limits (A8.1): rolling windows for each user, on the monotonic clock.
+//! A rolling window is the strictest reading of "per minute": a client that keeps to it keeps to all others.
 
 use super::options::Options;
 use std::{
@@ -11,10 +10,10 @@ use tokio::time::Instant;
 
 const MINUTE: Duration = Duration::from_mins(1);
 const DAY: Duration = Duration::from_hours(24);
-/// What the headers say when the limit is off.
+/// The value of the headers when a limit is off.
 const UNLIMITED: u32 = 1_000_000;
 
-/// What the headers of an answer say.
+/// The headers of an answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Allowance {
     /// `x-ratelimit-limit`
@@ -58,7 +57,7 @@ impl Limits {
         }
     }
 
-    /// What the headers say to someone who is not signed in.
+    /// The headers of an answer to a request that is not signed in.
     pub(super) fn signed_out(options: &Options) -> Allowance {
         Allowance {
             limit: limit(options),
@@ -67,7 +66,7 @@ impl Limits {
         }
     }
 
-    /// Forgets all requests.
+    /// Deletes all requests.
     pub(super) fn reset(&mut self) {
         self.past.clear();
     }

@@ -1,7 +1,7 @@
 //! `GET /api/base/{id}/articles` in every plausible shape (A4.5).
 //!
-//! The JSON of each article is made once and kept, since listings of many articles are asked for again and
-//! again; an answer is a stream of such pieces, so it needs no memory of its own.
+//! The JSON of each article is cached, because tests list many articles again and again. An answer is a stream of
+//! such chunks, so it needs no memory of its own.
 
 use super::{
     options::{Options, Paging, Shape},
@@ -16,12 +16,12 @@ use std::{
 };
 use uuid::Uuid;
 
-/// The JSON of articles as listings show them.
+/// The cached JSON of articles in listings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Cache(HashMap<Uuid, (Weak<Article>, Bytes)>);
 
 impl Cache {
-    /// The JSON of `article`, made anew when it is another version than the last time.
+    /// Returns the JSON of `article`, and makes it anew if the article has changed.
     fn piece(&mut self, article: &Arc<Article>, bodies: bool) -> serde_json::Result<Bytes> {
         if let Some((version, piece)) = self.0.get(&article.id)
             && version.as_ptr() == Arc::as_ptr(article)
@@ -35,7 +35,7 @@ impl Cache {
     }
 }
 
-/// Which page is asked for, and where the service was asked.
+/// The requested page, and the address of the service.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     /// From 1.
@@ -44,7 +44,7 @@ pub(super) struct Asked {
     pub(super) address: String,
 }
 
-/// Writes one page of a workspace's articles as of `store`: pieces of JSON to be sent one after the other.
+/// Writes one page of a workspace's articles as of `store`, as chunks of JSON.
 pub(super) fn page(
     store: &Store,
     options: &Options,
@@ -91,7 +91,7 @@ pub(super) fn page(
     Ok(pieces)
 }
 
-/// What stands before and after the articles.
+/// Returns the JSON before and after the articles.
 fn frame(
     shape: Shape,
     workspace: &Workspace,
@@ -110,7 +110,7 @@ fn frame(
     Ok((format!(r#"{{"success":true,{head}"#), format!("{tail}}}")))
 }
 
-/// The JSON of an object up to the inside of one more field, a list.
+/// Returns the JSON of an object, up to the inside of an additional list.
 fn open(object: &impl serde::Serialize, list: &str) -> serde_json::Result<String> {
     let mut text = serde_json::to_string(object)?;
     text.pop();
@@ -135,7 +135,7 @@ fn push_all(
     Ok(())
 }
 
-/// The categories with the articles that are shown; without pages, also those that have none.
+/// Returns the categories with their visible articles; without pages, also empty categories.
 fn groups<'a>(
     store: &'a Store,
     options: &Options,
@@ -158,7 +158,7 @@ fn groups<'a>(
         .collect()
 }
 
-/// The fields that tell of other pages, with a comma before each.
+/// Returns the fields about other pages, with a comma before each.
 fn paging(paging: Paging, asked: &Asked, size: usize, total: usize) -> String {
     let last = total.div_ceil(size).max(1);
     let link = |page: usize| json!(format!("{}?page={page}", asked.address));

@@ -1,25 +1,24 @@
 //! A local stand-in for the hosted service: for trying kbsync out, for the demo and for the tests.
 //!
-//! It answers the ten endpoints of `docs/api.md` (A4): strictly where a fact is documented; where a fact is not
-//! shown, [`Options`] chooses among the plausible services. A [`Sandbox`] is a handle that can be cloned:
-//! [`Sandbox::serve`] speaks HTTP, its other methods are what colleagues do in the dashboard, and
-//! [`Sandbox::inject`] makes the network and the service misbehave.
-//!
-//! It knows nothing else of kbsync, and has its own JSON types on purpose: a misreading of the facts
-//! in one of the two shows as a failing test.
+//! The sandbox answers the ten endpoints of `docs/api.md` (A4): strictly where a fact is documented, and as
+//! [`Options`] says where a fact is not shown. A [`Sandbox`] is a handle that can be cloned: [`Sandbox::serve`]
+//! speaks HTTP, [`Sandbox::inject`] makes the network and the service misbehave, and the other methods are the
+//! actions of colleagues in the dashboard.
+//! The sandbox uses no other module of kbsync, and has its own JSON types on purpose: if one of the two misreads a
+//! fact, a test fails.
 //!
 //! | part | job |
 //! |---|---|
-//! | `options` | the choices where a fact is not shown |
+//! | `options` | the choices for facts that are not shown |
 //! | `store` | workspaces, categories, articles, and the rules between them |
 //! | `world`, `handle` | everything under one lock; the handle and its operations |
-//! | `gate` | what every API request passes: record, faults, sign-in, rate limits |
+//! | `gate` | the steps of every API request: record, faults, sign-in, rate limits |
 //! | `routes`, `reads`, `writes` | the endpoints |
 //! | `fields`, `normalise`, `wire`, `listing`, `reply` | input rules, JSON, shapes of the listing, answers |
-//! | `faults`, `spoil` | what can go wrong on purpose |
+//! | `faults`, `spoil` | deliberate faults |
 //! | `serve` | sockets, with connections that can be dropped |
 //! | `dashboard` | the web pages for people |
-//! | `seed`, `file`, `snapshot` | invented content; a file that keeps the content; going back in memory |
+//! | `seed`, `file`, `snapshot` | generated content; the content in a file; snapshots in memory |
 
 mod clock;
 mod dashboard;

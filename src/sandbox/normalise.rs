@@ -1,10 +1,9 @@
-//! What a service may do to what it is sent, before it keeps it: each habit of [`Normalise`], done simply.
-//!
-//! Doing it twice changes nothing more.
+//! How a service may rewrite texts before it stores them: each habit of [`Normalise`] in its simplest form.
+//! A second pass changes nothing.
 
 use super::options::Normalise;
 
-/// What the service does to every string that it is sent.
+/// Rewrites a string.
 pub(super) fn tidy(normalise: Normalise, text: String) -> String {
     if normalise.trim {
         text.trim().to_owned()
@@ -13,7 +12,7 @@ pub(super) fn tidy(normalise: Normalise, text: String) -> String {
     }
 }
 
-/// What the service does to a text that it is sent.
+/// Rewrites the text of an article.
 pub(super) fn clean(normalise: Normalise, text: String) -> String {
     let mut text = tidy(normalise, text);
     if normalise.sanitise {

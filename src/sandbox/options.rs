@@ -1,4 +1,4 @@
-//! The choices where a fact of `docs/api.md` is not shown.
+//! The choices for facts that `docs/api.md` does not show.
 //!
 //! [`Options::default`] is the friendliest service that is plausible. Every field is public: a test writes
 //! `Options { shape: Shape::Data, ..Options::default() }`.
@@ -6,10 +6,10 @@
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// The token that a sandbox accepts unless told otherwise. It is no secret: it opens nothing else.
+/// The default token of a sandbox. It is no secret, because it is valid nowhere else.
 pub const TOKEN: &str = "sandbox-token";
 
-/// Where the articles are in the answer of the listing endpoint (A4.5: not shown).
+/// Where the listing has its articles (A4.5: not shown).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Shape {
     /// `{"articles": […]}`
@@ -28,7 +28,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// All of them, for tests that try each.
+    /// Returns all shapes, for tests that try each.
     pub const ALL: [Self; 6] = [
         Self::Articles,
         Self::Data,
@@ -54,11 +54,11 @@ pub enum Paging {
 }
 
 impl Paging {
-    /// All of them, for tests that try each.
+    /// Returns all kinds of pages, for tests that try each.
     pub const ALL: [Self; 4] = [Self::None, Self::NextPageUrl, Self::LinksNext, Self::Meta];
 }
 
-/// What the service does to what it is sent, before it keeps it.
+/// How the service rewrites texts before it stores them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -83,9 +83,9 @@ pub enum EmptyPut {
     /// 200 with the article.
     #[default]
     Ok,
-    /// 422: at least one field is wanted.
+    /// 422: at least one field is required.
     Refused422,
-    /// 403, as a token that may only read gets it.
+    /// 403, the answer to a token that may only read.
     Forbidden403,
 }
 
@@ -94,21 +94,22 @@ pub enum EmptyPut {
 pub enum RetryAfter {
     /// The seconds to wait.
     Seconds(u32),
-    /// The date that is as many seconds away.
+    /// The date that is so many seconds away.
     HttpDate(u32),
 }
 
-/// Whether `GET /api/base/{id}/articles` is there.
+/// Whether `GET /api/base/{id}/articles` exists.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ListingEndpoint {
-    /// It is.
+    /// It exists.
     #[default]
     Present,
-    /// It is not, and this is the status: 404, 405 or 501. The body has no `success`, since the endpoint is none.
+    /// It does not exist, and this is the status: 404, 405 or 501. The body has no `success`, because there is no
+    /// endpoint.
     Missing(u16),
 }
 
-/// What a request without a valid token gets when it does not ask for JSON (A5.2).
+/// The answer to a request without a valid token that does not ask for JSON (A5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Login {
     /// 302 to `/login`.
@@ -118,31 +119,31 @@ pub enum Login {
     Page,
 }
 
-/// The grain of timestamps.
+/// The precision of timestamps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum TimeGrain {
-    /// Every change has a timestamp of its own.
+    /// Every change has its own timestamp.
     #[default]
     Micros,
-    /// Changes in one second share theirs (the digits after the point are zeros).
+    /// Changes in the same second have the same timestamp.
     Seconds,
 }
 
-/// What a token may do in a workspace.
+/// The rights of a token in a workspace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Nothing: 403.
+    /// No rights: 403.
     None,
     /// Reading.
     Read,
     /// Reading and writing.
     Write,
-    /// The same, and `GET /api/bases` lists the workspace as one that the caller created.
+    /// Reading and writing, and `GET /api/bases` lists the workspace as the caller's own.
     Owner,
 }
 
 impl Access {
-    /// Returns whether it allows reading.
+    /// Returns whether the access allows reading.
     pub fn reads(self) -> bool {
         match self {
             Self::None => false,
@@ -150,7 +151,7 @@ impl Access {
         }
     }
 
-    /// Returns whether it allows writing.
+    /// Returns whether the access allows writing.
     pub fn writes(self) -> bool {
         match self {
             Self::None | Self::Read => false,
@@ -162,16 +163,16 @@ impl Access {
 /// The rights of a token.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Rights {
-    /// The user behind the token: `user_id` of what it creates; rate limits are counted per user.
+    /// The user of the token: the `user_id` of what it creates. Rate limits are counted for each user.
     pub user: u64,
-    /// What it may do where `workspaces` says nothing.
+    /// The rights in workspaces that `workspaces` does not name.
     pub elsewhere: Access,
-    /// What it may do in a workspace.
+    /// The rights in single workspaces.
     pub workspaces: HashMap<Uuid, Access>,
 }
 
 impl Rights {
-    /// The same access to every workspace, as user 1.
+    /// Makes the same access to every workspace, as user 1.
     pub fn everywhere(access: Access) -> Self {
         Self {
             user: 1,
@@ -180,7 +181,7 @@ impl Rights {
         }
     }
 
-    /// What it may do in `workspace`.
+    /// Returns the rights in `workspace`.
     pub fn access(&self, workspace: Uuid) -> Access {
         self.workspaces
             .get(&workspace)
@@ -189,7 +190,7 @@ impl Rights {
     }
 }
 
-/// All choices.
+/// All options.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[expect(
     clippy::struct_excessive_bools,
@@ -202,39 +203,39 @@ pub struct Options {
     pub paging: Paging,
     /// The articles per page, at least 1.
     pub page_size: usize,
-    /// What page addresses begin with instead of `http://` and the `Host` header.
+    /// The beginning of page addresses, in place of `http://` and the `Host` header.
     pub page_origin: Option<String>,
-    /// Whether the listing carries `text`.
+    /// Whether the listing has `text`.
     pub bodies: bool,
-    /// Whether the articles of `GET /api/category/{id}` carry `text`.
+    /// Whether the articles of `GET /api/category/{id}` have `text`.
     pub category_bodies: bool,
-    /// Whether the listing endpoint is there.
+    /// Whether the listing endpoint exists.
     pub listing_endpoint: ListingEndpoint,
     /// Whether listings carry an `ETag` and answer `If-None-Match` with 304.
     pub etag: bool,
-    /// Whether `GET /api/article/{id}` answers with disabled articles (not with drafts).
+    /// Whether `GET /api/article/{id}` returns disabled articles (never drafts).
     pub read_disabled: bool,
     /// Whether listings and categories show disabled articles (not drafts).
     pub list_disabled: bool,
-    /// What the service does to what it is sent.
+    /// How the service rewrites texts before it stores them.
     pub normalise: Normalise,
     /// The answer to `PUT {}`.
     pub empty_put: EmptyPut,
     /// Whether a PUT that changes no value gives a new `updated_at`.
     pub touch_unchanged: bool,
-    /// The grain of timestamps.
+    /// The precision of timestamps.
     pub time_grain: TimeGrain,
-    /// `enabled` of a new article that does not say.
+    /// The default of `enabled` for a new article.
     pub enabled_default: bool,
-    /// `draft` of a new article that does not say.
+    /// The default of `draft` for a new article.
     pub draft_default: bool,
-    /// Whether drafts and disabled articles hold on to their slugs.
+    /// Whether drafts and disabled articles reserve their slugs.
     pub slug_checks_drafts: bool,
-    /// Whether a slug must be of letters, digits and `-_.~`.
+    /// Whether a slug may have only letters, digits and `-_.~`.
     pub strict_slugs: bool,
-    /// Whether 422 answers carry `errors` by field.
+    /// Whether 422 answers have `errors` for each field.
     pub error_details: bool,
-    /// The largest request body; what is larger gets 413.
+    /// The largest request body; a larger one gets 413.
     pub max_body: Option<usize>,
     /// Requests per minute and user (a rolling window); 0 turns the limit off.
     pub per_minute: u32,
@@ -244,15 +245,15 @@ pub struct Options {
     pub limit_status: u16,
     /// The `Retry-After` beyond a limit.
     pub retry_after: Option<RetryAfter>,
-    /// The token that may do everything, as user 1.
+    /// The token with all rights, as user 1.
     pub token: String,
-    /// What requests that are not signed in and do not ask for JSON get.
+    /// The answer to requests that are not signed in and do not ask for JSON.
     pub login: Login,
-    /// As many reads after each write through the API still show what was there before it.
+    /// The number of stale reads after each write through the API.
     pub stale_reads_after_write: u32,
-    /// Makes the ids of all that is created predictable.
+    /// Makes all new ids predictable.
     pub id_seed: Option<u64>,
-    /// What public addresses (`full_url`) begin with.
+    /// The beginning of public addresses (`full_url`).
     pub public_origin: String,
 }
 

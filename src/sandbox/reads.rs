@@ -1,4 +1,4 @@
-//! The reading endpoints (A4.1 to A4.5): they see published articles only.
+//! The reading endpoints (A4.1 to A4.5), which see published articles only.
 
 use super::{
     handle::Sandbox,
@@ -22,14 +22,14 @@ use serde_json::json;
 use std::convert::Infallible;
 use uuid::Uuid;
 
-/// What a read sees.
+/// The content that a read sees.
 struct View<'a> {
     store: &'a Store,
     options: &'a Options,
     nonce: Uuid,
 }
 
-/// Runs a read against what reads see: what is there, or an old copy of it.
+/// Runs a read on the present content, or on a stale copy.
 fn with_store(
     sandbox: &Sandbox,
     act: impl FnOnce(&View<'_>, &mut listing::Cache) -> Answer,
@@ -192,7 +192,7 @@ pub(super) async fn list_articles(
     })
 }
 
-/// Returns whether `If-None-Match` names the version.
+/// Returns whether `If-None-Match` names the current version.
 fn named(headers: &HeaderMap, etag: &str) -> bool {
     headers
         .get_all(header::IF_NONE_MATCH)

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
-/// Why a request is refused. The text is for people.
+/// Why a request is refused, with a message for people.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
     /// 400
@@ -16,7 +16,7 @@ pub(super) enum Refusal {
     Forbidden(String),
     /// 404
     NotFound(&'static str),
-    /// 422, with what is wrong by field.
+    /// 422, with the faults of each field.
     Invalid(Vec<(&'static str, String)>),
     /// 422 for the request as a whole.
     Unprocessable(String),
@@ -28,7 +28,7 @@ impl Refusal {
         Self::Invalid(vec![(name, wrong.into())])
     }
 
-    /// The answer; `details` adds the fields to a 422.
+    /// Formats the answer; `details` adds the fields to a 422.
     pub(super) fn answer(self, details: bool) -> Response {
         match self {
             Self::Malformed(message) => failure(StatusCode::BAD_REQUEST, &message),
@@ -58,7 +58,7 @@ fn invalid(fields: &[(&'static str, String)], details: bool) -> Response {
     with_status(StatusCode::UNPROCESSABLE_ENTITY, &answer)
 }
 
-/// An error in the shape of A7.3.
+/// Makes an error in the shape of A7.3.
 pub(super) fn failure(status: StatusCode, message: &str) -> Response {
     with_status(status, &json!({"success": false, "message": message}))
 }
@@ -76,7 +76,7 @@ pub(super) fn with_status(status: StatusCode, answer: &impl serde::Serialize) ->
     }
 }
 
-/// A body that is JSON already.
+/// Makes an answer from JSON text.
 pub(super) fn json_bytes(status: StatusCode, body: Body) -> Response {
     let mut response = Response::new(body);
     *response.status_mut() = status;
@@ -98,7 +98,7 @@ pub(super) fn html(status: StatusCode, page: String) -> Response {
     response
 }
 
-/// The page that people are sent to who are not signed in.
+/// The sign-in page.
 pub(super) fn login_page() -> Response {
     html(
         StatusCode::OK,

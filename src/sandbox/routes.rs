@@ -1,4 +1,4 @@
-//! The routes, and what their endpoints share.
+//! The routes, and the common parts of their endpoints.
 
 use super::{
     dashboard,
@@ -22,11 +22,11 @@ use axum::{
 use serde_json::json;
 use uuid::Uuid;
 
-/// What an endpoint comes to.
+/// The result of an endpoint.
 pub(super) type Answer = Result<Response, Refusal>;
 
 impl Sandbox {
-    /// The service as a router: the API below `/api` and the dashboard at `/`.
+    /// Makes the router: the API below `/api`, and the dashboard at `/`.
     pub fn router(&self) -> Router {
         Router::new()
             .route("/api/bases", get(reads::list_bases))
@@ -53,7 +53,7 @@ impl Sandbox {
     }
 }
 
-/// An address that is no endpoint: the answer has no `success` (A1.4 promises it for endpoints alone).
+/// The answer at an address without an endpoint has no `success`, which A1.4 promises for endpoints alone.
 async fn no_route(uri: Uri) -> Response {
     if !uri.path().starts_with("/api") {
         return reply::html(StatusCode::NOT_FOUND, dashboard::not_found());
@@ -61,7 +61,7 @@ async fn no_route(uri: Uri) -> Response {
     missing(StatusCode::NOT_FOUND, uri.path())
 }
 
-/// The answer of an address that is no endpoint.
+/// Answers at an address without an endpoint.
 pub(super) fn missing(status: StatusCode, path: &str) -> Response {
     let message = format!("The route {path} could not be found.");
     reply::with_status(status, &json!({ "message": message }))
@@ -74,19 +74,19 @@ async fn no_method() -> Response {
     )
 }
 
-/// Runs a request against the world and words its refusal.
+/// Runs a request on the world, and formats a refusal.
 pub(super) fn with_world(sandbox: &Sandbox, act: impl FnOnce(&mut World) -> Answer) -> Response {
     let mut world = sandbox.lock();
     let details = world.options.error_details;
     act(&mut world).unwrap_or_else(|refusal| refusal.answer(details))
 }
 
-/// Reads an id from a path; what is none names nothing.
+/// Parses an id in a path. An invalid id names nothing.
 pub(super) fn parse_id(id: &str, what: &'static str) -> Result<Uuid, Refusal> {
     parse_uuid(id).ok_or(Refusal::NotFound(what))
 }
 
-/// Refuses who may not read in `workspace`.
+/// Refuses a caller without the right to read in `workspace`.
 pub(super) fn may_read(rights: &Rights, workspace: Option<Uuid>) -> Result<(), Refusal> {
     match workspace {
         Some(workspace) if !rights.access(workspace).reads() => Err(Refusal::Forbidden(
@@ -96,7 +96,7 @@ pub(super) fn may_read(rights: &Rights, workspace: Option<Uuid>) -> Result<(), R
     }
 }
 
-/// Refuses who may not write in `workspace`.
+/// Refuses a caller without the right to write in `workspace`.
 pub(super) fn may_write(
     rights: &Rights,
     workspace: Option<Uuid>,

@@ -1,6 +1,5 @@
-//! Invented content: a help centre that reads like one, the same for the same numbers, every article different.
-//!
-//! Sizes vary as they do in real ones: most articles are short, some are very long, about 7 KB in the mean.
+//! Generated content: a realistic help centre, the same for the same seed, with every article different.
+//! Sizes vary as in real ones: most articles are short, some are very long, about 7 KB on average.
 
 use super::{fields::slug_from, handle::Sandbox, store::NewSeed};
 use std::fmt::Write as _;
@@ -74,7 +73,7 @@ const SENTENCES: [&str; 20] = [
     "It costs nothing extra, whatever your plan is.",
 ];
 
-/// Mixes a number well: equal numbers give equal numbers, neighbours very different ones.
+/// Mixes a number, so that neighbours give very different results.
 pub(super) fn scramble(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -82,7 +81,7 @@ pub(super) fn scramble(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// A stream of numbers that is the same for the same start.
+/// A reproducible stream of numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -98,8 +97,8 @@ impl Dice {
 }
 
 impl Sandbox {
-    /// Fills the first workspace (a new one, if there is none) with `articles` published articles in
-    /// `categories` categories, and answers with its id.
+    /// Fills the first workspace, or a new one, with `articles` published articles in `categories` categories.
+    /// Returns its id.
     pub fn seed(&self, articles: usize, categories: usize) -> Uuid {
         let workspace = match self.workspaces().first() {
             Some(first) => first.id,
@@ -122,11 +121,11 @@ impl Sandbox {
     }
 }
 
-/// The article `number`, which is `nth` in its category.
+/// Makes the article `number`, which is the `nth` of its category.
 fn article(category: Uuid, area: &str, number: usize, nth: usize) -> NewSeed {
     let mut dice = Dice(scramble(number as u64));
     let pairs = VERBS.len() * THINGS.len();
-    // Steps of 5 meet every pair once, since 5 does not divide their number.
+    // Steps of 5 reach every pair once, because 5 does not divide their number.
     let pair = (nth * 5) % pairs;
     let thing = THINGS[pair % THINGS.len()];
     let title = numbered(

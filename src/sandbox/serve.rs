@@ -1,7 +1,6 @@
-//! Sockets: serving until told to stop, with connections that a fault can drop.
-//!
-//! Every connection is wrapped in a [`Connection`] whose [`Line`] the request finds among its extensions. When a fault
-//! cuts the line, the next write fails and the socket closes with a reset, as if the machine had gone.
+//! Serves HTTP, with connections that a fault can drop.
+//! Every connection is a [`Connection`] with a [`Line`], which the request finds among its extensions. When a fault
+//! cuts the line, the next write fails, and the socket closes with a reset, as if the machine had crashed.
 
 use super::{handle::Sandbox, options::Options};
 use axum::{extract::connect_info::Connected, serve::IncomingStream};
@@ -24,15 +23,15 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// How often changes are written to the file of [`Sandbox::load`] while serving.
+/// How often changes are written to the file of [`Sandbox::load`].
 const SAVE_EVERY: Duration = Duration::from_millis(250);
 
-/// The connection of a request, to be cut by a fault.
+/// The connection of a request, which a fault can cut.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Line(Arc<AtomicBool>);
 
 impl Line {
-    /// Drops the connection: nothing more leaves it.
+    /// Drops the connection: nothing more is sent.
     pub(super) fn cut(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
@@ -76,7 +75,7 @@ struct Connection {
 }
 
 impl Connection {
-    /// Fails once the line is cut; the socket is then told to close with a reset.
+    /// Fails once the line is cut; the socket then closes with a reset.
     fn check(&self) -> io::Result<()> {
         if !self.line.is_cut() {
             return Ok(());
@@ -119,10 +118,9 @@ impl AsyncWrite for Connection {
 }
 
 impl Sandbox {
-    /// Serves until `shutdown` is done and the requests in flight are answered.
-    ///
-    /// Changes are written to the file of [`Sandbox::load`], if there is one, shortly after they happen and at
-    /// the end.
+    /// Serves until `shutdown`, and until the requests in flight are answered.
+    /// Changes are written to the file of [`Sandbox::load`], if there is one, shortly after they happen and at the
+    /// end.
     pub async fn serve<F>(&self, listener: TcpListener, shutdown: F) -> io::Result<()>
     where
         F: Future<Output = ()> + Send + 'static,
@@ -148,7 +146,7 @@ impl Sandbox {
         }
     }
 
-    /// Saves on a thread where waiting for the disk holds nobody up.
+    /// Saves on a thread that may wait for the disk.
     async fn save_in_background(&self) -> io::Result<()> {
         if !self.unsaved() {
             return Ok(());
@@ -164,18 +162,18 @@ impl Sandbox {
         Self::new(options).run().await
     }
 
-    /// Serves on a free port of 127.0.0.1 until the answer is dropped.
+    /// Serves on a free port of 127.0.0.1 until the result is dropped.
     pub async fn run(&self) -> io::Result<Running> {
         self.run_on(TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0)).await?)
     }
 
-    /// Serves on `listener` until the answer is dropped.
+    /// Serves on `listener` until the result is dropped.
     pub fn run_on(&self, listener: TcpListener) -> io::Result<Running> {
         let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let sandbox = self.clone();
         let task = tokio::spawn(async move {
-            // A sender that is dropped is the signal as well.
+            // A dropped sender is the signal as well.
             let shutdown = async move { stopped.await.unwrap_or_default() };
             sandbox.serve(listener, shutdown).await
         });
@@ -189,12 +187,12 @@ impl Sandbox {
     }
 }
 
-/// A service that runs until this is dropped.
+/// A service that runs until this value is dropped.
 #[derive(Debug)]
 pub struct Running {
     /// Its base address, without a slash at the end.
     pub url: String,
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     /// The handle to it.
     pub sandbox: Sandbox,
@@ -203,7 +201,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// The token that may do everything.
+    /// Returns the token with all rights.
     pub fn token(&self) -> String {
         self.sandbox.options().token
     }

@@ -1,11 +1,10 @@
-//! Going back: everything that a service is at one moment, kept in memory.
-//!
-//! For tests that begin many times from the same point. Content, options, tokens, faults, the clock and the
-//! next ids go back; requests and rate limits are forgotten.
+//! Snapshots of a service in memory, to go back to.
+//! For tests that begin many times at the same point. Content, options, tokens, faults, the clock and the next ids
+//! are restored; requests and rate limits are cleared.
 
 use super::{handle::Sandbox, limits::Limits, world::World};
 
-/// What a service was at one moment. Articles are shared with it until one of both changes them.
+/// A snapshot. Articles are shared with the service until one of both changes them.
 #[derive(Clone, Debug)]
 pub struct Snapshot(World);
 
@@ -15,7 +14,7 @@ impl Sandbox {
         Snapshot(self.lock().clone())
     }
 
-    /// Makes everything as it was.
+    /// Restores a snapshot.
     pub fn go_back(&self, to: &Snapshot) {
         let mut world = self.lock();
         *world = to.0.clone();

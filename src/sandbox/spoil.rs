@@ -1,4 +1,4 @@
-//! Answers that go wrong on their way: dropped, cut short, slow, endless, or of the wrong kind.
+//! Spoils answers: dropped, cut short, slow, endless, or of the wrong type.
 
 use super::{
     faults::{self, FaultKind},
@@ -16,7 +16,7 @@ use std::{convert::Infallible, io, time::Duration};
 /// The bytes that [`FaultKind::Endless`] repeats.
 const ENDLESS_CHUNK: usize = 64 * 1024;
 
-/// Drops the connection. In memory, where there is none, the answer is a body that fails.
+/// Drops the connection. In memory there is none, so the answer's body fails.
 pub(super) fn cut(line: Option<&Line>) -> Response {
     if let Some(line) = line {
         line.cut();
@@ -37,7 +37,7 @@ pub(super) async fn spoil(response: Response, fault: FaultKind, line: Option<&Li
             let kept = whole.slice(..bytes.min(length));
             let line = line.cloned();
             let body = stream::iter([Ok(kept)]).chain(stream::once(async move {
-                // What was written so far has to leave before the line is cut.
+                // The bytes so far must be sent before the line is cut.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 if let Some(line) = line {
                     line.cut();

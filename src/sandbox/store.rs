@@ -1,7 +1,6 @@
-//! What the service keeps, and the rules between its parts: who owns what, which slugs are free, what readers see.
-//!
-//! A plain value: ids and moments come in as arguments. It checks nothing that colleagues in the dashboard
-//! could do; the rules of API input are in `fields`.
+//! The content of the service, and its rules: ownership, free slugs, visibility.
+//! A plain value: ids and times are arguments. Nothing is checked that colleagues in the dashboard could do; `fields`
+//! has the input rules of the API.
 
 use super::options::Options;
 use chrono::{DateTime, Utc};
@@ -40,7 +39,7 @@ pub struct Category {
     pub name: String,
     /// Its slug, unique in the workspace.
     pub slug: String,
-    /// What readers see below the name.
+    /// The description below the name.
     pub description: Option<String>,
     /// For search engines.
     pub meta_description: Option<String>,
@@ -57,7 +56,7 @@ pub struct Article {
     pub id: Uuid,
     /// Who created it.
     pub user_id: u64,
-    /// The category it is in.
+    /// Its category.
     pub category_id: Uuid,
     /// Its title.
     pub title: String,
@@ -69,17 +68,17 @@ pub struct Article {
     pub introtext: Option<String>,
     /// Search words.
     pub keywords: Option<String>,
-    /// Whether it is shown.
+    /// Whether readers can see it.
     pub enabled: bool,
     /// Whether it is unpublished.
     pub draft: bool,
-    /// Times read.
+    /// The number of views.
     pub views: i64,
     /// Readers who were happy with it.
     pub rating_happy: i64,
-    /// Readers who were neither.
+    /// Readers who were neutral.
     pub rating_neutral: i64,
-    /// Readers who were not.
+    /// Readers who were unhappy with it.
     pub rating_sad: i64,
     /// The last change.
     pub updated_at: DateTime<Utc>,
@@ -109,14 +108,14 @@ pub struct NewSeed {
     pub introtext: Option<String>,
     /// Search words.
     pub keywords: Option<String>,
-    /// Whether it is shown.
+    /// Whether readers can see it.
     pub enabled: bool,
     /// Whether it is unpublished.
     pub draft: bool,
 }
 
 impl NewSeed {
-    /// A published article.
+    /// Makes a published article.
     pub fn new(category: Uuid, title: &str, slug: &str, text: &str) -> Self {
         Self {
             category,
@@ -130,7 +129,7 @@ impl NewSeed {
         }
     }
 
-    /// The same as a draft.
+    /// Makes it a draft.
     #[must_use]
     pub fn draft(self) -> Self {
         Self {
@@ -139,7 +138,7 @@ impl NewSeed {
         }
     }
 
-    /// The same, disabled.
+    /// Disables it.
     #[must_use]
     pub fn disabled(self) -> Self {
         Self {
@@ -149,12 +148,12 @@ impl NewSeed {
     }
 }
 
-/// Everything the service keeps. Copies share the articles.
+/// The content of the service. Copies share the articles.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Store {
     workspaces: Vec<Workspace>,
     categories: Vec<Category>,
-    /// By order of creation.
+    /// In the order of creation.
     articles: BTreeMap<u64, Arc<Article>>,
     places: HashMap<Uuid, u64>,
     next: u64,
@@ -163,7 +162,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// What was kept before, in the order of creation.
+    /// Makes a store from saved parts, in the order of creation.
     pub(super) fn from_parts(
         workspaces: Vec<Workspace>,
         categories: Vec<Category>,
@@ -202,7 +201,7 @@ impl Store {
         self.categories.iter().find(|one| one.id == id)
     }
 
-    /// All articles in the order of their creation.
+    /// Returns all articles, in the order of their creation.
     pub(super) fn articles(&self) -> impl Iterator<Item = &Arc<Article>> {
         self.articles.values()
     }
@@ -211,7 +210,7 @@ impl Store {
         self.articles.get(self.places.get(&id)?)
     }
 
-    /// The workspace that owns an article.
+    /// Returns the workspace of an article.
     pub(super) fn workspace_of(&self, article: &Article) -> Option<Uuid> {
         self.category(article.category_id).map(|one| one.workspace)
     }
@@ -229,7 +228,7 @@ impl Store {
         }
     }
 
-    /// Adds an article, or replaces the one with its id at its place.
+    /// Adds an article, or replaces the one with the same id.
     pub(super) fn put_article(&mut self, article: Article) {
         self.changes += 1;
         let place = *self.places.entry(article.id).or_insert_with(|| {
@@ -245,7 +244,7 @@ impl Store {
         Some(article)
     }
 
-    /// Returns whether an article other than `but` holds `slug` in the category.
+    /// Returns whether an article other than `but` has `slug` in the category.
     pub(super) fn article_slug_taken(
         &self,
         options: &Options,
@@ -261,7 +260,7 @@ impl Store {
         })
     }
 
-    /// Returns whether a category other than `but` holds `slug` in the workspace.
+    /// Returns whether a category other than `but` has `slug` in the workspace.
     pub(super) fn category_slug_taken(
         &self,
         workspace: Uuid,
@@ -273,7 +272,7 @@ impl Store {
             .any(|one| one.workspace == workspace && one.slug == slug && Some(one.id) != but)
     }
 
-    /// The articles of a workspace that readers see in listings, in the order of their creation.
+    /// Returns the visible articles of a workspace, in the order of their creation.
     pub(super) fn listed_in_workspace<'a>(
         &'a self,
         options: &'a Options,
@@ -289,7 +288,7 @@ impl Store {
             .filter(move |one| inside.contains(&one.category_id) && listed(options, one))
     }
 
-    /// The articles of a category that readers see.
+    /// Returns the visible articles of a category.
     pub(super) fn listed_in_category<'a>(
         &'a self,
         options: &'a Options,
@@ -305,7 +304,7 @@ pub(super) fn listed(options: &Options, article: &Article) -> bool {
     !article.draft && (article.enabled || options.list_disabled)
 }
 
-/// Returns whether `GET /api/article/{id}` answers with the article.
+/// Returns whether `GET /api/article/{id}` returns the article.
 pub(super) fn readable(options: &Options, article: &Article) -> bool {
     !article.draft && (article.enabled || options.read_disabled)
 }

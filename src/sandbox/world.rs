@@ -1,4 +1,4 @@
-//! Everything behind the handle, as one value under one lock.
+//! All state behind the handle, under one lock.
 
 use super::{
     clock::Clock,
@@ -15,13 +15,13 @@ use std::{
 };
 use uuid::Uuid;
 
-/// Requests that are kept for `Sandbox::requests`; older ones are dropped.
+/// The most requests that `Sandbox::requests` returns; older ones are dropped.
 const MAX_REQUESTS: usize = 10_000;
 
-/// `user_id` of what colleagues create in the dashboard.
+/// The `user_id` of what colleagues create in the dashboard.
 const COLLEAGUE: u64 = 2;
 
-/// A request to the API, as it was answered.
+/// An API request, with the status of its answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RequestRecord {
     /// Its number, from 1.
@@ -34,14 +34,14 @@ pub struct RequestRecord {
     pub headers: Vec<(String, String)>,
     /// The body.
     pub body: String,
-    /// The status of the answer; 0 when the connection was dropped without one.
+    /// The status of the answer; 0: the connection was dropped without one.
     pub status: u16,
 }
 
-/// How many API requests there were.
+/// The numbers of API requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// All of them.
+    /// All requests.
     pub total: u64,
     /// GET requests.
     pub get: u64,
@@ -54,20 +54,20 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Requests that change something.
+    /// Returns the number of requests that change something.
     pub fn writes(self) -> u64 {
         self.post + self.put + self.delete
     }
 }
 
-/// An old copy that some reads still see.
+/// A stale copy that some reads still see.
 #[derive(Clone, Debug)]
 pub(super) struct Stale {
     pub(super) store: Store,
     pub(super) reads: u32,
 }
 
-/// Everything behind the handle.
+/// All state behind the handle.
 #[derive(Clone, Debug)]
 pub(super) struct World {
     pub(super) options: Options,
@@ -78,17 +78,17 @@ pub(super) struct World {
     pub(super) faults: Vec<Fault>,
     pub(super) stale: Option<Stale>,
     pub(super) cache: Cache,
-    /// Differs between two services, and between the answers of one before and after its options changed.
+    /// Differs between two services, and before and after a change of the options.
     pub(super) nonce: Uuid,
-    /// The file that keeps the content.
+    /// The file of the content.
     pub(super) file: Option<PathBuf>,
-    /// The changes that the file has.
+    /// The number of changes that are saved.
     pub(super) saved: u64,
     pub(super) requests: VecDeque<RequestRecord>,
     pub(super) counts: Counts,
-    /// Requests ever, for their numbers.
+    /// The number of requests so far.
     arrived: u64,
-    /// Ids ever, for predictable ones.
+    /// The number of ids so far, for predictable ones.
     pub(super) ids: u64,
 }
 
@@ -113,12 +113,12 @@ impl World {
         }
     }
 
-    /// Gives the moment of a change.
+    /// Returns the time of a change.
     pub(super) fn tick(&mut self) -> DateTime<Utc> {
         self.clock.tick(self.options.time_grain)
     }
 
-    /// Gives a new id.
+    /// Returns a new id.
     pub(super) fn new_id(&mut self) -> Uuid {
         let Some(seed) = self.options.id_seed else {
             return Uuid::new_v4();
@@ -134,7 +134,7 @@ impl World {
         uuid::Builder::from_random_bytes(bytes).into_uuid()
     }
 
-    /// What a token may do.
+    /// Returns the rights of a token.
     pub(super) fn rights(&self, token: &str) -> Option<Rights> {
         if let Some(rights) = self.tokens.get(token) {
             return Some(rights.clone());
@@ -142,7 +142,7 @@ impl World {
         (token == self.options.token).then(|| Rights::everywhere(Access::Owner))
     }
 
-    /// Notes a request, and answers with its number.
+    /// Records a request, and returns its number.
     pub(super) fn record(&mut self, mut request: RequestRecord) -> u64 {
         self.arrived += 1;
         self.counts.total += 1;
@@ -161,7 +161,7 @@ impl World {
         self.arrived
     }
 
-    /// Notes how a request was answered.
+    /// Records the status of an answer.
     pub(super) fn answered(&mut self, number: u64, status: u16) {
         let found = self
             .requests

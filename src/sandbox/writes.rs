@@ -1,7 +1,6 @@
 //! The writing endpoints (A4.6 to A4.10).
 //!
-//! Each locks the world once, so writes happen one after the other, as in one database transaction each. Nothing is
-//! changed by a request that is refused.
+//! Each endpoint locks the world once, so writes are atomic and in order. A refused request changes nothing.
 
 use super::{
     fields::{self, ArticleFields, CategoryFields, slug_from},
@@ -182,7 +181,7 @@ fn refuse_empty(options: &Options, empty: bool) -> Result<(), Refusal> {
     }
 }
 
-/// `DELETE /api/article/{id}` (A4.8): for ever.
+/// `DELETE /api/article/{id}` (A4.8): irreversible.
 pub(super) async fn delete_article(
     State(sandbox): State<Sandbox>,
     Extension(rights): Extension<Rights>,

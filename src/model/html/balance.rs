@@ -1,54 +1,52 @@
-//! Which tags of a text are left open, and which are closed without having been opened.
-//!
-//! Judged as an author would: void elements need no end tag, `<x/>` is closed, and `li`, `p`, `td` and
-//! the like may leave their end tags out where the standard lets them. Such ends are noted apart, so
-//! that two texts which write them all can be told from one which does not. `<p>` around a block is
-//! taken as meant, although browsers end the paragraph there.
+//! Finds tags that are left open, and end tags without start tags.
+//! The rules are an author's: void elements need no end tag, `<x/>` is closed, and `li`, `p`, `td` and the like may
+//! omit their end tags where the standard allows it. Omitted end tags are listed separately, because a merge compares
+//! texts that write them all with texts that do not. A `<p>` around a block is accepted, although browsers end the
+//! paragraph there.
 
 use super::{Kind, Name, tokens};
 use std::{borrow::Cow, collections::HashMap};
 
-/// How far down the open elements an end tag looks for its start tag. Deeper ones are broken anyhow;
-/// the bound keeps hostile nesting from costing quadratic time.
+/// How many open elements an end tag searches for its start tag. Deeper nesting is broken anyhow, and the bound
+/// prevents quadratic time for hostile texts.
 const REACH: usize = 256;
 
-/// A tag that has no partner.
+/// A tag without its partner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tag<'a> {
     /// The element's name, in lower case.
     pub name: Cow<'a, str>,
-    /// Where the tag starts, in bytes.
+    /// The offset of the tag, in bytes.
     pub start: usize,
 }
 
-/// What [`balance()`] found.
+/// The result of [`balance()`].
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Balance<'a> {
     /// Start tags without the end tags that they need.
     pub unclosed: Vec<Tag<'a>>,
     /// End tags without start tags.
     pub stray: Vec<Tag<'a>>,
-    /// Start tags whose end tags were left out where that is allowed.
+    /// Start tags whose end tags were omitted where that is allowed.
     pub implied: Vec<Tag<'a>>,
-    /// Where a tag or comment starts that never ends.
+    /// The offset of a tag or comment that never ends.
     pub unfinished: Option<usize>,
 }
 
 impl Balance<'_> {
-    /// Returns whether every tag has its partner, the optional ones too.
+    /// Returns whether every tag has its partner, optional ones included.
     pub fn is_even(&self) -> bool {
         self.is_sound() && self.implied.is_empty()
     }
 
-    /// Returns whether there is nothing to complain about.
+    /// Returns whether there is no error.
     pub fn is_sound(&self) -> bool {
         self.unclosed.is_empty() && self.stray.is_empty() && self.unfinished.is_none()
     }
 
-    /// Compares a merged text with the two that it was made of, and names an element that it closes
-    /// worse than both: `None` when it is as balanced as they are.
-    ///
-    /// An optional end tag counts only where both texts write it every time.
+    /// Compares a merged text with the two texts that it was merged from, and names an element that is less balanced
+    /// than in both; `None`: there is none.
+    /// An optional end tag counts only if both texts always write it.
     pub fn worse_than(&self, one: &Self, other: &Self) -> Option<String> {
         if self.unfinished.is_some() && one.unfinished.is_none() && other.unfinished.is_none() {
             return Some("a tag or comment that never ends".to_owned());
@@ -124,7 +122,7 @@ impl<'a> Pairing<'a> {
 
     fn close(&mut self, name: Name<'a>, start: usize) {
         let name = name.lower();
-        // A cell's content cannot close what is around the table.
+        // The content of a cell cannot close an element around the table.
         let part_of_table = is_table_part(&name);
         let wall = |open: &str| !part_of_table && matches!(open, "td" | "th" | "caption");
         match self.innermost(|open| open == name, wall) {
@@ -136,7 +134,7 @@ impl<'a> Pairing<'a> {
         }
     }
 
-    /// Finds the innermost open element of a kind, not looking beyond a wall.
+    /// Returns the innermost open element of a kind, up to a boundary.
     fn innermost(
         &self,
         wanted: impl Fn(&str) -> bool,
@@ -153,7 +151,7 @@ impl<'a> Pairing<'a> {
         None
     }
 
-    /// Ends all open elements from a depth on, without end tags.
+    /// Closes all open elements from a depth on, without end tags.
     fn unwind(&mut self, depth: usize) {
         for tag in self.open.drain(depth..) {
             if may_stay_open(&tag.name) {
@@ -165,7 +163,7 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// Which open elements a start tag ends, and within which others it does not look for them.
+/// Returns the open elements that a start tag closes, and the boundaries of the search.
 fn implied_ends(name: &str) -> Option<(&'static [&'static str], &'static [&'static str])> {
     match name {
         "p" => Some((

@@ -1,12 +1,11 @@
-//! How much a text shows: what lets kbsync notice that the service dropped something.
-//!
-//! A service may write the same page in other bytes (`&uuml;` for `ü`, `<strong>` for `<b>`, other
-//! white space). None of that counts as a loss.
+//! Measures the visible content of a text, so that kbsync notices if the service dropped something.
+//! A service may write the same page in other bytes (`&uuml;` for `ü`, `<strong>` for `<b>`, other white space),
+//! which is no loss.
 
 use super::{Kind, tokens};
 use std::{borrow::Cow, collections::BTreeMap};
 
-/// The longest character reference that is looked for, in bytes between `&` and `;`.
+/// The longest character reference, in bytes between `&` and `;`.
 const LONGEST_REFERENCE: usize = 32;
 
 /// Counts the elements of a text by name, in lower case.
@@ -23,8 +22,7 @@ pub fn elements(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
     counts
 }
 
-/// Gives what a reader sees of a text: no markup, white space collapsed, a space between blocks.
-///
+/// Returns the text that a reader sees: no markup, white space collapsed, a space between blocks.
 /// Character references are resolved as in [`decoded`].
 pub fn visible_text(text: &str) -> String {
     let mut visible = String::with_capacity(text.len() / 2);
@@ -34,7 +32,7 @@ pub fn visible_text(text: &str) -> String {
             Kind::Text => push_collapsed(&mut visible, &decoded(token.source)),
             Kind::RawText if !hidden => push_collapsed(&mut visible, &decoded(token.source)),
             Kind::Open(name) | Kind::SelfClosing(name) | Kind::Close(name) => {
-                // Of the elements with raw content only a text field shows it.
+                // Of the elements with raw content, only a text field is visible.
                 hidden = !name.is("textarea");
                 if !is_inline(&name.lower()) {
                     push_collapsed(&mut visible, " ");
@@ -47,8 +45,8 @@ pub fn visible_text(text: &str) -> String {
     visible
 }
 
-/// Resolves character references: numbers, and the names that every writer uses. Any other name
-/// stands as U+FFFD, because it is one character, whichever.
+/// Resolves character references: numbers, and the common names. Any other name becomes U+FFFD, because it is one
+/// character in any case.
 pub fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -70,7 +68,7 @@ pub fn decoded(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Describes what a text lost on its way to another form of it; `None` when nothing visible is gone.
+/// Describes what a text lost in another form of it; `None`: nothing visible is gone.
 pub fn shrank(before: &str, after: &str) -> Option<String> {
     let characters = |text| {
         let visible = visible_text(text);
@@ -97,7 +95,7 @@ pub fn shrank(before: &str, after: &str) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// Counts elements, those that look alike under one name.
+/// Counts elements, with the same name for those that look alike.
 fn kinds(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
     let mut counts = BTreeMap::new();
     for (name, count) in elements(text) {
@@ -122,7 +120,7 @@ fn push_collapsed(visible: &mut String, text: &str) {
     }
 }
 
-/// Reads the character reference at the start of a text: the character and the reference's length.
+/// Parses the character reference at the start of a text: the character and the reference's length.
 fn reference(text: &str) -> Option<(char, usize)> {
     let end = text
         .bytes()
@@ -152,8 +150,7 @@ fn reference(text: &str) -> Option<(char, usize)> {
     Some((character, end + 1))
 }
 
-/// Returns whether an element stands within a line of text, so that what is before and behind it may
-/// be one word.
+/// Returns whether an element is within a line of text, so that the text before and after it may be one word.
 fn is_inline(name: &str) -> bool {
     matches!(
         name,

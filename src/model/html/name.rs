@@ -1,8 +1,8 @@
-//! Names of elements, and what HTML says of elements by name.
+//! Names of elements, and HTML's rules for elements by name.
 
 use std::borrow::Cow;
 
-/// An element's name as it was written; names are equal whatever their case.
+/// An element's name as written. Names are compared without regard to case.
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(&'a str);
 
@@ -11,12 +11,12 @@ impl<'a> Name<'a> {
         Self(name)
     }
 
-    /// Gives the name in the case in which it was written.
+    /// Returns the name as written.
     pub const fn as_written(self) -> &'a str {
         self.0
     }
 
-    /// Gives the name in lower case; borrowed when it was written so.
+    /// Returns the name in lower case, borrowed if it was written so.
     pub fn lower(self) -> Cow<'a, str> {
         if self.0.bytes().any(|byte| byte.is_ascii_uppercase()) {
             Cow::Owned(self.0.to_ascii_lowercase())
@@ -25,7 +25,7 @@ impl<'a> Name<'a> {
         }
     }
 
-    /// Compares with a name, whatever the case.
+    /// Compares with a name, without regard to case.
     pub fn is(self, name: &str) -> bool {
         self.0.eq_ignore_ascii_case(name)
     }
@@ -66,7 +66,7 @@ impl<'a> Name<'a> {
             )
     }
 
-    /// Returns whether the element is a drawing or a formula, in which other rules hold.
+    /// Returns whether the element is a drawing or a formula, which have other rules.
     pub fn is_foreign(self) -> bool {
         self.is("svg") || self.is("math")
     }

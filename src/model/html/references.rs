@@ -1,13 +1,13 @@
-//! Links and images, and in which line something stands.
+//! Finds links and images, and the line of an offset.
 
 use super::{Kind, tokens};
 
-/// What a tag refers to, or fails to.
+/// The kind of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReferenceKind {
-    /// `href`, of whatever element.
+    /// `href` of any element.
     Href,
-    /// `src`, of whatever element.
+    /// `src` of any element.
     Src,
     /// An `img` without the attribute `alt`; the value is its `src`.
     ImageWithoutAlt,
@@ -16,15 +16,15 @@ pub enum ReferenceKind {
 /// A link or an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reference<'a> {
-    /// What it is.
+    /// The kind.
     pub kind: ReferenceKind,
     /// The address as written.
     pub value: &'a str,
-    /// Where its tag starts, in bytes.
+    /// The offset of its tag, in bytes.
     pub start: usize,
 }
 
-/// Lists links and images in the order in which they stand.
+/// Returns links and images, in their order.
 pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     tokens(text).flat_map(|token| {
         let image =
@@ -48,7 +48,7 @@ pub fn references(text: &str) -> impl Iterator<Item = Reference<'_>> {
     })
 }
 
-/// Gives the line, from 1, in which a byte of a text stands.
+/// Returns the line, from 1, of a byte of a text.
 pub fn line_of(text: &str, at: usize) -> usize {
     let before = &text.as_bytes()[..at.min(text.len())];
     1 + memchr::memchr_iter(b'\n', before).count()

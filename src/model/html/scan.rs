@@ -1,14 +1,12 @@
 //! The scanner: text → tokens and attributes.
-//!
-//! It follows the tokenisation rules of the HTML standard as far as they decide where a token ends:
-//! quotes count only after `=`, `<` counts only before a letter, `/`, `!` or `?`, and what stands in
-//! `script`, `style`, `textarea` and the like is no markup. A tag or comment that never ends takes the
-//! rest of the text, as it does in a browser.
+//! It follows the tokenisation rules of the HTML standard as far as they decide where a token ends: quotes count only
+//! after `=`, `<` counts only before a letter, `/`, `!` or `?`, and there is no markup in `script`, `style`,
+//! `textarea` and the like. A tag or comment that never ends takes the rest of the text, as in a browser.
 
 use super::Name;
 use memchr::{memchr, memmem};
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind<'a> {
     /// Text, character references as written.
@@ -30,21 +28,21 @@ pub enum Kind<'a> {
 /// A piece of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind<'a>,
     /// Its bytes.
     pub source: &'a str,
-    /// Where it starts, in bytes.
+    /// Its offset, in bytes.
     pub start: usize,
 }
 
 impl<'a> Token<'a> {
-    /// Where it ends, in bytes.
+    /// Returns the offset after it, in bytes.
     pub fn end(&self) -> usize {
         self.start + self.source.len()
     }
 
-    /// Lists the attributes of a start tag in their order; nothing for other tokens.
+    /// Returns the attributes of a start tag in their order; nothing for other tokens.
     pub fn attributes(&self) -> impl Iterator<Item = Attribute<'a>> + use<'a> {
         let source = self.source;
         let mut at = match self.kind {
@@ -62,7 +60,7 @@ impl<'a> Token<'a> {
         })
     }
 
-    /// Gives an attribute's value as written, without quotes; the first one counts, as in browsers.
+    /// Returns an attribute's value as written, without quotes; the first one counts, as in browsers.
     pub fn attribute(&self, name: &str) -> Option<&'a str> {
         self.attributes()
             .find(|attribute| attribute.name.eq_ignore_ascii_case(name))
@@ -75,7 +73,7 @@ impl<'a> Token<'a> {
 pub struct Attribute<'a> {
     /// Its name.
     pub name: &'a str,
-    /// Its value without quotes; empty when there is none.
+    /// Its value without quotes; empty if there is none.
     pub value: &'a str,
 }
 
@@ -96,7 +94,7 @@ pub struct Tokens<'a> {
     at: usize,
     /// The element whose raw content comes next.
     raw: Option<Name<'a>>,
-    /// How many `svg` and `math` elements are open: in them nothing is raw.
+    /// The number of open `svg` and `math` elements, in which nothing is raw.
     foreign: usize,
 }
 
@@ -120,10 +118,10 @@ impl<'a> Iterator for Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Notes what the token means for those behind it.
+    /// Records what the token means for the following ones.
     fn enter(&mut self, kind: Kind<'a>) -> Kind<'a> {
         match kind {
-            // Browsers overlook the slash of `<script/>`; in drawings it counts.
+            // Browsers ignore the slash of `<script/>`; in drawings it counts.
             Kind::Open(name) | Kind::SelfClosing(name) if self.foreign == 0 && name.is_raw() => {
                 self.raw = Some(name);
                 Kind::Open(name)
@@ -147,7 +145,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// Reads the markup at the start of a text; `None` when it starts with text.
+/// Parses the markup at the start of a text; `None`: the text starts without markup.
 fn markup(rest: &str) -> Option<(Kind<'_>, usize)> {
     let bytes = rest.as_bytes();
     if bytes.first() != Some(&b'<') {
@@ -193,7 +191,7 @@ fn until(rest: &str, last: Option<usize>) -> (Kind<'_>, usize) {
     })
 }
 
-/// Reads a tag whose name starts at `from`: 1 for a start tag, 2 for an end tag.
+/// Parses a tag whose name starts at `from`: 1 for a start tag, 2 for an end tag.
 fn tag(rest: &str, from: usize) -> (Kind<'_>, usize) {
     let bytes = rest.as_bytes();
     let length = bytes[from..]
@@ -226,7 +224,7 @@ enum Step<'a> {
     Unfinished,
 }
 
-/// Reads on in a tag from behind its name or an attribute.
+/// Parses on after a tag's name or an attribute.
 fn step(text: &str, from: usize) -> Step<'_> {
     let bytes = text.as_bytes();
     let find = |from: usize, stop: fn(u8) -> bool| {
@@ -283,7 +281,7 @@ fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
 }
 
-/// The length of the text before the next markup, at least one character.
+/// Returns the length of the text before the next markup, at least one character.
 fn text_length(rest: &str) -> usize {
     let bytes = rest.as_bytes();
     let mut from = 1;
@@ -302,7 +300,7 @@ fn text_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// The length of an element's raw content: up to its end tag, or the rest.
+/// Returns the length of an element's raw content: up to its end tag, or the rest.
 fn raw_length(rest: &str, name: Name<'_>) -> usize {
     let bytes = rest.as_bytes();
     let length = name.as_written().len();

@@ -1,10 +1,9 @@
-//! Units of a merge: a text cut at its lines and at its blocks.
-//!
-//! The service's editor writes one endless line, so lines alone would make every two edits overlap. A
-//! unit ends behind an end tag of a block, behind `<br>` and `<hr>`, before a start tag of a block, and
-//! at the end of a line. Line ends (with the white space before them) are units of their own: so a
-//! paragraph that is last in its text stays the same unit when another is put below it. Indentation
-//! belongs to what it indents. No unit ends inside a tag, an attribute or a comment.
+//! The units of a merge: a text cut at its lines and at its blocks.
+//! The service's editor writes one endless line, so with lines alone any two edits would overlap. A unit ends after
+//! an end tag of a block, after `<br>` and `<hr>`, before a start tag of a block, and at the end of a line. Line
+//! ends, with the white space before them, are units of their own, so that the last paragraph of a text stays the
+//! same unit when another one is added below it. Indentation belongs to the text after it. No unit ends within a tag,
+//! an attribute or a comment.
 
 use super::{Kind, Name, tokens};
 use memchr::memchr_iter;
@@ -42,14 +41,14 @@ pub fn units(text: &str) -> Vec<&str> {
     cutter.units
 }
 
-/// Returns whether a unit is white space only: a line's end, or indentation of nothing.
+/// Returns whether a unit is only white space: a line's end, or indentation without text.
 pub fn is_blank(unit: &str) -> bool {
     unit.trim_ascii().is_empty()
 }
 
 struct Cutter<'a> {
     text: &'a str,
-    /// Where the unit at hand starts.
+    /// The offset of the current unit.
     start: usize,
     /// Whether it has more than white space.
     solid: bool,
@@ -57,7 +56,7 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Ends the unit at hand, if it has begun.
+    /// Ends the current unit, if it has begun.
     fn cut(&mut self, end: usize) {
         if end > self.start {
             self.units.push(&self.text[self.start..end]);
@@ -66,7 +65,7 @@ impl Cutter<'_> {
         self.solid = false;
     }
 
-    /// Ends the unit at hand behind its last visible byte; white space stays for the next unit.
+    /// Ends the current unit after its last visible byte; white space begins the next unit.
     fn cut_content(&mut self, end: usize) {
         if self.solid {
             let content = self.text[self.start..end].trim_ascii_end().len();
@@ -86,7 +85,7 @@ impl Cutter<'_> {
     }
 }
 
-/// Returns whether an element stands for itself on the page rather than within a line of text.
+/// Returns whether an element is a block rather than part of a line.
 fn is_block(name: Name<'_>) -> bool {
     matches!(
         &*name.lower(),

@@ -1,13 +1,12 @@
-//! What is wrong with a body, found without asking anyone: the HTML part of `kbsync check`.
-//!
-//! Lines are counted from 1 in the body; whoever reads a file adds the lines of its front matter.
-//! Whether a link's target exists is for the caller to find out ([`relative_links`]).
+//! Checks the HTML of a body: a part of `kbsync check`.
+//! Lines are counted from 1 in the body; the caller adds the lines of the front matter. The caller also finds out
+//! whether the target of a link exists ([`relative_links`]).
 
 use super::html::{
     Kind, ReferenceKind, Tag, Token, balance, decoded, line_of, references, tokens, visible_text,
 };
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Severity {
     /// Readers see a poorer page than they could.
@@ -21,17 +20,17 @@ pub enum Severity {
 pub struct Finding {
     /// The line of the body, from 1.
     pub line: usize,
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
     /// The rule's name, for suppression lists and annotations.
     pub rule: &'static str,
     /// What is wrong.
     pub message: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// Checks a body's HTML. Findings come in the order of their lines.
+/// Checks a body's HTML. Findings are in the order of their lines.
 pub fn lint_html(text: &str) -> Vec<Finding> {
     let mut found = unpaired_tags(text);
     found.extend(images_without_alt(text));
@@ -48,11 +47,9 @@ pub fn lint_html(text: &str) -> Vec<Finding> {
         .collect()
 }
 
-/// Lists the links and sources that lead to a place relative to the article: line and target.
-///
-/// Targets come without `?query` and `#fragment`, and with `%20` and `&amp;` resolved, so that they
-/// can be looked for as paths. Addresses with a scheme or a host, from the site's root (`/…`) or
-/// within the page (`#…`) are not among them.
+/// Returns the links and sources that are relative to the article: line and target.
+/// Targets have no `?query` and `#fragment`, and `%20` and `&amp;` are resolved, so that they can be compared with
+/// paths. Addresses with a scheme or a host, from the site's root (`/…`) or within the page (`#…`) are left out.
 pub fn relative_links(text: &str) -> Vec<(usize, String)> {
     let mut lines = Lines::of(text);
     references(text)
@@ -80,7 +77,7 @@ fn has_scheme(address: &str) -> bool {
     })
 }
 
-/// Resolves `%20` and the like; a path that would not be UTF-8 stays as it is.
+/// Resolves `%20` and the like; a path that would not be UTF-8 stays unchanged.
 fn percent_decoded(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
@@ -96,7 +93,7 @@ fn percent_decoded(path: &str) -> String {
     String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
 }
 
-/// A finding with the byte that it is about; its line is filled in at the end.
+/// A finding with the offset of its place; the line is added at the end.
 type At = (usize, Finding);
 
 fn finding(
@@ -173,7 +170,7 @@ fn images_without_alt(text: &str) -> impl Iterator<Item = At> {
         })
 }
 
-/// Cuts an address that nobody would read to its end, such as an image that is its own address.
+/// Shortens a long address, such as an image within its own address.
 fn shortened(address: &str) -> String {
     const LONGEST: usize = 60;
     match address.char_indices().nth(LONGEST) {
@@ -182,10 +179,10 @@ fn shortened(address: &str) -> String {
     }
 }
 
-/// Links that lead nowhere or cannot be clicked.
+/// Finds links that lead nowhere or cannot be clicked.
 fn links(text: &str) -> Vec<At> {
     let mut found = Vec::new();
-    // The link that is open: where it starts, and whether something can be clicked in it.
+    // The open link: its tag, and whether there is something to click in it.
     let mut link: Option<(Token<'_>, bool)> = None;
     for token in tokens(text) {
         match token.kind {
@@ -236,7 +233,7 @@ fn links(text: &str) -> Vec<At> {
     found
 }
 
-/// `<div/>` and the like, which browsers read as `<div>`.
+/// Finds `<div/>` and the like, which browsers read as `<div>`.
 fn overlooked_slashes(text: &str) -> Vec<At> {
     let mut drawings = 0_usize;
     let mut found = Vec::new();
@@ -268,7 +265,7 @@ fn overlooked_slashes(text: &str) -> Vec<At> {
     found
 }
 
-/// Counts lines along a text, so that many findings cost no more than one pass.
+/// Counts lines along a text, so that all findings cost one pass.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -284,7 +281,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Gives the line of a byte; bytes have to be asked for in their order.
+    /// Returns the line of a byte. Bytes must be passed in their order.
     fn at(&mut self, start: usize) -> usize {
         self.line += line_of(&self.text[self.at..], start - self.at) - 1;
         self.at = start;

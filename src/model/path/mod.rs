@@ -1,9 +1,7 @@
-//! Where things lie in the mirror, and how a slug and a name on disk stand for each other.
-//!
-//! A name that comes from the service is never used as it is: [`stem_for`] is the one way from a slug to
-//! a name, and what it gives is a single portable name, whatever the slug holds (failures rows 59, 101 to 103 and 129).
-//! A safe slug is its own name, so that [`slug_of_stem`] finds it again. Nothing here looks at a disk: the caller says
-//! which names are taken.
+//! Places in the mirror, and the correspondence of slugs and names.
+//! A name from the service is never used as it is: [`stem_for`] is the only way from a slug to a name, and its result
+//! is a single portable name, whatever the slug is (failures rows 59, 101 to 103 and 129). A safe slug is its own
+//! name, so that [`slug_of_stem`] finds it again. Nothing here reads the disk: the caller says which names are taken.
 
 pub mod near;
 
@@ -15,13 +13,13 @@ use uuid::Uuid;
 /// The ending of an article's file.
 pub const EXTENSION: &str = ".html";
 
-/// The file that holds a category's words.
+/// The file with a category's texts.
 pub const CATEGORY_FILE: &str = "_category.yaml";
 
 /// The settings, in the root of the mirror.
 pub const SETTINGS_FILE: &str = "kbsync.yaml";
 
-/// The ending of the copy that a conflict puts beside a file.
+/// The ending of a conflict copy.
 pub const CONFLICT_EXTENSION: &str = ".conflict.html";
 
 /// The longest slug that is its own name, in bytes: temporary names and endings must fit into 255.
@@ -30,7 +28,7 @@ const MAX_STEM: usize = 200;
 /// The longest readable part of a name that carries an id, in bytes.
 const MAX_SAFE_PART: usize = 150;
 
-/// What stands where a slug has nothing that a name could show.
+/// The name for a slug without usable characters.
 const FALLBACK: &str = "page";
 
 /// An article's place: its category's folder and its file's name, ending included.
@@ -45,7 +43,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Puts a folder's and a file's name together.
+    /// Makes a place from a folder's and a file's name.
     pub fn new(folder: impl Into<String>, file: impl Into<String>) -> Self {
         Self {
             folder: folder.into(),
@@ -65,12 +63,12 @@ impl fmt::Display for Place {
     }
 }
 
-/// Why a name on disk cannot stand for a slug.
+/// A name on disk that cannot stand for a slug.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NameProblem {
     /// The name, without `.html`.
     pub stem: String,
-    /// A name that could.
+    /// A similar name that could.
     pub proposal: String,
 }
 
@@ -86,7 +84,7 @@ impl fmt::Display for NameProblem {
 
 impl std::error::Error for NameProblem {}
 
-/// Returns whether a slug is safe as the name of a file or a folder, as it stands.
+/// Returns whether a slug is safe as the name of a file or a folder.
 pub fn safe_stem(slug: &str) -> bool {
     !slug.is_empty()
         && slug.len() <= MAX_STEM
@@ -102,17 +100,16 @@ pub fn safe_stem(slug: &str) -> bool {
         && ignored_name(&format!("{slug}{EXTENSION}")).is_none()
 }
 
-/// Gives the name that stands for a slug: the slug itself when it is safe and free, else a safe form with
-/// `~` and digits of the id.
-///
-/// `taken` is asked with [folded](fold) names, without ending. The caller adds `.html` for an article.
+/// Returns the name for a slug: the slug itself if it is safe and free, else a safe form with `~` and digits of the
+/// id.
+/// `taken` is called with [folded](fold) names, without ending. For an article, the caller adds `.html`.
 pub fn stem_for(slug: &str, id: Uuid, taken: &dyn Fn(&str) -> bool) -> String {
     if safe_stem(slug) && !taken(&fold(slug)) {
         return slug.to_owned();
     }
     let part = safe_part(slug);
     let digits = id.simple().to_string();
-    // Eight digits are enough but for articles made in the same minute (version 7 ids begin with the time).
+    // Eight digits suffice, except for articles of the same minute (version 7 ids begin with the time).
     (8..digits.len())
         .step_by(4)
         .map(|length| format!("{part}~{}", &digits[..length]))
@@ -120,9 +117,9 @@ pub fn stem_for(slug: &str, id: Uuid, taken: &dyn Fn(&str) -> bool) -> String {
         .unwrap_or_else(|| format!("{part}~{digits}"))
 }
 
-/// Gives the slug that a name stands for when no `slug:` says otherwise.
+/// Returns the slug of a name without a `slug:` line.
 pub fn slug_of_stem(stem: &str) -> Result<String, NameProblem> {
-    // Some file systems hand names back decomposed; the slug is the composed one either way.
+    // Some file systems return names decomposed; the slug is always composed.
     let slug: String = stem.nfc().collect();
     let fits = !slug.is_empty()
         && slug.chars().count() <= super::article::MAX_CHARS
@@ -140,14 +137,14 @@ pub fn slug_of_stem(stem: &str) -> Result<String, NameProblem> {
     })
 }
 
-/// Gives the key under which two names clash on some file system: case and composition are folded.
+/// Returns the key by which names clash on some file system: case and composition are folded.
 pub fn fold(name: &str) -> String {
     if name.is_ascii() {
         return name.to_ascii_lowercase();
     }
-    // Upper, then lower: so `ß`, `ſ`, `ς` and `ı` meet what they are equal to in some folding. Folding
-    // too much costs an id in a name; folding too little costs a file. Once more, because composing
-    // may give a letter that has another case.
+    // Upper, then lower: so `ß`, `ſ`, `ς` and `ı` meet what they are equal to in some folding. Folding too much costs
+    // an id in a name; folding too little costs a file. Twice, because composing may give a letter that has another
+    // case.
     let once = |text: &str| -> String {
         text.nfd()
             .flat_map(char::to_uppercase)
@@ -190,10 +187,9 @@ pub fn slugify(title: &str) -> String {
     }
 }
 
-/// Says why a name is never an article, a category's folder or `_category.yaml`; `None`: it may be one.
-///
-/// Hidden names, editors' temporary and backup files, our own conflict copies and those of other tools
-/// (failures rows 74 and 121). `_category.yaml` is the caller's to except.
+/// Returns why a name is never an article, a category's folder or `_category.yaml`; `None`: it may be one.
+/// Hidden names, editors' temporary and backup files, conflict copies of kbsync and of other tools (failures rows 74
+/// and 121). The caller excepts `_category.yaml`.
 pub fn ignored_name(name: &str) -> Option<&'static str> {
     let lower = name.to_lowercase();
     let editor = "a temporary or backup file of an editor";
@@ -226,7 +222,7 @@ pub fn ignored_name(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Letters and digits, without those that have no width: they would make two names look alike.
+/// Letters and digits, except those without a width, which would make two names look alike.
 fn is_letter_or_digit(c: char) -> bool {
     c.is_alphanumeric() && !matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
@@ -246,7 +242,7 @@ fn is_device_name(name: &str) -> bool {
     matches!(stem.as_str(), "con" | "prn" | "aux" | "nul") || numbered("com") || numbered("lpt")
 }
 
-/// The readable part of a name that carries an id: no dots, so that no ending and no device can appear.
+/// Returns the readable part of a name with an id: no dots, so that no ending and no device name can appear.
 fn safe_part(slug: &str) -> String {
     let mut part = String::new();
     for c in slug.nfc() {
@@ -271,8 +267,8 @@ fn safe_part(slug: &str) -> String {
     }
 }
 
-/// A path as it is typed in a shell: in quotes where one would take it apart. Control characters are escaped
-/// (`$'…'`, which bash, zsh and ksh read), so that a name is always one line.
+/// Quotes a path for a shell if that is necessary. Control characters are escaped (`$'…'`, which bash, zsh and ksh
+/// read), so the result is always one line.
 pub fn quoted(path: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_alphanumeric() || "/._-+=:@%,".contains(c);
     if path.chars().all(plain) && !path.is_empty() {
@@ -284,8 +280,8 @@ pub fn quoted(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// A path as git writes it in a diff: in double quotes, with escapes, where it holds a control character, a quote
-/// or a backslash. A path is always one line.
+/// Quotes a path as git does in a diff, if it has a control character, a quote or a backslash. The result is always
+/// one line.
 pub fn quoted_as_git(path: &str) -> Cow<'_, str> {
     if path.contains(|c: char| c.is_control() || c == '"' || c == '\\') {
         Cow::Owned(format!("\"{}\"", escaped(path, '"')))
@@ -294,7 +290,7 @@ pub fn quoted_as_git(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// The escapes of C: of control characters, the backslash and the quote around the text.
+/// Returns the text with C's escapes for control characters, the backslash and the surrounding quote.
 fn escaped(text: &str, quote: char) -> String {
     let mut escaped = String::with_capacity(text.len() + 8);
     for c in text.chars() {

@@ -1,8 +1,8 @@
-//! Names that look like slips of the pen: a mistyped folder would make a category, which the API cannot delete.
+//! Finds mistyped names: a mistyped folder would become a category, which the API cannot delete.
 
 use super::fold;
 
-/// The known name that a new one may have been meant for, if there is one.
+/// Returns the known name that was probably meant by a new one.
 pub fn likely_meant<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     let folded = fold(name);
     let mut near: Vec<(usize, &str)> = known
@@ -25,7 +25,7 @@ pub fn likely_meant<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) ->
     near.first().map(|(_, other)| *other)
 }
 
-/// How many slips a name of this length may have: short names are alike by chance.
+/// Returns how many typing errors a name of this length may have: short names are similar by chance.
 fn slips(name: &str) -> usize {
     match length(name) {
         0..4 => 0,
@@ -48,20 +48,20 @@ fn is_sibling(one: &str, other: &str) -> bool {
             && without_language(one) == without_language(other))
 }
 
-/// A name without the two letters behind its last hyphen.
+/// Returns a name without the two letters after its last hyphen.
 fn without_language(name: &str) -> Option<&str> {
     let (rest, last) = name.rsplit_once('-')?;
     let is_language = last.len() == 2 && last.bytes().all(|byte| byte.is_ascii_lowercase());
     is_language.then_some(rest)
 }
 
-/// `part-1` is not meant for `part-2`.
+/// `part-1` is not a mistyped `part-2`.
 fn is_numbered_alike(one: &str, other: &str) -> bool {
     let words = |name: &str| name.replace(|letter: char| letter.is_ascii_digit(), "");
     one != other && words(one) == words(other)
 }
 
-/// What people are told of a new category whose name is near to another one's.
+/// The message about a new category whose name is similar to another one.
 pub fn maybe_mistyped(meant: &str) -> String {
     format!(
         "a new category; if {meant}/ was meant, move the files there: the API cannot delete a category"

@@ -1,4 +1,4 @@
-//! The forms: what people change. Saving without a change gives no new `updated_at`.
+//! The forms of the dashboard. Saving without a change leaves `updated_at`.
 
 use super::pages::{failed, gone};
 use crate::sandbox::{
@@ -82,7 +82,7 @@ pub(super) struct CategoryForm {
     meta_description: String,
 }
 
-/// Saves the words of a category.
+/// Saves the texts of a category.
 pub(super) async fn save_category(
     State(sandbox): State<Sandbox>,
     Path(id): Path<String>,
@@ -113,7 +113,7 @@ pub(super) async fn save_category(
     go(&format!("/dashboard/category/{id}"))
 }
 
-/// An input that was left empty keeps what was there if that was as good as empty.
+/// Returns the old value if the input is empty and the old value is null or empty.
 fn typed(input: String, old: Option<String>) -> Option<String> {
     if input.is_empty() && old.as_deref().unwrap_or_default().is_empty() {
         return old;
@@ -163,7 +163,7 @@ pub(super) struct ArticleForm {
     enabled: Option<String>,
 }
 
-/// Saves an article; another category moves it.
+/// Saves an article. Another category moves it.
 pub(super) async fn save_article(
     State(sandbox): State<Sandbox>,
     Path(id): Path<String>,
@@ -206,7 +206,7 @@ fn edited(old: &Article, form: ArticleForm) -> Article {
     new.introtext = typed(form.introtext, old.introtext.clone());
     new.keywords = typed(form.keywords, old.keywords.clone());
     new.enabled = form.enabled.is_some();
-    // Browsers send the lines of a textarea with CRLF, whatever they were.
+    // Browsers send the line ends of a textarea as CRLF.
     let lines = |text: &str| text.replace("\r\n", "\n").replace('\r', "\n");
     let text = lines(&form.text);
     if text != lines(&old.text) {

@@ -25,10 +25,10 @@ iframe{width:100%;height:24rem;border:1px solid var(--line);background:#fff}
 .note{background:var(--soft);padding:.5rem .8rem}
 ";
 
-/// Above this size a preview costs more than it tells.
+/// The largest text with a preview.
 const MAX_PREVIEW: usize = 512 * 1024;
 
-/// Makes text safe in content and in quoted attributes.
+/// Escapes a text for content and for quoted attributes.
 pub(in crate::sandbox) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
@@ -38,7 +38,7 @@ pub(in crate::sandbox) fn escape(text: &str) -> String {
             '>' => safe.push_str("&gt;"),
             '"' => safe.push_str("&quot;"),
             '\'' => safe.push_str("&#39;"),
-            // Browsers make LF of CR, and nothing of NUL.
+            // Browsers turn CR into LF, and drop NUL.
             '\r' => safe.push_str("&#13;"),
             '\0' => safe.push('\u{fffd}'),
             c => safe.push(c),
@@ -47,7 +47,7 @@ pub(in crate::sandbox) fn escape(text: &str) -> String {
     safe
 }
 
-/// A whole page. `content` is HTML, the title is text.
+/// Formats a page. `content` is HTML, the title is text.
 pub(super) fn page(title: &str, requests: u64, content: &str) -> String {
     let title = escape(title);
     format!(
@@ -60,7 +60,7 @@ pub(super) fn page(title: &str, requests: u64, content: &str) -> String {
     )
 }
 
-/// A page that says one thing.
+/// Formats a page with one message.
 pub(super) fn message(title: &str, text: &str) -> String {
     let (title, text) = (escape(title), escape(text));
     format!(
@@ -70,12 +70,12 @@ pub(super) fn message(title: &str, text: &str) -> String {
     )
 }
 
-/// The page for an address that is none.
+/// The page for an unknown address.
 pub(in crate::sandbox) fn not_found() -> String {
     message("Not found", "There is no such page.")
 }
 
-/// What state an article is in, for people.
+/// Formats an article's state.
 pub(super) fn badges(article: &Article) -> String {
     let badge = |state: &str| format!("<span class=\"badge {state}\">{state}</span> ");
     match (article.draft, article.enabled) {
@@ -86,7 +86,7 @@ pub(super) fn badges(article: &Article) -> String {
     }
 }
 
-/// The text of an article in a frame that may do nothing.
+/// Shows an article's text in a frame without any rights.
 pub(super) fn preview(text: &str) -> String {
     if text.len() > MAX_PREVIEW {
         return "<p class=\"note\">The text is too long for a preview.</p>".to_owned();

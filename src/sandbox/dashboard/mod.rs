@@ -1,8 +1,7 @@
-//! The web pages for people: what colleagues see and do, and what kbsync sends.
-//!
-//! Plain HTML with real forms; there is no JavaScript. Nobody signs in, so the pages answer only to a loopback
-//! `Host` (a web page that rebinds its name gets nothing) and take forms only from themselves. The text of an
-//! article is shown in a frame without any rights.
+//! The web pages for people: the actions of colleagues, and the requests of kbsync.
+//! Plain HTML with forms and without JavaScript. There is no sign-in, so the pages answer only to a loopback `Host`,
+//! which stops a web page that rebinds its name, and accept forms only from themselves. The text of an article is
+//! shown in a frame without any rights.
 
 mod forms;
 mod html;
@@ -20,7 +19,7 @@ use axum::{
 
 pub(super) use html::not_found;
 
-/// Nothing is loaded, nothing runs, and nobody may put these pages into a frame.
+/// Nothing is loaded or run, and no other page may frame these pages.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; frame-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
@@ -44,7 +43,7 @@ pub(super) fn routes() -> Router<Sandbox> {
         .layer(middleware::from_fn(guard))
 }
 
-/// Refuses names that are not this machine's and forms of other sites; adds the policies to every page.
+/// Refuses other host names and other sites' forms; adds the policies to every page.
 async fn guard(request: Request, next: Next) -> Response {
     let mut response = match refusal(request.method(), request.headers()) {
         Some(why) => reply::html(StatusCode::FORBIDDEN, html::message("Refused", why)),
@@ -59,7 +58,7 @@ async fn guard(request: Request, next: Next) -> Response {
         header::X_CONTENT_TYPE_OPTIONS,
         HeaderValue::from_static("nosniff"),
     );
-    // Not `no-referrer`: with that, browsers send `Origin: null` with our own forms.
+    // Not `no-referrer`: browsers would then send `Origin: null` with our own forms.
     headers.insert(
         header::REFERRER_POLICY,
         HeaderValue::from_static("same-origin"),
@@ -89,7 +88,7 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<&'static str> {
     (foreign_origin || foreign_site).then_some("This form was sent by another site.")
 }
 
-/// Returns whether a request is meant for this machine: the name of another one may lead here all the same.
+/// Returns whether a request names this machine: another machine's name may resolve to it.
 pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
     let host = headers.get(header::HOST);
     host.is_some_and(|host| host.to_str().is_ok_and(is_loopback))

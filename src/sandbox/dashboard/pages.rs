@@ -22,7 +22,7 @@ const SHOWN: usize = 25;
 /// Requests that the overview shows, and the page of requests.
 const RECENT: usize = 15;
 const MANY: usize = 200;
-/// Characters of a request's body that are shown.
+/// The most characters of a request's body that are shown.
 const BODY: usize = 4000;
 
 fn ok(sandbox: &Sandbox, title: &str, content: &str) -> Response {
@@ -30,17 +30,17 @@ fn ok(sandbox: &Sandbox, title: &str, content: &str) -> Response {
     reply::html(StatusCode::OK, page(title, requests, content))
 }
 
-/// A page that says what was wrong.
+/// The page for an error.
 pub(super) fn failed(status: StatusCode, why: &str) -> Response {
     reply::html(status, message("That did not work", why))
 }
 
-/// The page for a thing that is gone.
+/// The page for an object that is gone.
 pub(super) fn gone() -> Response {
     reply::html(StatusCode::NOT_FOUND, not_found())
 }
 
-/// Everything there is, and the last requests.
+/// All content, and the last requests.
 pub(super) async fn overview(State(sandbox): State<Sandbox>) -> Response {
     let content = {
         let world = sandbox.lock();
@@ -134,7 +134,7 @@ fn articles_table<'a>(articles: impl Iterator<Item = &'a Arc<Article>>) -> Strin
     )
 }
 
-/// A category: its words, all its articles, and a form for a new one.
+/// A category: its texts, its articles, and a form for a new article.
 pub(super) async fn category(State(sandbox): State<Sandbox>, Path(id): Path<String>) -> Response {
     let Some(category) = parse_uuid(&id).and_then(|id| sandbox.category(id)) else {
         return gone();
@@ -175,7 +175,7 @@ fn input(label: &str, name: &str, value: &str) -> String {
     )
 }
 
-/// An article: its state, its words, and how it looks.
+/// An article: its state, its texts, and a preview.
 pub(super) async fn article(State(sandbox): State<Sandbox>, Path(id): Path<String>) -> Response {
     let Some(article) = parse_uuid(&id).and_then(|id| sandbox.article(id)) else {
         return gone();
@@ -193,7 +193,7 @@ pub(super) async fn article(State(sandbox): State<Sandbox>, Path(id): Path<Strin
             format!("<option value=\"{id}\"{selected}>{name}</option>")
         })
         .collect();
-    // A line end after <textarea> is not part of its value; without it, one in the text would be lost.
+    // A browser drops a line end after <textarea>; without this one, the text would lose its first line end.
     let content = format!(
         "<p>{badges} <code>{id}</code>, changed {changed}, {views} views</p>{states}\
          <form method=\"post\" action=\"/dashboard/article/{id}\">{title}{slug}\
