@@ -1,4 +1,5 @@
 //! `kbsync approve`: shows the deletions, roll-backs and new categories that are held, and approves exactly these.
+//!
 //! The list comes from a fresh look at both sides. If the set has grown before the approval is carried out, the
 //! approval is void. Without a question (`--yes`), only actions are approved that a sync has held and reported
 //! before.

@@ -61,6 +61,7 @@ pub(super) fn branch(checked_out: &str) -> Result<String, Failure> {
 }
 
 /// Asks for the workspace. Returns its id, and its name if that is known.
+///
 /// With a token there is a list to choose from. The service lists only workspaces that the token's owner created, so
 /// any other id may be pasted.
 pub(super) async fn workspace(

@@ -45,6 +45,7 @@ impl ExitCode {
     }
 
     /// Returns the code of several results together: the first of 2, 1, 5, 4, 3, else 0.
+    ///
     /// With wrong settings nothing is done, so 2 never really meets another code.
     pub fn worst(of: impl IntoIterator<Item = Self>) -> Self {
         of.into_iter()

@@ -1,4 +1,5 @@
 //! Turns errors into failures for a person: what failed, why, the remedy, and the exit code.
+//!
 //! Errors of the lower modules are typed where a caller branches; here they become text. Each has one `From`, so that
 //! the same error always has the same code and remedy.
 

@@ -1,4 +1,5 @@
 //! Git around the mirror, for one-shot commands: the same rules as in the daemon.
+//!
 //! The state has the HEAD at which both sides last agreed on removals, and the published branch. Both the commands
 //! and the daemon store them.
 

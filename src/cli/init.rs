@@ -1,4 +1,5 @@
 //! `kbsync init`: makes a folder a mirror.
+//!
 //! Everything is checked before the settings are written, and an existing file is never overwritten. If the folder
 //! has files already, a person must agree to what a sync would create from them.
 

@@ -1,4 +1,5 @@
 //! Ctrl-C during a command: the command ends at once, and says what that means.
+//!
 //! The work may be dropped at any time, because it could have been killed as well: every step is recorded before its
 //! effect, and the next run finishes or undoes it.
 

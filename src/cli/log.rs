@@ -1,4 +1,5 @@
 //! `kbsync log`: the events of late, or the versions of one article.
+//!
 //! Only the state is read: no request, no lock. The newest entries come first.
 
 use super::{

@@ -1,4 +1,5 @@
 //! The log: tracing to stderr, as text or JSON.
+//!
 //! `-q` shows errors; the default is warnings, and for the daemon also what is done; `-v` shows what is done, `-vv`
 //! why, `-vvv` everything. The variable `KBSYNC_LOG` overrides this, with the syntax of `RUST_LOG`.
 

@@ -1,4 +1,5 @@
 //! `kbsync new`: writes a file for a new article, which is hidden until its writer publishes it.
+//!
 //! A new category needs consent, because the API cannot delete one.
 
 use super::{

@@ -1,4 +1,5 @@
 //! Ends the process after a panic in the daemon, with a line in its log.
+//!
 //! If only a thread died, the daemon would keep running without noticing changes. The supervisor starts the daemon
 //! again, and the next start recovers as after a kill.
 

@@ -4,6 +4,7 @@ use super::failure::Failure;
 use std::path::{Component, Path, PathBuf};
 
 /// Returns the path below the mirror that an argument means, with `/`; `""` is the mirror itself.
+///
 /// Relative paths start at the current folder. If the current folder has no such file but the mirror has one, they
 /// start at the mirror: reports print such paths, and people paste them. The file need not exist, because a removed
 /// file can be named, too.

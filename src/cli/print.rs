@@ -1,4 +1,5 @@
 //! Output for people and scripts: results to stdout, everything else to stderr.
+//!
 //! Text from the service or from files is escaped, so that a title cannot control the terminal or forge a line
 //! (failures row 140). Colours follow `--color`, `NO_COLOR` and the kind of stream.
 

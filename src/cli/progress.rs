@@ -1,4 +1,5 @@
 //! The progress of long work, with an estimate that knows the rate limit.
+//!
 //! The input is plain steps; the bar is drawn only on a terminal. The budget of requests nearly always limits long
 //! work, so the estimate counts requests, not bytes.
 

@@ -1,4 +1,5 @@
 //! `kbsync show`: prints one version as a file.
+//!
 //! Only the state is read: no request, no lock.
 
 use super::{

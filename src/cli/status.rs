@@ -1,4 +1,5 @@
 //! `kbsync status`: shows what changed and what waits, from the mirror and the state alone.
+//!
 //! Without `--remote` no request is made. No lock is taken, and nothing is written.
 
 use super::{

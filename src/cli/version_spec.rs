@@ -1,4 +1,5 @@
 //! Arguments that name versions: `PATH` or `ID`, with an optional `@N`.
+//!
 //! A number belongs to a version for good: @1 is the oldest one. If numbers counted from the newest, a save between a
 //! look and a `restore` would shift them.
 

@@ -1,4 +1,5 @@
 //! The keys of `kbsync.yaml`.
+//!
 //! Only this file reads keys. An unknown key is refused, together with the most similar known key.
 
 use super::{

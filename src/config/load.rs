@@ -285,7 +285,7 @@ fn read_file(
     }
 }
 
-/// What the file names that the environment does not.
+/// Returns which parts the file names and the environment does not override.
 fn named(request: &Request<'_>, given: &Given) -> Named {
     Named {
         service: given.service.is_some() && variable(request.env, "KBSYNC_SERVICE").is_none(),
@@ -293,7 +293,7 @@ fn named(request: &Request<'_>, given: &Given) -> Named {
     }
 }
 
-/// What only the environment can say.
+/// The settings that only the environment has.
 struct Environment {
     state_dir: Option<PathBuf>,
     listen: Option<std::net::SocketAddr>,

@@ -1,11 +1,14 @@
 //! Settings: `kbsync.yaml`, the environment and the command line become one checked [`Config`].
+//!
 //! Flags override the environment, the environment overrides the file, and the file overrides the defaults. Every
 //! error names its file and line, if it has one, and the remedy. An unknown key is an error, because a misspelt guard
 //! would be no guard.
+//!
 //! - `yaml` parses YAML into a tree that knows its lines; `file` parses the keys; `values` the values.
 //! - `load` finds the mirror, merges the sources, and checks required settings.
 //! - `token` fetches the token; `create` writes a new `kbsync.yaml`.
 //! - `consent` stores what the user agreed to, because a settings file may come from somebody else.
+//!
 //! The environment is a function, so that tests can pass their own. Nothing here talks to the service or knows what
 //! the settings are used for.
 

@@ -1,4 +1,5 @@
 //! The source of the token, and how the token is read from it.
+//!
 //! The token is never part of a message: not the file's content, not the variable's value, not the command's output.
 //! Only the error output of a failed command is shown, because it has the reason.
 
@@ -171,6 +172,7 @@ fn from_command(command: &str, timeout: Duration) -> Result<SecretString, Config
 type Outcome = (Vec<u8>, Vec<u8>, ExitStatus);
 
 /// Waits for a command and its output; `None`: it took too long and was killed.
+///
 /// The reading threads are then left behind, because a grandchild may hold the pipe open for ever.
 fn finish(child: &mut Child, timeout: Duration) -> std::io::Result<Option<Outcome>> {
     let (send, receive) = mpsc::channel();

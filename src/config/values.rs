@@ -1,4 +1,5 @@
 //! The values of settings: addresses, ids, durations, numbers.
+//!
 //! Each function takes the text as written. Its errors fit a file, an environment variable and a flag.
 
 use super::{
@@ -15,6 +16,7 @@ use croner::{
 use std::{net::IpAddr, str::FromStr, time::Duration};
 
 /// Parses the service's base address `https://host[:port][/path]`, and returns it without a slash at its end.
+///
 /// `http` is for loopback, unless `insecure_http` allows it (failures row 134). The accepted form is narrow on
 /// purpose: it must mean the same host to every other parser of addresses.
 pub fn parse_service(text: &str, insecure_http: bool) -> Result<String, Wrong> {

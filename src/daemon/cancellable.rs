@@ -1,5 +1,6 @@
 //! A service whose requests can be cancelled: after a stop signal no request begins, and a read in flight ends at
 //! once.
+//!
 //! A write in flight is finished, so that its outcome is recorded. A POST that waits for room in the budget at that
 //! moment may still be sent. The outage that the last request met is stored for the loop.
 

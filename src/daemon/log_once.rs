@@ -1,4 +1,5 @@
 //! Logs each issue that waits for a person once, so that a poll every few minutes does not repeat it.
+//!
 //! An issue that disappears and comes back is logged again.
 
 use super::job::CycleOutcome;
@@ -9,7 +10,7 @@ use std::collections::HashSet;
 #[derive(Debug, Default)]
 pub(super) struct LogOnce {
     logged: HashSet<String>,
-    /// What the last cycle left to the next one.
+    /// The actions that the last cycle left to the next one.
     left_over: HashSet<String>,
 }
 

@@ -1,4 +1,5 @@
 //! Back-off during an outage. Reports the beginning and the end of each outage once.
+//!
 //! Pure: the caller passes the time and the outcome of each cycle. During an outage, no cycle starts before
 //! [`OutageBackoff::retry_at`], and the waiting work keeps its order (failures row 25). A person's command is always
 //! tried.

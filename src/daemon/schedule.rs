@@ -1,9 +1,11 @@
 //! When the service is polled. Pure: the caller passes the time.
+//!
 //! Two clocks are used together. The steady clock ignores changes of the time of day; the wall clock continues while
 //! the machine sleeps. A poll is due when either clock says so. After a night's sleep, or after the clock was set
 //! forward, one poll is due, not one for each missed poll; a clock that was set back stops nothing (failures rows 104
 //! and 105). The budget stretches the interval: all polls of a day must fit into the budget that pushes leave (row
 //! 109).
+//!
 //! [`super::ticker`] wakes the loop; this file only decides.
 
 use crate::config::{Poll, parse_cron};

@@ -1,4 +1,5 @@
 //! Wakes the loop every five seconds, through tokio-cron-scheduler.
+//!
 //! The loop wakes by itself when a poll is due, but its clock stands still while the machine sleeps and does not
 //! follow the time of day. A tick makes the loop compare the clocks. [`super::schedule`] decides whether a poll is
 //! due, because the scheduler runs slow jobs in parallel, ignores daylight saving time, and knows no budget. A tick

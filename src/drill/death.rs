@@ -1,4 +1,5 @@
 //! The simulated death of a process within a thread: after it nothing has any effect.
+//!
 //! The simulator sets how many boundaries the process survives. The simulator's disk and service pass their
 //! boundaries here, and the state passes its fail points. After the last one a transaction is rolled back; earlier
 //! commits survive, as after a SIGKILL. Without the feature `drill` nothing happens.

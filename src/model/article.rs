@@ -1,4 +1,5 @@
 //! An article's texts on one side, and their canonical form.
+//!
 //! A [`Version`] names its body by digest, so ten thousand versions stay small; bodies are loaded where they are
 //! needed. `enabled` and `draft` are not part of it, because the read endpoints do not return them (`docs/api.md`,
 //! A2.3).

@@ -1,4 +1,5 @@
 //! Identifiers of the service: UUIDs (`docs/api.md`, A2), one type for each kind of object.
+//!
 //! They are always written in lower case with hyphens.
 
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,7 @@ identifier! {
 
 impl CategoryId {
     /// Makes a placeholder for the category of a folder that the service does not know yet.
+    ///
     /// A plan may name the category before it exists; the engine replaces the placeholder by the real id. The
     /// placeholder is a version 8 UUID, which services do not assign.
     pub fn provisional(folder: &str) -> Self {

@@ -1,4 +1,5 @@
 //! The domain's types: ids, articles, categories, digests and paths.
+//!
 //! All are plain values. Nothing here reads a clock, a file or the network, and nothing logs. The modules above use
 //! this one, and it knows none of them.
 

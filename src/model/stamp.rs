@@ -30,6 +30,7 @@ impl Stamp {
 }
 
 /// Returns whether a stamp is not racy: a later write is certain to change it.
+///
 /// This is git's rule for racy entries: a file that was written within a tick of the clock before `now` (nanoseconds
 /// since 1970) may be written again without a change of its stamp (failures row 83).
 pub fn settled(stamp: &Stamp, now: i64) -> bool {

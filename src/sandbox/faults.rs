@@ -1,4 +1,5 @@
 //! Deliberate faults: which requests they affect, and what they do.
+//!
 //! Some faults act before the request is carried out, some replace it, some spoil the answer. The gate asks for each
 //! at its time. Several faults may affect one request.
 

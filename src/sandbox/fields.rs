@@ -1,4 +1,5 @@
 //! The input rules: the fields of a write, with their types and lengths.
+//!
 //! All faults of a request are reported at once. Unknown fields are ignored.
 
 use super::{

@@ -1,4 +1,5 @@
 //! The JSON file of `kbsync sandbox --data FILE`, which stores the content between runs.
+//!
 //! The file is replaced atomically, by a rename. Options, tokens, faults and requests are not stored.
 
 use super::{

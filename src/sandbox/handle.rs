@@ -1,4 +1,5 @@
 //! The handle: the actions of colleagues in the dashboard, the views for tests, and the switches.
+//!
 //! All actions are immediate and bypass the API: nothing is counted, limited or recorded. A call waits at most for
 //! one change of another call.
 

@@ -1,4 +1,5 @@
 //! The rate limits (A8.1): rolling windows for each user, on the monotonic clock.
+//!
 //! A rolling window is the strictest reading of "per minute": a client that keeps to it keeps to all others.
 
 use super::options::Options;

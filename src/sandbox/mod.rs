@@ -4,6 +4,7 @@
 //! [`Options`] says where a fact is not shown. A [`Sandbox`] is a handle that can be cloned: [`Sandbox::serve`]
 //! speaks HTTP, [`Sandbox::inject`] makes the network and the service misbehave, and the other methods are the
 //! actions of colleagues in the dashboard.
+//!
 //! The sandbox uses no other module of kbsync, and has its own JSON types on purpose: if one of the two misreads a
 //! fact, a test fails.
 //!

@@ -1,4 +1,5 @@
 //! How a service may rewrite texts before it stores them: each habit of [`Normalise`] in its simplest form.
+//!
 //! A second pass changes nothing.
 
 use super::options::Normalise;

@@ -1,4 +1,5 @@
 //! Generated content: a realistic help centre, the same for the same seed, with every article different.
+//!
 //! Sizes vary as in real ones: most articles are short, some are very long, about 7 KB on average.
 
 use super::{fields::slug_from, handle::Sandbox, store::NewSeed};

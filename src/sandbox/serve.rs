@@ -1,4 +1,5 @@
 //! Serves HTTP, with connections that a fault can drop.
+//!
 //! Every connection is a [`Connection`] with a [`Line`], which the request finds among its extensions. When a fault
 //! cuts the line, the next write fails, and the socket closes with a reset, as if the machine had crashed.
 
@@ -119,6 +120,7 @@ impl AsyncWrite for Connection {
 
 impl Sandbox {
     /// Serves until `shutdown`, and until the requests in flight are answered.
+    ///
     /// Changes are written to the file of [`Sandbox::load`], if there is one, shortly after they happen and at the
     /// end.
     pub async fn serve<F>(&self, listener: TcpListener, shutdown: F) -> io::Result<()>

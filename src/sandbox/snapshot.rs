@@ -1,4 +1,5 @@
 //! Snapshots of a service in memory, to go back to.
+//!
 //! For tests that begin many times at the same point. Content, options, tokens, faults, the clock and the next ids
 //! are restored; requests and rate limits are cleared.
 

@@ -1,4 +1,5 @@
 //! The content of the service, and its rules: ownership, free slugs, visibility.
+//!
 //! A plain value: ids and times are arguments. Nothing is checked that colleagues in the dashboard could do; `fields`
 //! has the input rules of the API.
 
@@ -31,7 +32,7 @@ pub struct Workspace {
 pub struct Category {
     /// Its id.
     pub id: Uuid,
-    /// Who created it.
+    /// The user who created it.
     pub user_id: u64,
     /// The workspace that owns it.
     pub workspace: Uuid,
@@ -54,7 +55,7 @@ pub struct Category {
 pub struct Article {
     /// Its id.
     pub id: Uuid,
-    /// Who created it.
+    /// The user who created it.
     pub user_id: u64,
     /// Its category.
     pub category_id: Uuid,

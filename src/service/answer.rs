@@ -1,4 +1,4 @@
-//! What an answer's status, headers and body mean. Pure (`docs/api.md`, A5 and A7).
+//! The meaning of an answer's status, headers and body. Pure (`docs/api.md`, A5 and A7).
 //!
 //! | answer | meaning |
 //! |---|---|
@@ -23,7 +23,7 @@ use std::fmt::Write as _;
 /// The longest message that is shown, in characters.
 const LONGEST_MESSAGE: usize = 1000;
 
-/// The parts of an answer that decide.
+/// The parts of an answer that matter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Reply<'a> {
     /// The method of the request.
@@ -42,14 +42,14 @@ pub(super) struct Reply<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// What is wrong with an answer.
+/// The fault of an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Verdict {
     /// The kind of failure.
     pub(super) kind: ErrorKind,
-    /// What the service said, or what is wrong.
+    /// The service's message, or a description of the fault.
     pub(super) message: String,
-    /// What it means for trying again.
+    /// Whether a repetition may help.
     pub(super) outcome: Outcome,
     /// Whether a write may have been carried out all the same.
     pub(super) answer_lost: bool,
@@ -65,7 +65,7 @@ impl Verdict {
         }
     }
 
-    /// An answer that is not the service's: who knows what became of the request.
+    /// An answer that is not the service's: it is unknown whether the request arrived.
     pub(super) fn unreadable(message: impl Into<String>, verb: Verb) -> Self {
         Self {
             answer_lost: !verb.is_read(),
@@ -73,7 +73,7 @@ impl Verdict {
         }
     }
 
-    /// A success whose body is empty or breaks off: a broken connection, whoever announced the length.
+    /// A success whose body is empty or breaks off: the connection broke.
     pub(super) fn broken_off(empty: bool, verb: Verb) -> Self {
         let message = if empty {
             "the answer is empty"
@@ -88,7 +88,7 @@ impl Verdict {
         }
     }
 
-    /// A web page where JSON was asked for: a sign-in page, or a captive portal's.
+    /// A web page in place of JSON: a sign-in page, or a captive portal's.
     pub(super) fn web_page(verb: Verb) -> Self {
         Self {
             answer_lost: !verb.is_read(),
@@ -127,7 +127,7 @@ pub(super) fn judge(reply: &Reply<'_>, now: DateTime<Utc>) -> Verdict {
     }
 }
 
-/// Checks that a 2xx answer is the service's and says `success: true`.
+/// Checks that a 2xx answer is the service's and has `success: true`.
 pub(super) fn check_success(reply: &Reply<'_>) -> Result<(), Verdict> {
     if is_html(reply.content_type, reply.body) {
         return Err(Verdict::web_page(reply.verb));
@@ -155,7 +155,7 @@ pub(super) fn succeeded(success: &Lenient) -> bool {
     success.flag() == Some(true)
 }
 
-/// Tells a web page by its type or its first byte.
+/// Returns whether an answer is a web page, by its type or its first byte.
 pub(super) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     let by_type = content_type.is_some_and(|kind| {
         let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -164,8 +164,7 @@ pub(super) fn is_html(content_type: Option<&str>, body: &[u8]) -> bool {
     by_type || body.trim_ascii_start().first() == Some(&b'<')
 }
 
-/// Escapes control characters and invisible direction marks, and cuts at so many characters
-/// (failures row 140).
+/// Escapes control characters and invisible direction marks, and shortens the text (failures row 140).
 pub(super) fn shown(text: &str, longest: usize) -> String {
     let mut shown = String::with_capacity(text.len().min(longest * 4));
     for (count, character) in text.chars().enumerate() {
@@ -182,7 +181,7 @@ pub(super) fn shown(text: &str, longest: usize) -> String {
     shown
 }
 
-/// Marks that turn the direction of text, with which a terminal can be made to show something else.
+/// Returns whether a character changes the direction of text, which can make a terminal show a different text.
 fn is_direction_mark(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -201,7 +200,7 @@ fn says_no(body: &[u8]) -> bool {
     serde_json::from_slice::<Head>(body).is_ok_and(|head| head.success.flag() == Some(false))
 }
 
-/// The `message` of a body, with the details under `errors`, whose layout is not specified.
+/// Returns the `message` of a body, with the details under `errors`, whose layout is not specified.
 fn said(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let mut said = match value.get("message") {

@@ -1,4 +1,5 @@
 //! Parses the entries of a listing one by one, and passes them to a sink. Pure, except for the sink.
+//!
 //! An unreadable entry is passed on as unknown, and the other entries are kept (failures rows 39 and 128). A fault
 //! that makes the whole answer invalid is stored.
 
@@ -11,28 +12,28 @@ use super::{
 use crate::model::{ArticleId, CategoryId};
 use std::collections::HashSet;
 
-/// What was read so far, and where it goes.
+/// The state of a listing that is being parsed.
 pub(super) struct EntryReader<'a> {
     sink: &'a mut (dyn FnMut(Listed) + Send),
     known: Option<&'a KnownEntries>,
-    /// The familiar entry that is due.
+    /// The index of the next known entry.
     due: usize,
-    /// The category that was asked for, where one was.
+    /// The category whose listing was requested.
     owner: Option<CategoryId>,
     seen: HashSet<ArticleId>,
-    /// What the answer that is being read has handed on.
+    /// The entries of the current answer.
     delivered: Delivered,
-    /// Entries so far.
+    /// The number of entries so far.
     pub(super) entries: u64,
-    /// Those that are articles.
+    /// The number of readable articles among them.
     pub(super) readable: u64,
-    /// Why the whole answer is none.
+    /// Why the whole answer is invalid.
     pub(super) fault: Option<String>,
-    /// Why the last unreadable entry was.
+    /// Why the last unreadable entry is unreadable.
     pub(super) last_why: Option<String>,
 }
 
-/// What one answer has handed on, and the counts before it.
+/// The entries of one answer, and the counts before it.
 #[derive(Default)]
 struct Delivered {
     ids: HashSet<ArticleId>,
@@ -44,7 +45,7 @@ struct Delivered {
 }
 
 impl<'a> EntryReader<'a> {
-    /// Starts with nothing read.
+    /// Makes a reader.
     pub(super) fn new(sink: &'a mut (dyn FnMut(Listed) + Send)) -> Self {
         Self {
             sink,
@@ -60,7 +61,7 @@ impl<'a> EntryReader<'a> {
         }
     }
 
-    /// Tells entries again that need not be read, and fingerprints the others.
+    /// Takes the known entries, which need not be parsed; the others get fingerprints.
     pub(super) fn with(mut self, known: Option<&'a KnownEntries>) -> Self {
         self.known = known;
         self
@@ -78,7 +79,7 @@ impl<'a> EntryReader<'a> {
         };
     }
 
-    /// Takes back what an answer has handed on that broke off: the same question is asked again.
+    /// Retracts the entries of an answer that broke off, because the request is repeated.
     pub(super) fn retract(&mut self) {
         let delivered = std::mem::take(&mut self.delivered);
         if delivered.ids.is_empty() && delivered.without_id == 0 {
@@ -97,7 +98,7 @@ impl<'a> EntryReader<'a> {
         });
     }
 
-    /// Hands on what an entry came to.
+    /// Passes an entry to the sink.
     fn deliver(&mut self, listed: Listed) {
         self.entries += 1;
         let id = match &listed {
@@ -124,9 +125,9 @@ impl<'a> EntryReader<'a> {
         (self.sink)(listed);
     }
 
-    /// Reads one entry, unless it is familiar.
+    /// Parses one entry, unless it is known.
     fn read(&mut self, entry: &Entry<'_>) -> Result<Listed, String> {
-        // Of an entry over a cap not all bytes are there.
+        // An entry over the limit is incomplete.
         let Some(known) = self.known.filter(|_| entry.over.is_none()) else {
             return decode(entry, self.owner);
         };
@@ -142,12 +143,12 @@ impl<'a> EntryReader<'a> {
         Ok(listed)
     }
 
-    /// Hands over a category that was read on the way.
+    /// Passes a category to the sink.
     pub(super) fn category(&mut self, category: RemoteCategory) {
         (self.sink)(Listed::Category(Box::new(category)));
     }
 
-    /// When there were entries and none was an article, this is a shape that is not known.
+    /// Fails if there were entries and none was an article: the shape is unknown.
     pub(super) fn check(&self) -> Result<(), String> {
         match &self.last_why {
             Some(why) if self.readable == 0 => {
@@ -178,7 +179,7 @@ impl Sink for EntryReader<'_> {
     }
 }
 
-/// The category around an entry, as it goes into the entry's fingerprint: that which was asked for, where one was.
+/// Returns the category around an entry, for the fingerprint: the requested one, if there is one.
 fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'a [u8] {
     match asked_for {
         Some(owner) => owner.as_bytes(),
@@ -186,7 +187,7 @@ fn around<'a>(asked_for: Option<&'a CategoryId>, around: Option<&'a [u8]>) -> &'
     }
 }
 
-/// Reads one entry. Fails when it is not JSON: then the whole answer is not.
+/// Parses one entry. Fails if the entry is not JSON, because then the whole answer is not.
 fn decode(entry: &Entry<'_>, owner: Option<CategoryId>) -> Result<Listed, String> {
     let unreadable = |why: String| Listed::Unreadable {
         id: peek_id(entry.bytes),

@@ -1,4 +1,5 @@
 //! Why a request failed, typed where the engine branches.
+//!
 //! The text names the method, the path, the status and the service's message, but never the token.
 
 use std::{fmt, time::Duration};
@@ -39,7 +40,7 @@ pub enum ErrorKind {
 /// A failed request.
 #[derive(Debug)]
 pub struct ServiceError {
-    /// What kind of failure it was.
+    /// The kind of failure.
     pub kind: ErrorKind,
     /// The method, such as `PUT`.
     pub method: &'static str,

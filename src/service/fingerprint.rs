@@ -1,12 +1,15 @@
 //! Recognises the known entries of a listing by the fingerprints of their bytes, so that they need not be parsed.
 //! Pure.
+//!
 //! Nearly every entry of a listing is, byte for byte, the one of the last listing. A caller that stores the
 //! fingerprints of the entries passes them with its request ([`KnownEntries`]). An entry with such a fingerprint is
 //! passed on as [`super::Listed::Known`], without being parsed and without a digest of its body.
+//!
 //! A fingerprint is a keyed hash (`HighwayHash`, 128 bits) of the bytes of an entry and of the id of the category
 //! around it. Each process draws a new key, which never leaves the process, so nobody can prepare two entries with
 //! the same fingerprint, and a collision by chance has a probability of 2^-128. A fingerprint is meaningless to
 //! another process, and is never stored on disk.
+//!
 //! Listings mostly come in the same order, too. So the length of the next entry is known: if the bytes up to there
 //! have the fingerprint of the next known entry, they are that entry, and its end need not be searched.
 
@@ -119,6 +122,7 @@ impl KnownEntries {
     }
 
     /// Returns the length and the article of the `at`-th known entry, if these bytes begin with it.
+    ///
     /// Only an object is recognised, because its end does not depend on the bytes after it.
     pub(super) fn begins(
         &self,

@@ -1,4 +1,5 @@
 //! Parses a listing from bytes to articles, without a service: for the fuzzer.
+//!
 //! Splitter, entry reader and paging are those of [`super::client::Client`]; only the transport is left out.
 
 use super::{Listed, entry_reader::EntryReader, paging, splitter::Splitter, splitter_types::Caps};
@@ -17,7 +18,9 @@ pub struct Read {
 }
 
 /// Parses one page that arrives in these chunks.
+///
 /// # Errors
+///
 /// Why the page is no listing.
 pub fn read_listing(pieces: &[&[u8]]) -> Result<Read, String> {
     let caps = Caps {

@@ -1,4 +1,5 @@
 //! Finds the end of one JSON value in a stream of bytes. Pure.
+//!
 //! Only strings, escapes and brackets are parsed; the JSON parser checks the rest.
 
 use memchr::memchr2;

@@ -1,4 +1,5 @@
 //! Lists a workspace or a category as a stream, so that memory does not grow with the bodies.
+//!
 //! A listing is complete only if every page was read to its end, no id came twice, and the number of entries is the
 //! one that the service named. Anything else is an error, whatever was passed on before. An unreadable entry is
 //! passed on as unknown, and the other entries are kept (failures rows 39 and 128).

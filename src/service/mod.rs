@@ -1,4 +1,5 @@
 //! The hosted service: its requests and its answers.
+//!
 //! [`ServiceRead`] and [`ServiceWrite`] are the port that the engine uses; `client` implements it over HTTP. Each
 //! endpoint is one method; numbers such as A4.6 are facts of `docs/api.md`. Only `wire` knows the JSON shapes.
 //! Nothing here decides what to do with an answer.
@@ -264,6 +265,7 @@ pub trait ServiceRead: Send + Sync {
     ) -> impl Future<Output = Answer<RemoteArticle>> + Send;
 
     /// `GET /api/base/{id}/articles` (A4.5): passes each entry to `sink` as it is parsed.
+    ///
     /// After an error the listing is incomplete: nothing may be concluded from an entry that is missing. A listing
     /// with the same id twice is an error.
     fn list(
@@ -274,6 +276,7 @@ pub trait ServiceRead: Send + Sync {
 }
 
 /// The writing half of the service.
+///
 /// A write whose answer was lost is not repeated here: the caller looks first ([`ServiceError::answer_lost`]). A POST
 /// waits when the service refuses it for lack of budget (429); PUT and DELETE return the error instead, because after
 /// a wait the look before them would be stale.

@@ -1,4 +1,5 @@
 //! The envelope of a listing: whether the listing is complete, and where it continues. Pure.
+//!
 //! The API does not show its shape (`docs/api.md`, A4.5), so every shape of that fact is accepted. An unknown shape
 //! is an error that names the keys: it is never taken for an empty or a complete listing.
 

@@ -1,4 +1,5 @@
 //! Reads answers up to their limits, and builds errors.
+//!
 //! Text from outside enters an error only here, and the token is redacted from it (failures row 131). `answer` says
 //! what an answer means.
 

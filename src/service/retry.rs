@@ -1,9 +1,11 @@
 //! When a request is repeated, and after how long. Pure: no clock, no randomness.
+//!
 //! | outcome | GET | POST, PUT, DELETE |
 //! |---|---|---|
 //! | refused for lack of budget (429) | wait, repeat | wait, repeat: it was not carried out |
 //! | no connection, lost answer, 5xx | wait, repeat | never: the caller looks first (failures rows 14 to 17) |
 //! | any other answer | never | never |
+//!
 //! There are five attempts in all. `Retry-After` is obeyed; if it exceeds the longest wait, the request fails.
 
 use chrono::{DateTime, Utc};
@@ -115,6 +117,7 @@ pub fn decide(
 }
 
 /// Parses `Retry-After`: seconds, or a date relative to the answer's own `Date` (failures row 108).
+///
 /// `now` replaces a missing date. The result is between 1 s and 24 h.
 pub fn retry_after(
     value: Option<&str>,

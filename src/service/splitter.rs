@@ -1,7 +1,9 @@
 //! Cuts a JSON document into the entries of its known arrays, as the bytes come in. Pure.
+//!
 //! Each entry is passed on as its own bytes, so that memory has one entry and not the document. The *envelope*, which
 //! is everything around the entries, is stored with the known arrays empty. Only the structure is parsed here:
 //! strings, escapes, nesting, commas. The parsers of the entries and of the envelope check the rest.
+//!
 //! [`Splitter::finish`] refuses a document that broke off at any byte.
 
 use super::{

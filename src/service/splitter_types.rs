@@ -18,7 +18,7 @@ pub(super) struct Path {
     pub(super) owned: bool,
 }
 
-/// What may be held in memory.
+/// The limits of memory.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Caps {
     /// The longest entry.
@@ -82,7 +82,7 @@ impl<F: FnMut(&Entry<'_>)> Sink for F {
     }
 }
 
-/// What was around the entries.
+/// The document around the entries.
 #[derive(Debug)]
 pub(super) struct Envelope {
     /// JSON, with the known arrays empty.

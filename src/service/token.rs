@@ -1,4 +1,5 @@
 //! The access token: a secret that cannot be printed.
+//!
 //! The type has no `Display`, its `Debug` says `[redacted]`, and its memory is wiped on drop. Only the client reads
 //! it, for the `Authorization` header.
 

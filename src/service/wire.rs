@@ -1,4 +1,5 @@
 //! The service's JSON (`docs/api.md`, A2 and A4). Only this file and the parsers of a listing's envelope know it.
+//!
 //! Unknown fields are ignored, optional fields may be absent, and a `null` text is empty. Flags and numbers may be
 //! numbers, strings or booleans. An id must be a UUID.
 

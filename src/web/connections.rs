@@ -1,7 +1,9 @@
 //! Limits the connections of a listener: when no slot is free, a new connection closes the oldest.
+//!
 //! Any client of a port can open connections and send nothing. Each connection takes a file descriptor, and a daemon
 //! without descriptors cannot sync. A health check must still get its answer, so the newest connection is never
 //! refused.
+//!
 //! The owner of a [`Slot`] selects on [`Slot::revoked`] in all its work, and ends when the future is ready: the next
 //! connection waits for the slot. This file knows nothing of the protocol.
 

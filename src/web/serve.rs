@@ -1,4 +1,5 @@
 //! The HTTP server: three pages to read, and a check of the `Host` header.
+//!
 //! A connection is for one request, and ends after [`REQUEST_LIMIT`] in any case.
 
 use super::{

@@ -1,4 +1,5 @@
 //! Limits the findings of one file, because the full list may have megabytes.
+//!
 //! Errors are kept before warnings. A last finding names the number of the others.
 
 use super::rules::Finding;

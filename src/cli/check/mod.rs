@@ -1,4 +1,5 @@
 //! `kbsync check`: checks the files without the service, for editors and CI.
+//!
 //! The command needs no token, no network and no state, and changes nothing. If there is a state, it shows which
 //! conflicts are open. `rules` finds problems, `limit` limits the list; this file reads the mirror and prints.
 

@@ -94,6 +94,7 @@ fn id_in(disk: &RealDisk, place: &Place) -> Option<ArticleId> {
 }
 
 /// Reads a file. An unreadable file is reported, a file that has disappeared is not.
+///
 /// A file over the limit is cut one byte above it, so it is found to be too large.
 fn bytes(disk: &RealDisk, place: &Place, files: &mut Files) -> Option<Vec<u8>> {
     match disk.read(At::Folder(&place.folder), &place.file, MAX_FILE + 1) {

@@ -1,4 +1,5 @@
 //! The rules of `kbsync check` for the files of one workspace.
+//!
 //! Pure: takes the contents of files, and returns findings. Findings are in the order of path and line; each has a
 //! rule, a remedy and at most a few other paths.
 

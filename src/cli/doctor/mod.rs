@@ -1,4 +1,5 @@
 //! `kbsync doctor`: finds out what is wrong, and names the remedy.
+//!
 //! All checks run even after a fault. The command changes nothing, and makes one request for each workspace.
 //! `machine` checks the operating system; the rest uses our own modules.
 

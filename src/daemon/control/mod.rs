@@ -1,7 +1,9 @@
 //! Commands for a running daemon, over `.kbsync/daemon.sock`: one JSON value on each line.
+//!
 //! A client sends one [`Request`]. The daemon answers with any number of [`Response::Progress`] and then one final
 //! response. Only the owner of the mirror can open the socket. A client that disconnects is no error, and its command
 //! is still carried out.
+//!
 //! The holder of the mirror's lock creates the socket, and replaces a socket that a dead daemon left.
 
 mod client;

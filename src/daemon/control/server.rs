@@ -1,4 +1,5 @@
 //! The daemon's end of the socket: a task for each client, which only sends events.
+//!
 //! A client must send its request within [`REQUEST_LIMIT`], and the number of such clients is bounded. A command then
 //! waits for its cycle without a time limit; the number of waiting commands is bounded as well.
 

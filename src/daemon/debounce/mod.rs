@@ -1,9 +1,11 @@
 //! Debounce: decides when a touched path is due. Pure: the caller passes the time.
+//!
 //! No touched path is ever forgotten. A changed path is due after its quiet period, or at the ceiling after its first
 //! event, but not before its push interval has passed. A removal waits for its grace time, and is cancelled when the
 //! path appears again, because editors, checkouts and rebases remove files and write them anew. Removals that follow
 //! each other closely are due together, so that the guards see their number. An event in a folder that waits makes
 //! the folder wait as well. A path that never becomes quiet takes part in polls after a minute.
+//!
 //! No clock and no file is read here.
 
 use std::{

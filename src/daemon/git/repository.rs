@@ -1,7 +1,9 @@
 //! The state of a git work tree, read from git's own files: git itself is not run.
+//!
 //! Three questions are answered. Is a git operation unfinished? Then nothing is pushed or written. Which branch is
 //! checked out? Did HEAD move in another way than by commits made here? Then git made the removals, and they are
 //! held. An unreadable file counts as absent.
+//!
 //! A repository in the reftable format keeps HEAD, the branches and their logs in tables that kbsync cannot read.
 //! Every change of the tables counts as a move of HEAD that is no commit: too many removals are held there, never too
 //! few.

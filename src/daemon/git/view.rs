@@ -255,7 +255,7 @@ fn lately(
     Ok(lately)
 }
 
-/// Gives each file of a commit, with its content, to `take`.
+/// Passes each file of a commit, with its content, to `take`.
 fn read(
     objects: &Objects,
     commit: &str,

@@ -1,10 +1,13 @@
 //! Watches the mirror for touched files, in a thread that only sends events.
+//!
 //! The root of each workspace and its category folders are watched, and nothing deeper: deeper files do not count,
 //! and neither `.git` nor other tools' folders cost a watch. Events only mark paths; a scan finds out what changed
 //! (failures row 72). An overflow, an error, and a folder that appears or disappears become a doubt. When the loop is
 //! slow, events that find no room in the queue are dropped and reported as an overflow.
+//!
 //! Where no events come (network file systems, bind mounts, exhausted watches), the files are scanned every `rescan`
 //! instead. A cookie file at the start shows whether events come.
+//!
 //! The meaning of a path is not decided here.
 
 mod cookie;

@@ -42,6 +42,7 @@ enum Raw {
 }
 
 /// Reports dropped events to the thread, without waiting for it.
+///
 /// Either the channel has room for a message that wakes the thread, or the channel is full: then the thread is awake,
 /// and checks the flag before each event. So the thread need not check the flag at intervals.
 fn report_loss(lost: &AtomicBool, raw: &SyncSender<Raw>) {

@@ -1,4 +1,5 @@
 //! The work queue: touched paths, doubts, polls and commands, and the rule which of them is next.
+//!
 //! Pure: the caller passes the time, and no file is read. The rules:
 //! - Work stays in the queue until a cycle has done it. Work that a cycle could not do is queued again.
 //! - A full cycle skips unsettled files, but not a file that equals the state. If a skipped file turns out to be

@@ -1,4 +1,5 @@
 //! Finds tags that are left open, and end tags without start tags.
+//!
 //! The rules are an author's: void elements need no end tag, `<x/>` is closed, and `li`, `p`, `td` and the like may
 //! omit their end tags where the standard allows it. Omitted end tags are listed separately, because a merge compares
 //! texts that write them all with texts that do not. A `<p>` around a block is accepted, although browsers end the
@@ -46,6 +47,7 @@ impl Balance<'_> {
 
     /// Compares a merged text with the two texts that it was merged from, and names an element that is less balanced
     /// than in both; `None`: there is none.
+    ///
     /// An optional end tag counts only if both texts always write it.
     pub fn worse_than(&self, one: &Self, other: &Self) -> Option<String> {
         if self.unfinished.is_some() && one.unfinished.is_none() && other.unfinished.is_none() {

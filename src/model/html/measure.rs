@@ -1,4 +1,5 @@
 //! Measures the visible content of a text, so that kbsync notices if the service dropped something.
+//!
 //! A service may write the same page in other bytes (`&uuml;` for `ü`, `<strong>` for `<b>`, other white space),
 //! which is no loss.
 
@@ -23,6 +24,7 @@ pub fn elements(text: &str) -> BTreeMap<Cow<'_, str>, usize> {
 }
 
 /// Returns the text that a reader sees: no markup, white space collapsed, a space between blocks.
+///
 /// Character references are resolved as in [`decoded`].
 pub fn visible_text(text: &str) -> String {
     let mut visible = String::with_capacity(text.len() / 2);

@@ -1,10 +1,12 @@
 //! HTML as kbsync reads it: byte for byte, never rewritten.
+//!
 //! [`tokens`] cuts a text into tokens that tile it exactly, even if the markup is broken. Everything else uses the
 //! tokens:
 //! - [`units()`] cuts a text into the units of a merge: lines and blocks;
 //! - [`balance()`] finds tags that are left open, and end tags without start tags;
 //! - [`elements`], [`visible_text`] and [`shrank`] measure how much of a text the service kept;
 //! - [`references()`] lists links and images.
+//!
 //! This is no HTML parser: there is no tree, nothing is repaired, and character references are resolved only where a
 //! reader would see them. Every function takes time proportional to the text, whatever its content.
 

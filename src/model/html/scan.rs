@@ -1,4 +1,5 @@
 //! The scanner: text → tokens and attributes.
+//!
 //! It follows the tokenisation rules of the HTML standard as far as they decide where a token ends: quotes count only
 //! after `=`, `<` counts only before a letter, `/`, `!` or `?`, and there is no markup in `script`, `style`,
 //! `textarea` and the like. A tag or comment that never ends takes the rest of the text, as in a browser.

@@ -1,4 +1,5 @@
 //! The units of a merge: a text cut at its lines and at its blocks.
+//!
 //! The service's editor writes one endless line, so with lines alone any two edits would overlap. A unit ends after
 //! an end tag of a block, after `<br>` and `<hr>`, before a start tag of a block, and at the end of a line. Line
 //! ends, with the white space before them, are units of their own, so that the last paragraph of a text stays the

@@ -1,4 +1,5 @@
 //! Checks the HTML of a body: a part of `kbsync check`.
+//!
 //! Lines are counted from 1 in the body; the caller adds the lines of the front matter. The caller also finds out
 //! whether the target of a link exists ([`relative_links`]).
 
@@ -48,6 +49,7 @@ pub fn lint_html(text: &str) -> Vec<Finding> {
 }
 
 /// Returns the links and sources that are relative to the article: line and target.
+///
 /// Targets have no `?query` and `#fragment`, and `%20` and `&amp;` are resolved, so that they can be compared with
 /// paths. Addresses with a scheme or a host, from the site's root (`/…`) or within the page (`#…`) are left out.
 pub fn relative_links(text: &str) -> Vec<(usize, String)> {

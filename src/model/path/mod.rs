@@ -1,4 +1,5 @@
 //! Places in the mirror, and the correspondence of slugs and names.
+//!
 //! A name from the service is never used as it is: [`stem_for`] is the only way from a slug to a name, and its result
 //! is a single portable name, whatever the slug is (failures rows 59, 101 to 103 and 129). A safe slug is its own
 //! name, so that [`slug_of_stem`] finds it again. Nothing here reads the disk: the caller says which names are taken.
@@ -102,6 +103,7 @@ pub fn safe_stem(slug: &str) -> bool {
 
 /// Returns the name for a slug: the slug itself if it is safe and free, else a safe form with `~` and digits of the
 /// id.
+///
 /// `taken` is called with [folded](fold) names, without ending. For an article, the caller adds `.html`.
 pub fn stem_for(slug: &str, id: Uuid, taken: &dyn Fn(&str) -> bool) -> String {
     if safe_stem(slug) && !taken(&fold(slug)) {
@@ -188,6 +190,7 @@ pub fn slugify(title: &str) -> String {
 }
 
 /// Returns why a name is never an article, a category's folder or `_category.yaml`; `None`: it may be one.
+///
 /// Hidden names, editors' temporary and backup files, conflict copies of kbsync and of other tools (failures rows 74
 /// and 121). The caller excepts `_category.yaml`.
 pub fn ignored_name(name: &str) -> Option<&'static str> {

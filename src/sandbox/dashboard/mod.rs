@@ -1,4 +1,5 @@
 //! The web pages for people: the actions of colleagues, and the requests of kbsync.
+//!
 //! Plain HTML with forms and without JavaScript. There is no sign-in, so the pages answer only to a loopback `Host`,
 //! which stops a web page that rebinds its name, and accept forms only from themselves. The text of an article is
 //! shown in a frame without any rights.

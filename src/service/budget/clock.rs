@@ -1,4 +1,5 @@
 //! The clocks of the budget, and how to wait.
+//!
 //! A [`Moment`] has the wall clock and the time since the machine started, so that a wall clock that is set forward
 //! does not refill a window (failures row 106). Nothing here decides how long to wait.
 
@@ -26,6 +27,7 @@ pub struct Moment {
 
 impl Moment {
     /// Returns the milliseconds since an earlier moment: within one boot, never more than really passed.
+    ///
     /// Across two boots there is only the wall clock. If it went back, the time since the start of the machine is a
     /// lower bound.
     pub fn millis_since(self, earlier: Self) -> i64 {

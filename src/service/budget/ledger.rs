@@ -1,7 +1,9 @@
 //! The file of the budget: one for each service and token, shared by all processes of this machine.
+//!
 //! Records are appended under a lock on a second file, and read without it: an append is smaller than a page, a torn
 //! record is skipped, and a rewrite appears by rename. The kernel releases the lock of a process that dies. This file
 //! does not know what the records mean.
+//!
 //! An append is not flushed to the disk. A killed process loses nothing; a power cut may lose the last few seconds,
 //! and the service's own headers correct that.
 
@@ -108,6 +110,7 @@ impl Locked<'_> {
     }
 
     /// Rewrites the file if it has grown, or has records of another boot or of the future.
+    ///
     /// Afterwards all records use this boot's clock, so a later change of the wall clock has no effect.
     pub(super) fn tidy(&self, records: &[Record], now: Moment, keep_ms: i64) -> io::Result<()> {
         let needed = records.iter().any(|record| {

@@ -1,4 +1,5 @@
 //! The budget: 60 requests a minute and 1,440 a day (`docs/api.md`, A8.1), never exceeded.
+//!
 //! The budget counts the requests of all processes of this machine with one token, in a small file. Both windows
 //! roll. A request is counted before it is sent, so lost requests count as well; only a request that never left this
 //! machine is uncounted. The service's own count may lower the rest of the budget, never raise it. An operation of
@@ -29,7 +30,7 @@ use tally::{DAY_MS, Tally};
 const LOCK_TRIES: u32 = 2000;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
-/// What may be spent.
+/// The limits of the budget.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
     /// Requests in a rolling minute.
@@ -196,6 +197,7 @@ impl Budget {
 
     /// Reserves requests for an operation, if there is room for all of them (failures row 114). Nobody else gets them
     /// until they are used, released or a few minutes old. An earlier reservation is merged into the new one.
+    ///
     /// A longer operation reserves only half a minute's requests: while others work as well, the minute may never be
     /// empty.
     pub async fn reserve(

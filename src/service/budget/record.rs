@@ -1,4 +1,5 @@
 //! One record of the budget's ledger, and its fixed-size form in the file. Pure.
+//!
 //! A record that was torn by a crash fails its checksum. It stands for a request that was about to be sent, so it
 //! counts as one more request at the moment of the record before it.
 

@@ -1,4 +1,5 @@
 //! Which service a token belongs to: the first service that accepted it (failures row 133).
+//!
 //! A cloned repository whose settings name another host must not get the token. The user's state directory has a file
 //! for each token, with a hash of the token as its name and the origins as its text. Loopback origins are bound like
 //! all others, because any user of a shared machine may listen on a port. The sandbox's own token is no secret, and
@@ -139,6 +140,7 @@ pub enum OriginError {
 }
 
 /// Checks whether an origin may receive a token. `dir` is the user's state directory.
+///
 /// `trust` allows any origin. Returns the record to write when the service there has accepted the token: the token
 /// must not be bound to a mistyped address. Until then the origin is recorded as tried. `None`: the origin is
 /// recorded already.
