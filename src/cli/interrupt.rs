@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_told_while_a_step_ends_keeps_the_next_one_from_beginning() {
+    async fn ctrl_c_at_the_end_of_a_step_keeps_the_next_one_from_beginning() {
         // Which of two that are ready is looked at first is left to chance.
         for _ in 0..32 {
             let failure = ended(Work::Step).await.expect_err("broken off");
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_only_looked_is_not_told_of_what_was_done() {
+    fn an_interrupted_look_reports_no_work() {
         let help = |kind| broken_off(kind, "").help.unwrap_or_default();
         assert!(!help(Work::Look).contains("recorded"));
         assert!(help(Work::Last).contains("recorded"));

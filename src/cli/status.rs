@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_told_in_the_largest_unit() {
+    fn times_are_reported_in_the_largest_unit() {
         for (seconds, told) in [
             (3, "just now"),
             (59, "59 seconds ago"),

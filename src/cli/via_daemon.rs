@@ -184,7 +184,7 @@ async fn while_it_lives<T>(
     None
 }
 
-/// Tells the waiting person that the daemon is silent, and what Ctrl-C would do.
+/// Notes that the daemon is silent, and what Ctrl-C would do.
 fn note_silence(context: &Context, config: &Config, silence: Duration) {
     let owners = config.roots().into_iter();
     let mut owners = owners.filter_map(|root| Lock::holder(&root.path).ok().flatten());

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_two_cycles_leave_for_the_same_reason_is_told() {
+    fn an_action_that_two_cycles_leave_for_the_same_reason_is_logged() {
         let mut log = LogOnce::default();
         let skipped = |path, reason| line(path, Status::Skipped, reason);
         let nothing = Vec::<String>::new();

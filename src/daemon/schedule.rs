@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_schedule_is_told() {
+    fn an_invalid_schedule_is_reported() {
         let now = moment("2026-11-20T22:00:00Z", Instant::now());
         let bad = Schedule::new(&Poll::Cron("61 * * * *".to_owned()), "UTC", now);
         assert!(matches!(bad, Err(ScheduleError::Line { .. })));

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_told_in_words_that_can_be_read_again() {
+    fn durations_are_reported_in_words_that_can_be_read_again() {
         for (seconds, words) in [
             (0, "0s"),
             (61, "1m 1s"),

@@ -116,7 +116,7 @@ impl Sandbox {
         self.lock().edit_category(id, change)
     }
 
-    /// Gives a category another name and slug.
+    /// Renames a category and changes its slug.
     pub fn rename_category(&self, id: Uuid, name: &str, slug: &str) -> Option<Category> {
         self.edit_category(id, |category| {
             name.clone_into(&mut category.name);

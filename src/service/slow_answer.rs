@@ -1,4 +1,4 @@
-//! Gives a notice after some seconds without an answer, long before the request fails.
+//! Notifies after some seconds without an answer, long before the request fails.
 
 use super::client::Client;
 use super::options::{WaitNote, WaitReason};

@@ -76,7 +76,7 @@ impl Connections {
         }
     }
 
-    /// Gives an accepted connection a slot. After a failed accept, logs the failure, pauses, and returns `None`.
+    /// Assigns a slot to an accepted connection. After a failed accept, logs the failure, pauses, and returns `None`.
     pub async fn admit<T>(&mut self, accepted: io::Result<T>) -> Option<(T, Slot)> {
         match accepted {
             Ok(connection) => Some((connection, self.free_slot().await)),

@@ -73,7 +73,7 @@ fn a_yes_releases_exactly_these_and_only_once() {
 
 /// A yes beforehand is one to what a sync has told.
 #[test]
-fn f043_what_was_removed_since_the_last_sync_is_not_released_unseen() {
+fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
     let (service, kb, _) = held();
     kb.remove("start/n6.html");
     kb.remove("start/n7.html");
@@ -130,7 +130,7 @@ fn an_edit_on_the_service_meanwhile_is_not_deleted() {
 }
 
 #[test]
-fn f043_who_takes_one_back_or_names_a_part_releases_none_of_the_rest() {
+fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
     let (service, kb, _) = held();
     kb.run(&["sync", "start/n2.html"]).exits(3);
     kb.run(&["restore", "start/n1.html"]).exits(0);

@@ -47,7 +47,7 @@ impl Quiet {
 }
 
 #[test]
-fn rules_that_are_too_long_are_told_and_nothing_is_published() {
+fn rules_that_are_too_long_are_reported_and_nothing_is_published() {
     let quiet = Quiet::new();
     let filler = "# a line of the rules\n".repeat(4000);
     quiet
@@ -70,7 +70,7 @@ fn rules_that_are_too_long_are_told_and_nothing_is_published() {
 }
 
 #[test]
-fn f122_f125_a_file_that_cannot_be_an_article_is_told_and_left_alone() {
+fn f122_f125_a_file_that_cannot_be_an_article_is_reported_and_left_alone() {
     let long = format!("---\ntitle: {}\n---\n", "x".repeat(256));
     let cases: [(&str, &[u8], &str); 10] = [
         (
@@ -147,7 +147,7 @@ fn f097_f130_what_is_no_file_to_read_is_present_and_not_followed() {
 }
 
 #[test]
-fn f040_a_category_s_folder_that_is_none_any_more_is_told() {
+fn f040_a_category_s_folder_that_is_none_any_more_is_reported() {
     let quiet = Quiet::new();
     let mirror = quiet.kb.mirror();
     let (folder, away) = (mirror.join("start"), mirror.join(".away"));
@@ -194,7 +194,7 @@ fn f054_a_file_with_an_id_that_nobody_knows_does_not_give_its_article_up() {
 }
 
 #[test]
-fn f054_doubles_are_told_and_neither_is_sent() {
+fn f054_doubles_are_reported_and_neither_is_sent() {
     let quiet = Quiet::new();
     let id = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c";
     for name in ["a", "b"] {
@@ -225,7 +225,7 @@ fn f054_doubles_are_told_and_neither_is_sent() {
 }
 
 #[test]
-fn a_token_that_is_wrong_or_missing_is_told_with_the_remedy() {
+fn a_token_that_is_wrong_or_missing_is_reported_with_the_remedy() {
     let mut quiet = Quiet::new();
     quiet.kb.edit("start/one.html", "One.", "Mine.");
     for command in ["sync", "pull", "push", "approve"] {
@@ -267,7 +267,7 @@ fn f018_a_login_page_is_no_answer() {
 }
 
 #[test]
-fn a_workspace_that_is_unknown_or_not_ours_is_told() {
+fn a_workspace_that_is_unknown_or_not_ours_is_reported() {
     let quiet = Quiet::new();
     let fresh = quiet.service.mirror();
     let settings = fresh.read("kbsync.yaml");
@@ -296,7 +296,7 @@ fn a_workspace_that_is_unknown_or_not_ours_is_told() {
 }
 
 #[test]
-fn a_folder_that_is_no_mirror_is_told_what_to_do() {
+fn a_folder_that_is_no_mirror_gets_a_remedy() {
     let kb = Kb::new();
     for command in [
         &["sync"][..],
@@ -317,7 +317,7 @@ fn a_folder_that_is_no_mirror_is_told_what_to_do() {
 }
 
 #[test]
-fn f096_a_folder_that_cannot_be_written_to_is_told() {
+fn f096_a_folder_that_cannot_be_written_to_is_reported() {
     let service = Service::start();
     let mut kb = service.mirror();
     kb.set("KBSYNC_SERVICE", &service.url);

@@ -79,7 +79,7 @@ fn f134_http_to_a_public_host_is_refused() {
 }
 
 #[test]
-fn an_unreachable_host_is_told_to_be_tried_later() {
+fn an_unreachable_host_is_to_be_tried_later() {
     // A port that was free a moment ago: nobody listens there.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())

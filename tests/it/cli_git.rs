@@ -128,7 +128,7 @@ fn a_branch_in_the_settings_is_the_one_that_counts() {
 }
 
 #[test]
-fn another_branch_than_that_of_the_settings_is_told_before_anybody_syncs() {
+fn another_branch_than_that_of_the_settings_is_reported_before_anybody_syncs() {
     let (_service, kb) = mirror_with("main");
     let silent = kb.run(&["status"]).exits(0);
     assert!(!silent.stdout.contains("nothing is synced"), "{silent:#?}");

@@ -53,7 +53,7 @@ fn show(kb: &Kb, what: &str) -> Value {
 }
 
 #[test]
-fn what_has_no_versions_is_told_with_what_has() {
+fn what_has_no_versions_is_reported_with_what_has() {
     let (_service, kb, _) = with_a_past();
     for arguments in [&["show", "start@1"][..], &["show", "start/"]] {
         kb.run(arguments)
@@ -124,7 +124,7 @@ fn differences_are_shown_against_the_version_before() {
 }
 
 #[test]
-fn what_happened_lately_is_told_newest_first() {
+fn what_happened_lately_is_reported_newest_first() {
     let (_service, kb, _) = with_a_past();
     let json = log(&kb, &[]);
     let told: Vec<String> = json["events"]
@@ -565,7 +565,7 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
 }
 
 #[test]
-fn of_a_folder_what_cannot_come_back_is_told_and_the_rest_comes_back() {
+fn of_a_folder_what_cannot_come_back_is_reported_and_the_rest_comes_back() {
     let service = Service::empty();
     let start = service.category("start");
     for number in 0..6 {
@@ -692,7 +692,7 @@ fn a_place_that_is_ignored_is_refused() {
 }
 
 #[test]
-fn several_deleted_articles_of_one_path_are_told_apart_by_id() {
+fn several_deleted_articles_of_one_path_are_distinguished_by_id() {
     let (service, kb, one) = with_a_past();
     kb.remove("start/one.html");
     kb.run(&["sync"]).exits(0);

@@ -61,7 +61,7 @@ fn of_an_article_that_ended_in_conflict_the_writer_s_file_comes_back() {
 }
 
 #[test]
-fn a_copy_that_its_writer_takes_away_is_told_with_its_words() {
+fn a_copy_that_its_writer_takes_away_is_reported_with_its_words() {
     let (service, kb, one) = remarked();
     kb.run(&["sync"]).exits(3);
     kb.remove(COPY);
@@ -102,7 +102,7 @@ fn with_the_service_s_version_kept_the_one_before_is_the_writer_s() {
 }
 
 #[test]
-fn the_old_id_of_an_article_that_was_created_anew_is_known() {
+fn the_old_id_of_an_article_that_was_recreated_is_known() {
     let (service, kb, ids) = synced(&["one"]);
     let old = ids[0].to_string();
     kb.edit(FILE, "one.", "Mine.");
@@ -216,7 +216,7 @@ fn two_workspaces() -> (Service, Kb) {
 }
 
 #[test]
-fn a_workspace_s_folder_that_went_is_told_with_its_history() {
+fn a_workspace_s_folder_that_went_is_reported_with_its_history() {
     let (_service, kb) = two_workspaces();
     std::fs::remove_dir_all(kb.mirror().join("en")).expect("removed");
     for arguments in [

@@ -108,7 +108,7 @@ fn a_folder_beside_known_categories_waits_at_the_first_sync_as_well() {
 }
 
 #[test]
-fn a_daemon_that_is_told_yes_creates_them() {
+fn a_daemon_that_gets_a_yes_creates_them() {
     let (service, kb) = unsynced();
     let daemon = Daemon::spawn(&kb, &[]);
     until("the first cycle", || {

@@ -70,7 +70,7 @@ fn names(said: &str, wanted: &[&str]) {
 }
 
 #[test]
-fn f097_what_may_not_be_read_or_written_is_told_with_what_to_do() {
+fn f097_what_may_not_be_read_or_written_is_reported_with_a_remedy() {
     let cases: [(&str, u32, &[&str], &[&str]); 7] = [
         (
             "start",
@@ -145,7 +145,7 @@ fn f097_what_may_not_be_read_or_written_is_told_with_what_to_do() {
 }
 
 #[test]
-fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_told_with_what_to_do() {
+fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_reported_with_a_remedy() {
     let busy = Busy::new();
     let (place, away) = (busy.path("start/two.html"), busy.path(".away"));
     std::fs::rename(&place, &away).expect("moved");
@@ -216,7 +216,7 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_told_with_what_to_do() {
 }
 
 #[test]
-fn too_few_open_files_are_told_with_what_to_do() {
+fn too_few_open_files_are_reported_with_a_remedy() {
     let service = Service::start();
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
@@ -243,7 +243,7 @@ fn too_few_open_files_are_told_with_what_to_do() {
 
 /// Whatever meets the wall first: a lock, the state, a file.
 #[test]
-fn f095_f096_a_full_disk_and_one_that_is_read_only_are_told_with_what_to_do() {
+fn f095_f096_a_full_disk_and_one_that_is_read_only_are_reported_with_a_remedy() {
     let full = "cp -a . ../copy && mount -t tmpfs -o size=2m none . && cd \"$PWD\" && cp -a ../copy/. . && \
                 rm -r ../copy && { dd if=/dev/zero of=fill bs=1k 2>/dev/null || true; } &&";
     let read_only = "mount --bind . . && mount -o remount,ro,bind . && cd \"$PWD\" &&";
@@ -269,7 +269,7 @@ fn f095_f096_a_full_disk_and_one_that_is_read_only_are_told_with_what_to_do() {
 }
 
 #[test]
-fn f097_a_daemon_that_may_not_write_tells_the_same() {
+fn f097_a_daemon_that_may_not_write_reports_the_same() {
     let busy = Busy::new();
     busy.kb.run(&["sync"]).exits(0);
     if apart_from(&OWNER, "", IS_OWNER, &busy.kb, &["status"]).is_none() {

@@ -134,7 +134,7 @@ fn a_file_that_was_renamed_or_moved_in_conflict_is_settled_at_once_by_its_old_or
 }
 
 #[test]
-fn check_tells_a_copy_that_is_left_over_from_an_open_conflict() {
+fn check_distinguishes_a_left_over_copy_from_an_open_conflict() {
     let (_service, kb, _, _) = in_conflict();
     let copy = kb.read(COPY);
     let told = |words: &str| {
@@ -201,7 +201,7 @@ fn a_file_that_moved_on_is_not_replaced_unseen() {
 }
 
 #[test]
-fn an_article_that_was_deleted_meanwhile_is_created_anew_or_its_file_goes() {
+fn an_article_that_was_deleted_meanwhile_is_recreated_or_its_file_goes() {
     for keep in ["local", "remote"] {
         let (service, kb, one, _) = in_conflict();
         service.sandbox.remove(one);
@@ -224,7 +224,7 @@ fn an_article_that_was_deleted_meanwhile_is_created_anew_or_its_file_goes() {
 }
 
 #[test]
-fn a_conflict_whose_other_version_changed_is_told_as_a_new_one_and_is_no_roll_back() {
+fn a_conflict_whose_other_version_changed_is_reported_as_a_new_one_and_is_no_roll_back() {
     let (service, kb, one, _) = in_conflict();
     let first = kb.run(&["sync", "start/one.html"]).exits(3).stdout;
     assert!(!first.contains("a new conflict"), "{first}");

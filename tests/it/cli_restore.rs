@@ -275,7 +275,7 @@ fn a_version_has_the_number_that_the_log_lists() {
 }
 
 #[test]
-fn who_breaks_off_what_a_daemon_has_is_told_that_it_goes_on() {
+fn after_ctrl_c_the_daemon_goes_on_and_the_command_says_so() {
     let service = Service::empty();
     let one = service.article(service.category("start"), "one", "<p>One.</p>");
     let kb = mirror(&service);

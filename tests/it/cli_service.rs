@@ -36,7 +36,7 @@ fn f140_a_workspace_cannot_steer_the_terminal() {
 }
 
 #[test]
-fn f131_a_wrong_token_is_told_and_not_shown() {
+fn f131_a_wrong_token_is_reported_and_not_shown() {
     let service = Service::start();
     let mut kb = service.mirror();
     kb.set("KBSYNC_TOKEN", "CANARY-wrong");
@@ -130,7 +130,7 @@ fn doctor_waits_for_no_budget() {
 }
 
 #[test]
-fn doctor_tells_of_a_budget_above_the_services() {
+fn doctor_reports_a_budget_above_the_services() {
     let service = Service::start();
     let kb = service.mirror();
     let settings = kb.read("kbsync.yaml") + "budget: {per_minute: 61, per_day: 1440}\n";
@@ -154,7 +154,7 @@ fn stats_without_a_sync_say_so() {
 }
 
 #[test]
-fn the_sandbox_prints_how_to_begin_and_ends_when_told() {
+fn the_sandbox_prints_how_to_begin_and_ends_on_a_signal() {
     use std::{
         io::{BufRead as _, BufReader},
         process::{Command, Stdio},
@@ -201,7 +201,7 @@ fn the_sandbox_prints_how_to_begin_and_ends_when_told() {
 }
 
 #[test]
-fn a_connection_that_is_refused_is_told_in_a_line() {
+fn a_connection_that_is_refused_is_reported_in_a_line() {
     let mut kb = Kb::with_settings(&format!(
         "service: http://127.0.0.1:9\nworkspace: {WORKSPACE}\n"
     ));

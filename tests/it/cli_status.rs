@@ -72,7 +72,7 @@ fn before_the_first_sync_everything_is_new() {
 }
 
 #[test]
-fn every_kind_of_change_is_told_without_a_request() {
+fn every_kind_of_change_is_reported_without_a_request() {
     let (service, kb, ids) = synced();
     let quiet = json(&kb, &["status", "--json", "--exit-code"], 0);
     assert_eq!(changes(&quiet), Vec::<String>::new());
@@ -166,7 +166,7 @@ fn articles_that_readers_do_not_see_are_listed() {
 }
 
 #[test]
-fn f115_what_the_service_refused_waits_and_is_told() {
+fn f115_what_the_service_refused_waits_and_is_reported() {
     let (service, kb, _) = synced();
     let rights = kbsync::sandbox::Rights::everywhere(kbsync::sandbox::Access::Read);
     service.sandbox.add_token(crate::kb::TOKEN, rights);
@@ -182,7 +182,7 @@ fn f115_what_the_service_refused_waits_and_is_told() {
 }
 
 #[test]
-fn with_remote_both_sides_changes_are_told_and_nothing_is_touched() {
+fn with_remote_both_sides_changes_are_reported_and_nothing_is_touched() {
     let (service, kb, ids) = synced();
     kb.edit("start/one.html", "<p>one</p>", "<p>mine</p>");
     service
@@ -232,7 +232,7 @@ fn without_a_token_it_works_all_the_same() {
 }
 
 #[test]
-fn f113_what_takes_longer_than_a_moment_to_send_is_told_with_how_long() {
+fn f113_what_takes_longer_than_a_moment_to_send_is_reported_with_how_long() {
     let (_service, kb, _) = synced();
     let settings = kb.read("kbsync.yaml");
     let edit = || {
@@ -258,7 +258,7 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_told_with_how_long() {
 }
 
 #[test]
-fn without_the_service_what_changed_here_is_told_all_the_same() {
+fn without_the_service_what_changed_here_is_reported_all_the_same() {
     let (service, kb, _) = synced();
     kb.edit("start/two.html", "two", "two, edited");
     service.sandbox.revoke_token(crate::kb::TOKEN);
@@ -269,7 +269,7 @@ fn without_the_service_what_changed_here_is_told_all_the_same() {
 }
 
 #[test]
-fn a_conflict_that_nobody_recorded_yet_is_told_with_what_records_it() {
+fn a_conflict_that_nobody_recorded_yet_is_reported_with_what_records_it() {
     let service = Service::empty();
     let start = service.category("start");
     let one = service.article(start, "one", "<p>One.</p>");

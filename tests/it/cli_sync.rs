@@ -172,7 +172,7 @@ fn pull_and_push_go_one_way() {
 }
 
 #[test]
-fn a_dry_run_tells_and_touches_nothing_at_all() {
+fn a_dry_run_reports_and_touches_nothing() {
     let service = Service::empty();
     let start = service.category("start");
     let one = service.article(start, "one", "<p>One.</p>");

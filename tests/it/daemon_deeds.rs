@@ -340,7 +340,7 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
 const ARTICLES: usize = 50;
 
 #[test]
-fn f075_a_checkout_of_5000_files_that_nobody_could_tell_of_is_one_rescan() {
+fn f075_a_checkout_of_5000_files_without_events_is_one_rescan() {
     let service = Service::empty();
     let start = service.category("start");
     let slug = |number: usize| format!("z{number:02}");

@@ -34,7 +34,7 @@ async fn f079_what_we_wrote_ourselves_is_known() {
 }
 
 #[tokio::test]
-async fn f079_what_a_writer_did_is_news() {
+async fn f079_a_writers_change_is_news() {
     let cases: [(&str, Change); 6] = [
         ("an edit", |world| {
             world.edit("billing/refunds.html", "one", "1");

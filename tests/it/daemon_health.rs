@@ -246,7 +246,7 @@ fn f012_a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
 }
 
 #[test]
-fn systemd_is_told_that_it_is_ready_what_it_does_and_that_it_stops() {
+fn systemd_is_notified_of_start_status_and_stop() {
     let service = Service::start();
     let kb = mirror(&service);
     let folder = tempfile::tempdir().expect("a folder");
@@ -288,7 +288,7 @@ fn systemd_is_told_that_it_is_ready_what_it_does_and_that_it_stops() {
 }
 
 #[test]
-fn every_figure_that_was_promised_tells_what_happened() {
+fn every_promised_metric_shows_what_happened() {
     let service = Service::empty();
     let start = service.category("start");
     for slug in ["one", "two", "three", "four"] {

@@ -65,7 +65,7 @@ fn looks(service: &Service, kb: &Kb, daemon: &Daemon, why: &str) {
 }
 
 #[test]
-fn f077_a_limit_that_is_used_up_is_told_and_edits_go_live_all_the_same() {
+fn f077_a_limit_that_is_used_up_is_reported_and_edits_go_live_all_the_same() {
     let watches = "the system's limit on watches is reached (fs.inotify.max_user_watches)";
     let instances = "the system's limit on watchers is reached (fs.inotify.max_user_instances)";
     for (limit, value, why) in [
@@ -83,7 +83,7 @@ fn f077_a_limit_that_is_used_up_is_told_and_edits_go_live_all_the_same() {
 }
 
 #[test]
-fn f077_a_limit_that_a_new_folder_meets_is_told_and_its_files_go_live() {
+fn f077_a_limit_that_a_new_folder_meets_is_reported_and_its_files_go_live() {
     let (service, kb) = stage();
     let folders = std::fs::read_dir(kb.mirror()).expect("listed");
     // The mirror, its categories, and the private folder for a moment.

@@ -1162,7 +1162,7 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn f084_removals_that_nobody_told_of_are_held_as_gits_all_the_same() {
+async fn f084_removals_without_an_event_are_held_as_gits_all_the_same() {
     let (folder, stage) = work_tree();
     stage
         .play(|bench| async move {

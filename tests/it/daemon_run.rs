@@ -385,7 +385,7 @@ fn a_version_is_brought_back_by_the_daemon() {
 }
 
 #[test]
-fn what_a_daemon_cannot_bring_back_is_told_and_the_rest_comes_back() {
+fn what_a_daemon_cannot_bring_back_is_reported_and_the_rest_comes_back() {
     let service = Service::empty();
     let start = service.category("start");
     for number in 0..5 {
@@ -495,7 +495,7 @@ fn f091_what_a_sparse_checkout_leaves_out_is_held_by_the_daemon() {
 }
 
 #[test]
-fn the_doctor_tells_what_the_daemon_waits_for() {
+fn the_doctor_reports_what_the_daemon_waits_for() {
     let service = Service::start();
     let kb = mirror(&service);
     git(&kb, &["init", "-q", "-b", "main"]);

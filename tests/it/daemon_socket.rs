@@ -141,7 +141,7 @@ fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
 
 /// A daemon that was stopped in its tracks keeps nobody waiting for ever.
 #[test]
-fn f118_a_daemon_that_does_not_answer_is_told() {
+fn f118_a_daemon_that_does_not_answer_is_reported() {
     let service = Service::start();
     let mut kb = mirror(&service);
     let daemon = Daemon::start(&kb, &[]);

@@ -580,7 +580,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_for_which_nothing_waits_is_told_from_an_open_conflict() {
+    fn a_copy_for_which_nothing_waits_is_distinguished_from_an_open_conflict() {
         let id: ArticleId = "5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c"
             .parse()
             .expect("an id");

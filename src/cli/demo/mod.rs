@@ -45,7 +45,7 @@ pub(super) async fn run(args: &Args, context: &Context) -> Outcome {
     played.map(|()| ExitCode::Done)
 }
 
-/// Tells the user how to continue after the demo.
+/// Shows how to continue after the demo.
 fn encore(context: &Context, stage: &Stage<'_>) -> Result<(), Failure> {
     for line in [
         String::new(),

@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn f104_a_clock_that_is_off_is_told_with_the_direction() {
+    fn f104_a_clock_that_is_off_is_reported_with_the_direction() {
         for (ahead, result, words) in [
             (0, Verdict::Good, "agrees"),
             (30, Verdict::Good, "agrees"),

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_version_is_told_apart_from_nonsense() {
+    fn another_version_is_distinguished_from_nonsense() {
         for (line, expected) in [
             ("", "cannot read"),
             ("{}", "cannot read"),

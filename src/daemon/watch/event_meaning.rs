@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn f074_what_editors_leave_around_is_nobodys() {
+    fn f074_editors_files_are_ignored() {
         let any = EventKind::Any;
         for name in [
             "4913",

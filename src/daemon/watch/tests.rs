@@ -15,7 +15,7 @@ use std::{
 };
 use tokio::sync::mpsc::{Receiver, channel};
 
-/// Tells of an article as soon as the private folder is watched, and never of our own file.
+/// Reports an article as soon as the private folder is watched, and never of our own file.
 struct Deaf(Box<dyn EventHandler>);
 
 /// What the deaf one was asked to let go of.
@@ -73,7 +73,7 @@ fn cookies(mirror: &Path) -> usize {
 }
 
 #[tokio::test]
-async fn f078_where_its_own_file_is_not_told_of_the_files_are_looked_through() {
+async fn f078_without_the_cookies_event_the_files_are_scanned() {
     let mirror = tempfile::tempdir().expect("a folder");
     let (to, mut events) = channel(16);
     let _watch = start_with::<NullWatcher>(options(mirror.path()), to).expect("a thread");
@@ -116,7 +116,7 @@ fn error(number: i32) -> Error {
     }
 }
 
-/// Tells of an error as soon as the private folder is watched, and of an article after it.
+/// Reports an error as soon as the private folder is watched, and of an article after it.
 struct Ailing<const NUMBER: i32>(Box<dyn EventHandler>);
 
 impl<const NUMBER: i32> Watcher for Ailing<NUMBER> {
@@ -213,7 +213,7 @@ async fn an_error_of_the_watcher_is_a_doubt_and_the_watch_goes_on() {
 }
 
 #[tokio::test]
-async fn f077_a_limit_that_the_watcher_tells_of_later_ends_events() {
+async fn f077_a_limit_that_the_watcher_reports_later_ends_events() {
     assert_eq!(
         first::<Ailing<NOSPC>, 3>().await,
         ["events", WATCHES, FALLBACK]
@@ -229,7 +229,7 @@ async fn f077_a_limit_that_the_watcher_tells_of_later_ends_events() {
 }
 
 #[tokio::test]
-async fn f077_a_limit_that_the_first_folders_meet_is_told_and_files_are_looked_through() {
+async fn f077_a_limit_for_the_first_folders_is_reported_and_files_are_scanned() {
     // The mirror, the category and the private folder are watched, in this order.
     assert_eq!(first::<Full<NOSPC, 2>, 2>().await, [WATCHES, FALLBACK]);
     assert_eq!(first::<Full<NOSPC, 1>, 2>().await, [WATCHES, FALLBACK]);

@@ -448,7 +448,7 @@ mod tests {
         report_loss(&lost, &raw);
         assert!(lost.swap(false, Ordering::SeqCst));
         assert!(matches!(events.recv(), Ok(Raw::Lost)));
-        // Still full: whoever takes an event afterwards sees the flag.
+        // Still full: the flag is seen after the next event.
         for _ in 0..2 {
             raw.try_send(Raw::Stop).expect("room");
         }

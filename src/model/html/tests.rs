@@ -202,7 +202,7 @@ fn their_tags(text: &str) -> Vec<TagWords> {
 }
 
 #[test]
-fn tags_that_look_alike_are_told_apart() {
+fn tags_that_look_alike_are_distinguished() {
     for text in [
         "<p title=it's>x</p>",
         "<a href=a/b/>x</a>",

@@ -66,7 +66,7 @@ async fn s5_a_wrong_token_gets_401_as_json() {
 }
 
 #[tokio::test]
-async fn s5_2_without_accept_a_stranger_gets_the_login_page() {
+async fn s5_2_without_accept_a_signed_out_request_gets_the_login_page() {
     let kb = Kb::new();
     let redirect = send(&kb.sandbox, request("/api/bases", None, None)).await;
     assert_eq!(

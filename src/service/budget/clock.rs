@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn f106_time_is_told_by_the_boot_clock_and_across_boots_by_the_wall() {
+    fn f106_time_is_measured_by_the_boot_clock_and_across_boots_by_the_wall_clock() {
         let cases = [
             ("same boot", moment(0, 7, 100), moment(50, 7, 900), 800),
             (

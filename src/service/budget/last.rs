@@ -80,7 +80,7 @@ mod tests {
     use crate::service::{Purpose, token::Token};
 
     #[tokio::test]
-    async fn what_is_left_is_told_by_the_mirror_alone() {
+    async fn what_is_left_is_reported_by_the_mirror_alone() {
         let (user, mirror) = (tempfile::tempdir(), tempfile::tempdir());
         let (user, mirror) = (user.expect("a folder"), mirror.expect("a folder"));
         let origin = Origin::of("https://kb.example.com").expect("an address");

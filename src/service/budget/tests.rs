@@ -165,7 +165,7 @@ impl Clock for Machine {
 }
 
 #[tokio::test]
-async fn f106_after_a_reboot_the_records_are_told_by_the_new_boot_clock() {
+async fn f106_after_a_reboot_the_records_use_the_new_boot_clock() {
     let machine = Arc::new(Machine::default());
     machine.boot.store(1, Ordering::SeqCst);
     let dir = tempfile::tempdir().expect("a folder");

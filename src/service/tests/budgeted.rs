@@ -361,7 +361,7 @@ async fn f133_a_token_that_turns_out_to_belong_elsewhere_is_sent_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_silent_service_is_told_of_long_before_it_is_given_up() {
+async fn a_silent_service_is_reported_long_before_the_request_fails() {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.expect("a free port");
     let address = listener.local_addr().expect("an address");
@@ -392,7 +392,7 @@ async fn a_silent_service_is_told_of_long_before_it_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_that_begins_and_stops_is_told_apart_from_none() {
+async fn an_answer_that_begins_and_stops_is_distinguished_from_none() {
     let setup = Setup::new("http://127.0.0.1:9", |_| {});
     let never = std::future::pending::<()>;
     for (reason, words) in [

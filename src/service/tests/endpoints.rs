@@ -349,7 +349,7 @@ async fn f014_a_service_that_falls_silent_is_not_waited_for_for_ever() {
 }
 
 #[tokio::test]
-async fn f017_a_write_that_was_never_sent_is_told_from_a_lost_one() {
+async fn f017_a_write_that_was_never_sent_is_distinguished_from_a_lost_one() {
     let setup = Setup::new("http://127.0.0.1:9", |_| {});
     let error = setup
         .client

@@ -815,7 +815,7 @@ fn read(listed: &[Listed]) -> Vec<(ArticleId, bool)> {
 }
 
 #[tokio::test]
-async fn an_entry_with_a_familiar_mark_is_told_again_and_one_byte_more_is_read() {
+async fn an_entry_with_a_known_fingerprint_is_not_parsed_and_one_byte_more_is() {
     let entry = |n: u32| article_json(n, r#","text":"<p>\u00e9</p>""#);
     let before = [entry(1), entry(2), entry(3)].join(",");
     let after = [
@@ -848,7 +848,7 @@ async fn an_entry_with_a_familiar_mark_is_told_again_and_one_byte_more_is_read()
 }
 
 #[tokio::test]
-async fn familiar_entries_are_told_in_whatever_order_they_come() {
+async fn known_entries_are_recognised_in_any_order() {
     let entry = |n: u32| article_json(n, r#","text":"<p>\"quoted\" }]</p>""#);
     let listing = |numbers: &[u32]| {
         let entries: Vec<String> = numbers.iter().map(|&n| entry(n)).collect();
@@ -887,7 +887,7 @@ async fn familiar_entries_are_told_in_whatever_order_they_come() {
 }
 
 #[tokio::test]
-async fn entries_of_some_articles_are_read_though_they_are_familiar() {
+async fn excepted_articles_are_parsed_though_their_entries_are_known() {
     let entries = [1, 2, 3].map(|n| article_json(n, "")).join(",");
     let reply = Reply::json(200, page("articles", &entries, ""));
     let service = Responder::script(vec![reply.clone(), reply.clone(), reply]).await;

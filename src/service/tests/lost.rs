@@ -1,4 +1,4 @@
-//! Connections that die in the middle of a write: the request goes out once, and whoever sent it knows that it
+//! Connections that die in the middle of a write: the request is sent once, and the caller learns that it
 //! may have been carried out (failures row 17).
 
 use super::*;

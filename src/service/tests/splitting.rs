@@ -203,7 +203,7 @@ proptest! {
     }
 }
 
-/// Tells an entry again where the bytes begin with it.
+/// Recognises a known entry at the start of the bytes.
 struct Due<'a> {
     due: &'a [u8],
     entries: Vec<(Vec<u8>, bool)>,
@@ -224,7 +224,7 @@ impl Sink for Due<'_> {
 }
 
 #[test]
-fn an_entry_that_is_due_is_told_where_it_comes_in_one_piece() {
+fn an_entry_that_is_due_is_reported_where_it_comes_in_one_piece() {
     let document = br#"{"articles":[{"a":"]},{"},{"b":2} , {"a":"]},{"}],"n":1}"#;
     let due: &[u8] = br#"{"a":"]},{"}"#;
     let met = document.windows(due.len()).filter(|bytes| *bytes == due);

@@ -131,7 +131,7 @@ fn s2_1_a_workspace_is_read() {
 }
 
 #[test]
-fn f039_an_entry_that_cannot_be_read_still_tells_its_id() {
+fn f039_an_unreadable_entry_still_has_its_id() {
     let id = article_id(7);
     let whole = format!(r#"{{"title":null,"id":"{id}","text":{{}}}}"#);
     assert_eq!(peek_id(whole.as_bytes()), Some(id));
