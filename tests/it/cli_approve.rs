@@ -1,4 +1,4 @@
-//! `kbsync approve`: exactly what is held for its number, after showing it.
+//! `kbsync approve`: approves exactly what is held for its number, after showing it.
 
 use crate::{
     kb::{Kb, Service},
@@ -6,7 +6,7 @@ use crate::{
 };
 use uuid::Uuid;
 
-/// Eight articles, of which the files of five were removed, and held.
+/// Eight articles; the files of five were removed, and the deletions are held.
 fn held() -> (Service, Kb, Vec<Uuid>) {
     let service = Service::empty();
     let start = service.category("start");
@@ -71,7 +71,7 @@ fn a_yes_releases_exactly_these_and_only_once() {
     assert_eq!(status["held"], serde_json::json!([]));
 }
 
-/// A yes beforehand is one to what a sync has told.
+/// `--yes` approves only what a sync has reported.
 #[test]
 fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
     let (service, kb, _) = held();
@@ -91,7 +91,7 @@ fn f043_removals_since_the_last_sync_are_not_approved_unseen() {
 fn on_a_terminal_it_asks_and_only_a_yes_releases() {
     let (service, kb, _) = held();
     let question = "Delete 5 articles on the service, for ever?";
-    // A command that was pasted behind this one has a y in it, and is no yes.
+    // The next line of a pasted command has a y in it, and is no yes.
     for answer in ["n\r", "\r", "kbsync\r", "yesterday\r"] {
         kb.at_terminal(&["approve"], &[(question, answer)]).exits(3);
     }
@@ -146,7 +146,7 @@ fn f043_restoring_one_or_naming_a_part_approves_none_of_the_rest() {
         assert!(ran.stdout.contains("it was held with others"), "{ran:#?}");
         assert_eq!(left(&service), 8);
     }
-    // A removal of later is one of its own.
+    // A later removal is a new one.
     kb.remove("start/n1.html");
     kb.run(&["sync", "start/n1.html"]).exits(0);
     assert_eq!(left(&service), 7);

@@ -1,4 +1,4 @@
-//! Bad input: what people get wrong is told with file, line and remedy, and nothing changes on either side.
+//! Bad input: mistakes are reported with file, line and remedy, and nothing changes on either side.
 
 use crate::{
     kb::{Kb, Ran, Service, TOKEN, WORKSPACE},
@@ -7,7 +7,7 @@ use crate::{
 use kbsync::sandbox::{Access, Article, Fault, FaultKind, Matcher, Rights};
 use std::path::PathBuf;
 
-/// A synced mirror with one article, as both sides are.
+/// A synced mirror with one article, and a copy of both sides.
 struct Quiet {
     service: Service,
     kb: Kb,
@@ -23,7 +23,7 @@ impl Quiet {
         Self { service, kb }
     }
 
-    /// Both sides, as they are now.
+    /// Returns both sides.
     fn sides(&self) -> (Vec<Article>, Vec<(PathBuf, Vec<u8>)>) {
         let mirror = self.kb.mirror();
         let private = mirror.join(".kbsync");
@@ -167,8 +167,8 @@ fn f040_a_category_s_folder_that_is_none_any_more_is_reported() {
     quiet.unchanged(&["sync"]).exits(0);
 }
 
-/// A file that was copied over from another mirror has the id of an article that is not here: nobody took the file
-/// away that was there.
+/// A file that was copied from another mirror has the id of an article that does not exist here: the replaced file
+/// was not removed by a person.
 #[test]
 fn f054_a_file_with_an_id_that_nobody_knows_does_not_give_its_article_up() {
     let quiet = Quiet::new();
@@ -322,7 +322,7 @@ fn f096_a_folder_that_cannot_be_written_to_is_reported() {
     let mut kb = service.mirror();
     kb.set("KBSYNC_SERVICE", &service.url);
     kb.set("KBSYNC_WORKSPACE", &service.workspace);
-    // Nobody can make a folder there, not even root.
+    // Not even root can make a folder there.
     kb.run(&["-C", "/proc", "sync"])
         .exits(1)
         .complains("/proc/.kbsync", "may be written to");
@@ -376,7 +376,7 @@ fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
         assert!(said, "{arguments:?}: {ran:#?}");
         assert_eq!(ran.stdout.lines().count(), 1, "{ran:#?}");
     }
-    // Those that have a report of their own give just that.
+    // Commands with a report of their own print only that.
     for arguments in [["sync", "start/none.html"], ["restore", "start/none.html"]] {
         let all: Vec<&str> = arguments.into_iter().chain(["--json"]).collect();
         let ran = quiet.unchanged(&all).exits(2);
@@ -384,7 +384,7 @@ fn a_script_that_asks_for_json_gets_one_object_whatever_fails() {
     }
 }
 
-/// In this process, so that the pauses between the tries take no time.
+/// In this process, so that the pauses before retries take no time.
 #[tokio::test(start_paused = true)]
 async fn a_service_that_cannot_be_reached_is_a_matter_of_time() {
     use clap::Parser as _;

@@ -1,5 +1,5 @@
-//! One branch is published, with the real git and the real binary: on any other nothing is sent and nothing is written,
-//! and what a team removed on the published branch is told from what was left on another one.
+//! The published branch, with the real git and the real binary: on other branches nothing is sent or written, and
+//! removals on the published branch are distinguished from those on other branches.
 
 use crate::{
     daemon_deeds::{commit, git, try_git},
@@ -31,7 +31,7 @@ fn mirror() -> (Service, Kb) {
     let told = "branch main is the published branch from now on";
     assert!(ran.stderr.contains(told), "{ran:#?}");
     commit(&kb);
-    // Said once.
+    // Reported once.
     let ran = kb.run(&["sync"]).exits(0);
     assert!(!ran.stderr.contains("branch main"), "{ran:#?}");
     (service, kb)
@@ -63,7 +63,7 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     assert_eq!(report["outcome"], "attention");
     assert_eq!(service.sandbox.counts().total, before.0);
     assert_eq!(kb.articles(), before.1);
-    // What only looks works.
+    // Reading commands work.
     let plan = kb.run(&["sync", "--dry-run"]).exits(0);
     assert!(plan.stdout.contains("start/new.html"), "{plan:#?}");
     let status = kb.run(&["status"]).exits(0);
@@ -86,7 +86,7 @@ fn on_another_branch_than_that_of_the_first_sync_nothing_is_sent_or_written() {
     kb.run(&["new", "start", "Later"]).exits(0);
     kb.remove("start/later.html");
     assert_eq!(service.sandbox.articles().len(), 4);
-    // Back on the published branch all of it counts.
+    // Back on the published branch, all changes count.
     commit(&kb);
     git(&kb, &["checkout", "-q", "main"]);
     let status = kb.run(&["status"]).exits(0);
@@ -247,11 +247,11 @@ fn a_commit_by_itself_is_the_published_branch_only_where_it_is_the_newest() {
 #[test]
 fn a_linked_work_tree_and_a_submodule_have_branches_of_their_own() {
     let (_service, kb) = mirror();
-    // A mirror of its own in a linked work tree: its state is not that of the first one.
+    // A mirror in a linked work tree has a state of its own.
     git(&kb, &["worktree", "add", "-q", "-b", "linked", "../linked"]);
     let linked = kb.mirror().parent().expect("a folder").join("linked");
     let there = linked.to_str().expect("text");
-    // A folder of its own takes an agreement of its own.
+    // The folder needs an agreement of its own.
     kb.run(&["trust", there]).exits(0);
     let ran = kb.run(&["-C", there, "sync"]).exits(0);
     let told = "branch linked is the published branch";
@@ -414,11 +414,11 @@ fn init_writes_the_branch_that_is_checked_out() {
     );
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: trunk}\n"));
     kb.remove("kbsync.yaml");
-    // On a terminal a person is asked.
+    // On a terminal there is a question.
     let question = "Which branch should be published?";
     kb.at_terminal(&arguments, &[(question, "main\r")]).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\ngit: {branch: main}\n"));
-    // Where there is no git nobody is.
+    // Without git there is none.
     let kb = Kb::new();
     kb.run(&arguments).exits(0);
     assert!(kb.read("kbsync.yaml").contains("\n# git: {branch: auto}\n"));

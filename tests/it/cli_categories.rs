@@ -1,4 +1,4 @@
-//! Categories as people meet them: whose version it was, and what `--prefer` replaces.
+//! Categories: who changed what, and what `--prefer` replaces.
 
 use crate::kb::{Kb, Service};
 use uuid::Uuid;
@@ -22,7 +22,7 @@ fn there(service: &Service, id: Uuid, name: &str) {
         .expect("it is there");
 }
 
-/// What `log` says of a path, oldest first: side, why, changed.
+/// Returns the events of a path, oldest first: side, cause, changes.
 fn told(kb: &Kb, path: &str) -> Vec<[String; 3]> {
     let text = kb.run(&["log", path]).exits(0).stdout;
     let rows = text.lines().filter(|line| line.starts_with('@')).rev();
@@ -57,7 +57,7 @@ fn the_log_of_a_category_says_whose_version_it_was() {
         [["local, now both", "edited here", "name"]]
     );
 
-    // Each its own words: the service has all of it only once it was sent.
+    // Each side has texts of its own: the service has all of them only after a push.
     kb.edit(YAML, "name: Mine", "name: Mine, too");
     service
         .sandbox
@@ -89,7 +89,7 @@ fn a_category_that_is_renamed_there_was_not_edited_here() {
             category.description = Some("Words.".into());
         })
         .expect("it is there");
-    // The words of categories are asked for where somebody names them.
+    // Categories are read if a command names them.
     kb.run(&["sync", "start"]).exits(0);
     let rows = told(&kb, "begin/_category.yaml");
     assert!(rows.len() > 1, "{rows:?}");
@@ -216,7 +216,7 @@ fn a_new_category_whose_name_is_near_to_another_one_s_is_asked_after_and_made() 
     kb.run(&["approve", "--yes"]).exits(0);
     assert_eq!(service.sandbox.categories().len(), 2);
     assert_eq!(service.sandbox.articles().len(), 2);
-    // It is asked once; and of a name that is like none, never.
+    // There is one question; for a name that resembles no other, there is none.
     kb.write("billing/three.html", "---\ntitle: Three\n---\n<p>3</p>\n");
     for arguments in [&["check"][..], &["diff"], &["sync"]] {
         let ran = kb.run(arguments).exits(0);

@@ -77,7 +77,7 @@ fn lists_are_cut_and_say_how_much_is_left_out() {
         );
     }
     let images = "<img src=https://a.example/x.png>\n".repeat(500);
-    // The only error of this file is behind more warnings than are listed.
+    // The only error of this file comes after more warnings than are listed.
     kb.write(
         "many/images.html",
         &format!("---\ntitle: Images\n---\n{images}<div>\n"),
@@ -162,7 +162,7 @@ fn settings_are_read_where_there_are_some() {
         "{}",
         ran.stdout
     );
-    // In a wrong folder a check that finds nothing must not look like a good one.
+    // A check in a wrong folder must not look like a successful one.
     Kb::new()
         .run(&["check"])
         .exits(2)

@@ -1,4 +1,4 @@
-//! `kbsync demo`: it runs through by itself, and every step checks out.
+//! `kbsync demo`: runs to its end, and every check succeeds.
 
 use crate::kb::Kb;
 
@@ -42,7 +42,7 @@ fn the_folder_can_be_kept() {
         .unwrap_or_else(|| panic!("{stderr}"));
     let kept = std::path::Path::new(kept);
     assert!(kept.join("help/kbsync.yaml").is_file());
-    // The token of its service is nowhere in it, nor was it told.
+    // The token of the demo's service is not in the folder, nor was it printed.
     let token = kbsync::sandbox::Options::default().token;
     let stdout = String::from_utf8(output.stdout).expect("text");
     assert!(!stdout.contains(&token) && !stderr.contains(&token));

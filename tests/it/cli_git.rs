@@ -1,5 +1,5 @@
-//! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a
-//! moved HEAD are held.
+//! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a moved HEAD
+//! are held.
 
 use crate::kb::{Kb, Service};
 use std::process::Command;
@@ -78,7 +78,7 @@ fn what_a_checkout_removed_is_held_until_somebody_says_so() {
         "{ran:#?}"
     );
     assert_eq!(left(&service), 3);
-    // HEAD is where it is from now on, and a writer's own removal is nobody's affair.
+    // HEAD is recorded from now on, and a writer's own removal is not held.
     kb.remove("start/n2.html");
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 2);
@@ -156,7 +156,7 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
         git(&kb, &["checkout", "-q", "-b", "other"]);
         git(&kb, &["rm", "-q", "start/n1.html"]);
         git(&kb, &["commit", "-q", "-m", "without"]);
-        // The next cycles know the place of HEAD no better: nobody agreed on what is removed.
+        // The next cycles do not record HEAD either: the sides did not agree on removals.
         for command in [&["sync"][..], &["push"], &["sync", "start"], &["sync"]] {
             let ran = kb.run(command).exits(3);
             assert!(
@@ -169,7 +169,7 @@ fn what_git_removed_in_a_repository_that_no_sync_saw_yet_is_held() {
         kb.run(&["restore", "start"]).exits(0);
         assert!(kb.exists("start/n1.html"));
         kb.run(&["sync"]).exits(0);
-        // HEAD is known from now on, and a writer's own removal is nobody's affair.
+        // HEAD is recorded from now on, and a writer's own removal is not held.
         kb.remove("start/n2.html");
         kb.run(&["sync"]).exits(0);
         assert_eq!(left(&service), 3);
@@ -199,7 +199,7 @@ fn what_a_checkout_removed_after_a_first_pull_is_held() {
 fn where_a_folder_could_not_be_read_head_is_not_agreed_on() {
     let (service, kb) = mirror();
     git(&kb, &["checkout", "-q", "other"]);
-    // What went with the branch lies in a folder that is not what it was.
+    // The branch removed a folder that has changed since.
     let (there, aside) = (kb.mirror().join("start"), kb.mirror().join(".aside"));
     std::fs::rename(&there, &aside).expect("moved");
     std::os::unix::fs::symlink(&aside, &there).expect("a link");
@@ -223,7 +223,7 @@ fn while_git_changes_files_nothing_is_done() {
     let told = kb.run(&["sync", "--dry-run"]).exits(0);
     assert!(told.stdout.contains("git is changing files"), "{told:#?}");
     assert_eq!(left(&service), 4);
-    // A git command that is done soon is waited for.
+    // A short git command is waited for.
     let lock = kb.mirror().join(".git/index.lock");
     let done = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(300));
@@ -257,7 +257,7 @@ fn f091_what_a_sparse_checkout_leaves_out_is_held_until_somebody_says_so() {
     git(&kb, &["sparse-checkout", "disable"]);
     kb.run(&["sync"]).exits(0);
     assert!(kb.exists("start/n1.html"));
-    // The writer's own removal is nobody else's.
+    // The writer's own removal is not held.
     kb.remove("start/n1.html");
     kb.run(&["sync"]).exits(0);
     assert_eq!(left(&service), 3);
@@ -298,11 +298,11 @@ fn a_repository_in_the_folder_of_one_workspace_counts_like_any_other() {
     assert!(service.sandbox.article(one).is_some());
     de(&["checkout", "-q", "main"]);
     kb.run(&["sync"]).exits(0);
-    // The writer's own removal is nobody's affair.
+    // The writer's own removal is not held.
     kb.remove("de/start/zwei.html");
     kb.run(&["sync"]).exits(0);
     assert!(service.sandbox.article(two).is_none());
-    // Neither folder is synced on another branch than the one in the settings, nor one without git.
+    // No folder is synced on another branch than that of the settings, nor without git.
     publish(&kb, "main");
     let ran = kb.run(&["sync"]).exits(0);
     assert!(ran.stderr.is_empty(), "{ran:#?}");

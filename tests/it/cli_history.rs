@@ -9,7 +9,7 @@ use kbsync::sandbox::{Fault, FaultKind, Matcher};
 use serde_json::Value;
 use uuid::Uuid;
 
-/// `start/one.html`, synced, edited here, then edited on the service, each time synced.
+/// `start/one.html`, synced, edited in the mirror, edited on the service, and synced after each edit.
 fn with_a_past() -> (Service, Kb, Uuid) {
     let service = Service::empty();
     let start = service.category("start");
@@ -33,7 +33,7 @@ fn log(kb: &Kb, arguments: &[&str]) -> Value {
     json
 }
 
-/// Number, side and cause of each version, newest first.
+/// Returns number, side and cause of each version, newest first.
 fn versions(log: &Value) -> Vec<(u64, String, String)> {
     let word = |version: &Value, key: &str| version[key].as_str().expect(key).to_owned();
     let listed = log["versions"].as_array().expect("versions");
@@ -349,7 +349,7 @@ fn a_deleted_article_comes_back_as_a_new_one_that_names_the_old() {
     assert_ne!(new.id, one);
     assert_eq!(new.text, "<p>Third, there.</p>");
     assert!(file.contains(&format!("id: {}", new.id)), "{file}");
-    // The old one's history is reached from the new one's.
+    // The old article's history is reached from the new one's.
     let json = log(&kb, &["start/one"]);
     assert_eq!(json["id"], new.id.to_string());
     assert_eq!(json["others"], serde_json::json!([one.to_string()]));
@@ -382,7 +382,7 @@ fn a_version_of_what_is_hidden_is_shown_hidden() {
     let written = "---\ntitle: New\nenabled: false\n---\n<p>New.</p>\n";
     kb.write("start/new.html", written);
     kb.run(&["sync"]).exits(0);
-    // What is printed can be put in the file's place.
+    // The output can replace the file.
     let shown = kb.run(&["show", "start/new.html"]).exits(0).stdout;
     assert_eq!(shown, kb.read("start/new.html"));
     // Nor is the category something that changed when it was created.
@@ -548,7 +548,7 @@ fn a_folder_stands_for_the_files_that_were_removed_from_it() {
     assert_eq!(kb.articles(), before);
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.articles().len(), 8);
-    // What was deleted on both sides comes back by its id, as a new article.
+    // An article that was deleted on both sides comes back by its id, as a new article.
     let file = kb.read("start/n2.html");
     let id = file.lines().find_map(|line| line.strip_prefix("id: "));
     let id = id.expect("an id").to_owned();
@@ -608,7 +608,7 @@ fn of_a_folder_what_cannot_come_back_is_reported_and_the_rest_comes_back() {
     assert_eq!(service.sandbox.articles().len(), 6);
 }
 
-/// The listing of the cycle that deleted them has shown them still: that says nothing new of where they were.
+/// The listing of the cycle that deleted them still showed them, which says nothing new about their places.
 #[test]
 fn what_was_deleted_with_its_whole_folder_comes_back_where_it_was() {
     let service = Service::empty();
@@ -653,7 +653,7 @@ fn a_folder_whose_name_is_not_the_slug_comes_back_as_the_category_that_it_was() 
         service.sandbox.articles().len()
     };
     let gone = |kb: &Kb| std::fs::remove_dir_all(kb.mirror().join(folder)).expect("removed");
-    // A file, all that is held, and what was deleted.
+    // A file, the held removals, and a deleted article.
     kb.remove(&format!("{folder}/n1.html"));
     kb.run(&["sync"]).exits(0);
     kb.run(&["restore", "--yes", &format!("{folder}/n1.html")])
@@ -713,7 +713,7 @@ fn several_deleted_articles_of_one_path_are_distinguished_by_id() {
     assert!(ran.stderr.contains(&one.to_string()), "{ran:#?}");
     kb.remove("start/one.html");
     kb.run(&["sync"]).exits(0);
-    // The path stands for the one that was deleted last, and the other ones are named.
+    // The path stands for the one that was deleted last, and the others are named.
     let ran = kb.run(&["restore", "start/one", "--dry-run"]).exits(0);
     assert!(ran.stdout.contains("+<p>Another.</p>"), "{ran:#?}");
     assert!(
@@ -741,7 +741,7 @@ fn the_article_that_was_deleted_last_comes_back_however_old_its_words_are() {
     kb.run(&["sync"]).exits(0);
     kb.write("start/one.html", "---\ntitle: Other\n---\n<p>Other.</p>\n");
     kb.run(&["sync"]).exits(0);
-    // While one of them lives elsewhere, a path does not tell which is meant: what is printed can be pasted.
+    // While one of them is elsewhere, the path is ambiguous: the printed commands can be pasted.
     gone("start/one.html");
     let ran = kb.run(&["restore", "--yes", "start/one.html@1"]).exits(2);
     assert!(
@@ -873,7 +873,7 @@ fn f122_a_broken_file_is_kept_as_it_is_and_replaced() {
                 .is_some_and(|file| file.contains("half a save"))
         });
     assert!(broken, "{json:#}");
-    // Bytes that are no text have no place in the history, and are not replaced.
+    // Bytes that are no text cannot be stored in the history, and are not replaced.
     std::fs::write(
         kb.mirror().join("start/one.html"),
         b"---\ntitle: \xff\n---\n",
@@ -934,7 +934,7 @@ fn a_file_without_its_id_line_moves_to_another_workspace() {
     let with_id = kb.read("en/start/one.html");
     kb.remove("en/start/one.html");
     kb.write("de/start/one.html", &with_id);
-    // With its id it is the other workspace's, and nothing is made of it there.
+    // With its id it is the other workspace's, and is not created here.
     kb.run(&["sync", "de"]).exits(3);
     assert_eq!(service.sandbox.articles().len(), 2);
     let without = with_id.replace(&format!("id: {one}\n"), "");

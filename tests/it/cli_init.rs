@@ -1,4 +1,4 @@
-//! `kbsync init` without a terminal: what it writes, and what it refuses.
+//! `kbsync init` without a terminal: the file it writes, and what it refuses.
 
 use crate::{
     kb::{Kb, Service, TOKEN, WORKSPACE},
@@ -128,13 +128,13 @@ fn a_workspace_that_the_service_does_not_have_is_refused_when_it_can_be_asked() 
         .complains("has no workspace", "kbsync workspaces");
     assert!(!kb.exists("kbsync.yaml"));
     run(&kb, &service.workspace).exits(0);
-    // Without a token nobody can be asked.
+    // Without a token the service cannot be asked.
     let before = service.sandbox.counts().total;
     run(&Kb::new(), WORKSPACE).exits(0);
     assert_eq!(service.sandbox.counts().total, before);
 }
 
-/// A folder of a site generator: nobody meant it for the knowledge base.
+/// A folder of a site generator, which is not meant for the knowledge base.
 fn site() -> Kb {
     let kb = Kb::new();
     for number in 1..=12 {
@@ -173,7 +173,7 @@ fn a_folder_with_files_is_listed_and_needs_a_yes() {
     ] {
         assert!(ran.stderr.contains(line), "{line}: {ran:#?}");
     }
-    // What is out of scope is none of it.
+    // Ignored files are not counted.
     assert!(!ran.stderr.contains("drafts") && !ran.stderr.contains("img"));
     assert_eq!(kb.files(), before);
 
@@ -222,7 +222,7 @@ fn git(kb: &Kb, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("text")
 }
 
-/// What git would commit of a folder with a conflict's copy.
+/// Returns the files that git would commit from a folder with a conflict copy.
 fn committed(kb: &Kb) -> String {
     kb.write("docs/page.conflict.html", "theirs\n");
     git(kb, &["status", "--porcelain", "--untracked-files=all"])
@@ -230,7 +230,7 @@ fn committed(kb: &Kb) -> String {
 
 #[test]
 fn git_ignores_the_copies_of_conflicts() {
-    // Without a repository the line is in the mirror, for one that may be made around it.
+    // Without a repository the rule is in the mirror, for a later repository around it.
     let kb = Kb::new();
     kb.write(".gitignore", "*.tmp");
     kb.run(&GIVEN).exits(0);
@@ -238,7 +238,7 @@ fn git_ignores_the_copies_of_conflicts() {
     git(&kb, &["init", "--quiet"]);
     assert!(!committed(&kb).contains("conflict.html"));
 
-    // With one, the line is in the repository's own file: nothing of it is to be committed.
+    // In a repository the rule is in the exclude file: no file of the mirror is to be committed.
     let kb = Kb::new();
     git(&kb, &["init", "--quiet"]);
     let ran = kb.run(&GIVEN).exits(0);

@@ -1,4 +1,5 @@
-//! What comes back when nobody names a version, and what is said of it: a writer's own words, and what works.
+//! Restores without a version number, and their messages: the writer's own text comes back, and the printed commands
+//! work.
 
 use crate::kb::{Kb, Service};
 use uuid::Uuid;
@@ -29,7 +30,7 @@ fn remarked() -> (Service, Kb, Uuid) {
     (service, kb, ids[0])
 }
 
-/// What the command shows that a report names.
+/// Returns the output of the command that a report names.
 fn shown(kb: &Kb, told: &str) -> String {
     let (_, rest) = told.split_once("`kbsync show ").expect(told);
     let (what, _) = rest.split_once('`').expect(rest);
@@ -68,13 +69,13 @@ fn a_copy_that_its_writer_takes_away_is_reported_with_its_words() {
     let told = kb.run(&["sync"]).exits(0).stdout;
     assert!(shown(&kb, &told).contains("<p>Notes.</p>"), "{told}");
     assert_eq!(service.text(one), "<p>Mine.</p>");
-    // The version before is the one that both had, not what stood in the copy.
+    // The version before is the one that both sides had, not the text of the copy.
     let ran = kb.run(&["restore", FILE, "--dry-run"]).exits(0).stdout;
     assert!(
         ran.contains("+<p>Theirs.</p>") && !ran.contains("Notes"),
         "{ran}"
     );
-    // A copy that nobody edited goes without a word.
+    // An unedited copy is not mentioned.
     let (service, kb, ids) = synced(&["one"]);
     kb.edit(FILE, "one.", "Mine.");
     service
@@ -118,7 +119,7 @@ fn the_old_id_of_an_article_that_was_recreated_is_known() {
     kb.run(&["show", &format!("{old}@1")]).exits(0);
     kb.run(&["restore", "--yes", &format!("{old}@1")]).exits(0);
     assert!(kb.read(FILE).contains("<p>one.</p>"));
-    // It is the article's own past: it may happen once more.
+    // It is the article's own history, so this can be repeated.
     kb.edit(FILE, "one.", "Again.");
     service.sandbox.remove(new.parse().expect("an id"));
     kb.run(&["sync"]).exits(3);

@@ -1,4 +1,4 @@
-//! `kbsync new`: files that are good, hidden, and never in the way of others.
+//! `kbsync new`: valid, hidden files that never replace others.
 
 use crate::{
     kb::{Kb, WORKSPACE},
@@ -65,7 +65,7 @@ fn a_category_is_found_by_its_name_and_made_when_new() {
         );
 }
 
-/// The API cannot delete a category: a slip of the pen must not make one.
+/// The API cannot delete a category, so a typing error must not create one.
 #[test]
 fn a_category_that_is_not_there_is_made_only_when_somebody_says_so() {
     let kb = mirror();

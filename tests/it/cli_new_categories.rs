@@ -1,4 +1,4 @@
-//! New categories wait for a person: at the first sync, and when a name looks like a slip of the pen.
+//! New categories wait for a person: at the first sync, and when a name looks mistyped.
 
 use crate::daemon::{Daemon, until};
 use crate::kb::{Kb, Service, TOKEN};
@@ -10,7 +10,7 @@ fn categories(service: &Service) -> usize {
     service.sandbox.categories().len()
 }
 
-/// An empty workspace, and a folder with pages in it that nobody has synced.
+/// An empty workspace, and a folder with pages that was never synced.
 fn unsynced() -> (Service, Kb) {
     let service = Service::empty();
     let kb = service.mirror();
@@ -46,7 +46,7 @@ fn the_first_sync_creates_no_category_until_a_person_says_so() {
     let ran = kb.run(&["approve", "--yes"]).exits(0);
     assert_eq!(categories(&service), 2, "{ran:#?}");
     assert_eq!(service.sandbox.articles().len(), 2);
-    // From then on folders become categories as they appear.
+    // From then on, new folders become categories.
     kb.write("more/one.html", NEW);
     kb.run(&["sync"]).exits(0);
     assert_eq!(categories(&service), 3);
@@ -74,7 +74,7 @@ fn sync_yes_creates_them_at_once() {
 
 #[test]
 fn what_was_synced_before_is_no_first_sync() {
-    // Also when there was nothing to sync.
+    // Also if there was nothing to sync.
     let service = Service::empty();
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);

@@ -1,4 +1,4 @@
-//! What cannot be read or written is told with its path, what is wrong with it, and what to do.
+//! Unreadable and unwritable files are reported with their path, the reason and a remedy.
 
 use crate::daemon::{Daemon, until};
 use crate::kb::{Kb, Ran, Service};
@@ -33,7 +33,7 @@ impl Busy {
         self.kb.mirror().join(path)
     }
 
-    /// What a command says to somebody who has no more rights than a file grants its owner.
+    /// Returns the output of a command for a user without special rights.
     fn said(&self, path: &str, rights: u32, arguments: &[&str]) -> Option<String> {
         let path = self.path(path);
         let allow = |mode| {
@@ -48,7 +48,7 @@ impl Busy {
     }
 }
 
-/// A user of the files, and no more than that.
+/// A user who owns the files and has no special rights.
 const OWNER: [&str; 2] = ["--user", "--map-user=1000"];
 const IS_OWNER: &str = "test \"$(id -u)\" = 1000";
 
@@ -195,7 +195,7 @@ fn f130_what_is_in_the_place_of_a_file_or_a_folder_is_reported_with_a_remedy() {
     std::fs::remove_file(&private).expect("removed");
     std::fs::rename(&away, &private).expect("moved back");
 
-    // An archive can hold pipes, and nobody ever writes into one: no command waits for it.
+    // An archive can contain pipes without a writer: no command waits for them.
     for (name, commands) in [
         ("lock", &["sync", "doctor"][..]),
         ("state.db", &["sync", "status"]),
@@ -221,7 +221,7 @@ fn too_few_open_files_are_reported_with_a_remedy() {
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
     let mut helped = 0;
-    // With fewer, the program cannot even begin.
+    // With fewer, the program cannot even start.
     for limit in 9..32 {
         let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
         let mut command = kb.process_by(&script, &["sync"]);
@@ -241,7 +241,7 @@ fn too_few_open_files_are_reported_with_a_remedy() {
     assert!(helped > 0);
 }
 
-/// Whatever meets the wall first: a lock, the state, a file.
+/// Any of them may fail first: a lock, the state, a file.
 #[test]
 fn f095_f096_a_full_disk_and_one_that_is_read_only_are_reported_with_a_remedy() {
     let full = "cp -a . ../copy && mount -t tmpfs -o size=2m none . && cd \"$PWD\" && cp -a ../copy/. . && \

@@ -1,4 +1,4 @@
-//! `kbsync resolve`: one conflict, exactly the two versions that were shown.
+//! `kbsync resolve`: one conflict, with exactly the two versions that were shown.
 
 use crate::{
     kb::{Kb, Service},
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 const COPY: &str = "start/one.conflict.html";
 
-/// `start/one.html` in conflict, and `start/two.html` edited here.
+/// `start/one.html` in conflict, and `start/two.html` edited in the mirror.
 fn in_conflict() -> (Service, Kb, Uuid, Uuid) {
     let service = Service::empty();
     let start = service.category("start");
@@ -70,7 +70,7 @@ fn a_copy_that_was_edited_and_goes_is_named_with_the_command_that_shows_it() {
     );
     assert!(shown(&ran.stdout).contains("<p>Remarked upon.</p>"));
     assert!(kb.read(COPY).contains("<p>Theirs, later.</p>"));
-    // Nothing is told twice, nor of one that nobody edited.
+    // Nothing is printed twice, and unedited copies are not mentioned.
     let ran = kb.run(&["sync"]).exits(3);
     assert!(!ran.stdout.contains("kbsync show"), "{ran:#?}");
     kb.edit(COPY, "Theirs, later.", "Again.");
@@ -146,7 +146,7 @@ fn check_distinguishes_a_left_over_copy_from_an_open_conflict() {
         .exits(0);
     kb.write(COPY, &copy);
     told("nothing waits for it");
-    // Without a state, as in CI, nobody knows.
+    // Without a state, as in CI, it is unknown.
     std::fs::remove_dir_all(kb.mirror().join(".kbsync")).expect("removed");
     told("until that is settled");
 }
@@ -192,7 +192,7 @@ fn a_file_that_moved_on_is_not_replaced_unseen() {
         kb.run(&["resolve", "start/one.html", "--keep", keep])
             .exits(0);
     }
-    // One's own words are known to whoever keeps them.
+    // The writer's own text is known to the person who keeps it.
     let (service, kb, one, _) = in_conflict();
     kb.edit("start/one.html", "Mine.", "Mine, later.");
     kb.run(&["resolve", "start/one.html", "--keep", "local"])
@@ -267,7 +267,7 @@ fn both_bodies_in_lines_are_one_below_the_other() {
     );
 }
 
-/// The commands that a text proposes for the file.
+/// Returns the commands that a text proposes for the file.
 fn proposed(text: &str) -> Vec<Vec<String>> {
     let between = text.split('`').skip(1).step_by(2);
     between
@@ -303,7 +303,7 @@ fn a_file_that_was_removed_in_conflict_comes_back_by_each_command_that_is_propos
     }
     drop((service, kb));
 
-    // One's own version lies where it was, beside the service's, and waits as before.
+    // The writer's version stays in place, beside the service's, and the conflict stands.
     let (service, kb, one) = start();
     kb.run(&["sync", "start/one.html"]).exits(3);
     kb.run(&["restore", "start/one.html"]).exits(3);
@@ -379,14 +379,14 @@ fn a_conflict_whose_file_and_copy_both_went_is_not_settled_by_restoring_the_file
         assert!(kb.read(COPY).ends_with("---\n<p>Theirs.</p>\n"), "{path}");
         let told = kb.run(&["status"]).exits(0).stdout;
         assert!(told.contains("delete one.conflict.html"), "{told}");
-        // From then on it is settled by hand as ever.
+        // From then on it can be resolved by hand.
         kb.remove(COPY);
         kb.run(&["sync", "start/one.html"]).exits(0);
         assert_eq!(service.text(one), "<p>Mine.</p>");
     }
 }
 
-/// What a folder's conflicts are told with, and the files in it, once it was renamed.
+/// Returns the messages about a folder's conflicts, and its files, after it was renamed.
 #[test]
 fn a_file_that_was_removed_in_conflict_comes_back_into_its_folder_as_that_is_named_by_now() {
     for synced in [true, false] {

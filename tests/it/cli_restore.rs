@@ -1,4 +1,4 @@
-//! What `kbsync restore` takes a path or a folder for, with the real binary.
+//! How `kbsync restore` understands a path or a folder, with the real binary.
 
 use crate::{
     daemon::{Daemon, mirror, until},
@@ -11,7 +11,7 @@ use kbsync::state::Subject;
 use rustix::process::{Pid, Signal, kill_process};
 use std::sync::{Mutex, mpsc};
 
-/// The copy of a conflict is put into the history when it goes, and is no place that its article was ever at.
+/// A conflict copy enters the history when it disappears, but was never the article's place.
 #[test]
 fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
     let service = Service::empty();
@@ -51,7 +51,7 @@ fn an_article_that_was_deleted_in_conflict_was_deleted_where_its_file_was() {
     assert_eq!(service.sandbox.articles().len(), 2);
 }
 
-/// What took its place is moved away by a person; all the rest is not kept waiting for that.
+/// A person moves away the file that took its place; the rest does not wait for that.
 #[test]
 fn a_first_meeting_in_conflict_whose_place_was_taken_is_not_among_what_a_folder_brings_back() {
     let service = Service::empty();
@@ -107,7 +107,7 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
     kb.run(&["sync"]).exits(0);
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
-    // Before both sides know of it, and after.
+    // Before both sides know about it, and after.
     for _ in 0..2 {
         for named in ["start/one.html", "start/one"] {
             kb.run(&["restore", "--yes", named]).exits(2).complains(
@@ -119,7 +119,7 @@ fn a_file_that_was_moved_is_not_missing_where_it_was() {
         kb.run(&["sync"]).exits(0);
     }
     assert_eq!(service.text(one), "<p>New.</p>");
-    // By its id, its place, or with a number it is clear what is meant.
+    // By its id, its place, or with a number, the argument is clear.
     for (named, words) in [
         ("start/one@1", "Old."),
         ("start/uno", "New."),
@@ -139,7 +139,7 @@ fn a_file_that_was_only_moved_is_named_where_it_is() {
     kb.run(&["sync"]).exits(0);
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("one.html"), path("uno.html")).expect("renamed");
-    // Before both sides know of it, and after: there is one version of the words.
+    // Before both sides know about it, and after: there is one version of the text.
     for _ in 0..2 {
         kb.run(&["restore", "--yes", "start/one.html"])
             .exits(2)
@@ -149,7 +149,7 @@ fn a_file_that_was_only_moved_is_named_where_it_is() {
             );
         kb.run(&["sync"]).exits(0);
     }
-    // Where it is, there is nothing else to bring back.
+    // At its present place there is nothing else to restore.
     kb.run(&["restore", "--yes", "start/uno.html"])
         .exits(2)
         .complains(
@@ -212,8 +212,7 @@ fn a_file_that_holds_the_version_already_is_no_change() {
     assert!(said.contains("2 changes"), "{said}");
 }
 
-/// The history notes more than `log` lists: what both sides came to agree on, and what was in the file before it was
-/// replaced.
+/// The history has more versions than `log` lists: the agreed ones, and the file's before it was replaced.
 #[test]
 fn a_version_has_the_number_that_the_log_lists() {
     let service = Service::empty();
@@ -258,7 +257,7 @@ fn a_version_has_the_number_that_the_log_lists() {
         "{file}\n{log}"
     );
     assert!(file.contains("<p>Three.</p>"), "{file}");
-    // A number that a person names is taken as it is.
+    // A number is used as given.
     let said = kb.run(&[
         "restore",
         "--yes",

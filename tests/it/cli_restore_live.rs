@@ -1,4 +1,4 @@
-//! `kbsync restore`: several paths, deleted articles of a folder, and the question before anything goes live.
+//! `kbsync restore`: several paths, the deleted articles of a folder, and the question before an article goes live.
 
 use crate::{
     daemon::Daemon,
@@ -92,7 +92,7 @@ fn what_changes_nothing_for_readers_is_not_asked_for() {
     kb.run(&["sync"]).exits(0);
     kb.run(&["restore", "start/two.html@1"]).exits(0);
     assert_eq!(service.text(two), "<p>Old.</p>");
-    // A removed file whose last edit was never sent would be live with that.
+    // A removed file whose last edit was never sent would go live with that edit.
     kb.edit("start/one.html", "New.", "Newer.");
     kb.run(&["status"]).exits(0);
     kb.run(&["sync", "--dry-run"]).exits(0);
@@ -129,7 +129,7 @@ fn several_paths_are_judged_one_by_one_in_one_report() {
     for id in [one, two] {
         assert_eq!(service.text(id), "<p>Old.</p>");
     }
-    // Where nothing can come back, each is told.
+    // If nothing can be restored, each reason is printed.
     kb.run(&["restore", "nowhere/none.html", "start/two.html@9"])
         .exits(2)
         .complains(
@@ -157,7 +157,7 @@ fn the_deleted_articles_of_a_folder_come_back_together() {
         kb.remove(path);
     }
     kb.run(&["sync", "--allow-deletes"]).exits(0);
-    // Another one at a place that an earlier one had.
+    // A later article at an earlier one's place.
     kb.write(
         "start/one.html",
         "---\ntitle: Another\n---\n<p>Another.</p>\n",

@@ -1,4 +1,4 @@
-//! `kbsync stats`: what the last sync brought along, without asking the service.
+//! `kbsync stats`: prints the figures of the last sync, without a request.
 
 use crate::{
     kb::{Kb, WORKSPACE},

@@ -1,4 +1,4 @@
-//! `kbsync status`: without a request and without a lock, in words and as JSON.
+//! `kbsync status`: no request and no lock, as text and as JSON.
 
 use crate::{
     kb::{Kb, Service},
@@ -24,7 +24,7 @@ fn json(kb: &Kb, arguments: &[&str], code: i32) -> Value {
     json
 }
 
-/// The changes as `change path (fields)`.
+/// Returns the changes as `change path (fields)`.
 fn changes(json: &Value) -> Vec<String> {
     json["changes"]
         .as_array()
@@ -57,7 +57,7 @@ fn before_the_first_sync_everything_is_new() {
     let kb = service.mirror();
     let ran = kb.run(&["status"]).exits(0);
     assert!(ran.stdout.contains("Nothing was synced yet"), "{ran:#?}");
-    // Which budget counts is known by the token, and that is not read.
+    // The token decides which budget counts, and the token is not read.
     assert!(ran.stdout.ends_with("never synced\n"), "{ran:#?}");
     kb.write("start/mine.html", "---\ntitle: Mine\n---\n<p>x</p>\n");
     let json = json(&kb, &["status", "--json", "--exit-code"], 1);
@@ -140,12 +140,12 @@ fn f043_held_deletions_and_conflicts_are_remembered() {
     assert!(first["conflicts"][0]["since"].is_string());
     assert_eq!(first["conflicts"].as_array().map(Vec::len), Some(1));
     assert_eq!(service.sandbox.counts().total, 0);
-    // A cycle that looked at less says nothing about the rest.
+    // A partial cycle says nothing about the rest.
     kb.run(&["pull"]).exits(3);
     kb.run(&["sync", "start/one.html"]).exits(3);
     let second = json(&kb, &["status", "--json"], 0);
     assert_eq!(second["held"], first["held"]);
-    // The copy is gone: that is settled, and goes out with the next sync.
+    // The copy is gone: the conflict is resolved, and is sent with the next sync.
     kb.remove("start/one.conflict.html");
     let third = json(&kb, &["status", "--json"], 0);
     assert_eq!(third["conflicts"], serde_json::json!([]));
@@ -224,7 +224,7 @@ fn without_a_token_it_works_all_the_same() {
     kb.set("KBSYNC_TOKEN", "");
     let json = json(&kb, &["status", "--json"], 0);
     crate::schema::check("status", &json);
-    // The mirror knows by whose count it synced last.
+    // The mirror records which budget it used last.
     assert!(json["budget"]["day_left"].as_u64() < Some(1440), "{json}");
     let ran = kb.run(&["status"]).exits(0);
     assert!(ran.stdout.contains("left this minute"), "{ran:#?}");
@@ -243,7 +243,7 @@ fn f113_what_takes_longer_than_a_moment_to_send_is_reported_with_how_long() {
     };
     assert!(!kb.run(&["status"]).exits(0).stdout.contains("sending"));
     edit();
-    // Ten requests, of which the minute has room for a few, and the day for less than all.
+    // Ten requests; the minute has room for a few, and the day for some of them.
     for (budget, time) in [
         ("budget: {per_minute: 4, per_day: 1000}\n", "about 2m"),
         ("budget: {per_minute: 4, per_day: 5}\n", "about 2 days"),

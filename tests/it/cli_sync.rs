@@ -1,4 +1,4 @@
-//! `kbsync sync`, `pull` and `push` with the real command: what they print, their exit codes, their JSON.
+//! `kbsync sync`, `pull` and `push` with the real command: output, exit codes, JSON.
 
 use crate::{
     daemon::Daemon,
@@ -70,7 +70,7 @@ fn quiet_prints_nothing_but_errors() {
     }
     let ran = kb.run(&["status", "-q", "--json"]).exits(0);
     assert_eq!(ran.json()["version"], 1);
-    // What is left out is an error.
+    // A skipped file is an error.
     kb.write("start/broken.html", "<p>No front matter.</p>\n");
     let ran = kb.run(&["sync", "-q"]).exits(4);
     assert_eq!(ran.stdout, "");
@@ -106,7 +106,7 @@ fn folders_within_a_category_are_nobodys_business_unless_they_hold_articles() {
     assert!(!ran.stderr.contains("images"), "{ran:#?}");
     let ran = kb.run(&["check"]).exits(0);
     assert_eq!(told(&ran.stdout), 1, "{ran:#?}");
-    // A daemon says it once, however often it looks at everything.
+    // A daemon logs it once, however often it scans.
     let daemon = Daemon::start(&kb, &[]);
     for _ in 0..3 {
         kb.run(&["sync"]).exits(0);
@@ -215,7 +215,7 @@ fn paths_are_taken_from_the_current_folder_and_must_be_known() {
     assert!(command.output().expect("it runs").status.success());
     assert_eq!(service.text(one), "<p>One.</p>");
     assert_eq!(service.text(two), "<p>Mine too.</p>");
-    // Removed files are known by the state; the ending may be left out.
+    // The state knows removed files; the ending may be left out.
     kb.remove("start/two.html");
     kb.run(&["push", "start/two"]).exits(0);
     assert!(service.sandbox.article(two).is_none());
@@ -254,7 +254,7 @@ fn f118_a_mirror_that_is_in_use_is_left_alone() {
         );
     }
     assert_eq!(service.sandbox.counts().total, 0);
-    // What only looks is not in the way.
+    // A reading command does not block others.
     let ran = kb.run(&["status"]).exits(0);
     assert!(
         ran.stdout
@@ -313,7 +313,7 @@ fn a_clash_in_a_category_names_the_command_that_settles_it() {
     ] {
         assert!(ran.stdout.contains(words), "{words}: {ran:#?}");
     }
-    // The articles of the folder are not meant.
+    // The articles of the folder are not included.
     kb.edit("about/one.html", "<p>", "<p>Mine: ");
     service.sandbox.edit(one, |article| {
         article.text = article.text.replace("<p>", "<p>Theirs: ");
@@ -407,7 +407,7 @@ fn f001_a_crash_s_leftovers_are_cleared_up_and_kept() {
     assert!(!kb.exists("start/.kbsync-tmp-1-1"));
 }
 
-/// Tells when the POST of an article comes, and answers when told.
+/// Reports the POST of an article, and answers it on a signal.
 fn held_up(service: &Service) -> (mpsc::Receiver<()>, mpsc::Sender<()>) {
     let (come, arrived) = mpsc::channel();
     let (go, gone) = mpsc::channel::<()>();
@@ -458,7 +458,7 @@ fn a_sync_that_is_broken_off_with_ctrl_c_says_so_and_the_next_one_goes_on() {
     kb.run(&["sync"]).exits(0);
 }
 
-/// A shell starts what a script puts into the background with Ctrl-C ignored.
+/// A shell starts a script's background commands with Ctrl-C ignored.
 #[test]
 fn a_sync_in_the_background_of_a_script_takes_no_notice_of_ctrl_c() {
     let service = Service::start();

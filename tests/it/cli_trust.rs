@@ -10,7 +10,7 @@ use std::net::TcpListener;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A host that somebody else's settings name. It takes connections and counts them.
+/// A host that such settings name. It counts connections.
 struct Stranger {
     listener: TcpListener,
 }
@@ -32,7 +32,7 @@ impl Stranger {
         kb
     }
 
-    /// Checks that nobody came.
+    /// Checks that no connection came.
     #[track_caller]
     fn was_left_alone(&self) {
         let came = self.listener.accept();
@@ -125,7 +125,7 @@ fn f133_a_fresh_clone_reads_no_variable_and_no_file() {
             assert!(told.contains(wants), "{ran:#?}");
         }
     }
-    // A folder that the environment names is not agreed to by that.
+    // A folder from the environment is not agreed to by that.
     let mut kb = stranger.clone_with("");
     let mirror = kb.mirror();
     kb.set("KBSYNC_TOKEN", TOKEN)
@@ -148,7 +148,7 @@ fn f133_a_command_of_several_lines_cannot_forge_a_message() {
     );
 }
 
-/// A mirror of a service whose settings nobody agreed to, with the token in the variable `KB`.
+/// A mirror whose settings were not agreed to, with the token in the variable `KB`.
 fn clone_of(service: &Service, token: &str) -> Kb {
     let mut kb = Kb::with_settings(&format!(
         "service: {}\nworkspace: {}\n{token}\n",
@@ -176,7 +176,7 @@ fn f133_consent_holds_until_the_settings_name_something_else() {
     }
     kb.run(&["workspaces"]).exits(0);
     kb.run(&["sync"]).exits(0);
-    // Another setting changes nothing about it.
+    // Other settings do not matter.
     let settings = kb.read("kbsync.yaml");
     kb.write("kbsync.yaml", &(settings.clone() + "poll: 10m\n"));
     kb.run(&["workspaces"]).exits(0);
@@ -190,7 +190,7 @@ fn f133_consent_holds_until_the_settings_name_something_else() {
     }
     kb.write("kbsync.yaml", &settings);
     kb.run(&["workspaces"]).exits(0);
-    // The same settings elsewhere are another folder's.
+    // The same settings in another folder need an agreement of their own.
     kb.write("copy/kbsync.yaml", &settings);
     kb.run(&["-C", "copy", "workspaces"])
         .exits(2)
@@ -207,7 +207,7 @@ fn f133_a_token_file_that_becomes_a_link_voids_the_consent() {
     kb.write("tok", TOKEN);
     kb.write("other", TOKEN);
     let mirror = kb.mirror();
-    // Nothing of the mirror's path is without links.
+    // The recorded path of the mirror has no symbolic links.
     let above = tempfile::tempdir().expect("a folder");
     let link = above.path().join("link");
     std::os::unix::fs::symlink(&mirror, &link).expect("a link");
@@ -275,7 +275,7 @@ fn agreements_are_listed_and_taken_back() {
         .exits(2)
         .complains("send your token", "kbsync trust");
     kb.run(&["trust"]).exits(0);
-    // From elsewhere, also when the settings are gone.
+    // From another folder, also after the settings are gone.
     kb.remove("kbsync.yaml");
     let mirror = kb.mirror();
     kb.run(&["-C", "/", "trust", "--revoke", &mirror.to_string_lossy()])
@@ -304,7 +304,7 @@ fn init_agrees_to_what_it_writes() {
     kb.run(&["init", "--service", url, "--workspace", workspace])
         .exits(0);
     kb.run(&["sync"]).exits(0);
-    // A source that is written into the file later is another matter.
+    // A source that is added to the file later needs a new agreement.
     kb.set("KBSYNC_TOKEN", "").set("KB", TOKEN);
     let settings = kb.read("kbsync.yaml") + "token: {env: KB}\n";
     kb.write("kbsync.yaml", &settings);
@@ -330,7 +330,7 @@ fn on_a_terminal_it_shows_what_is_asked_for_and_remembers_a_yes() {
         assert!(ran.stderr.contains(words), "no {words:?} in {ran:#?}");
     }
     assert_eq!(service.sandbox.counts().total, 0);
-    // A script's reader cannot be asked, nor a look for faults.
+    // A script cannot be asked, nor does a diagnosis ask.
     for arguments in [
         &["workspaces", "--json"][..],
         &["workspaces", "-q"],
@@ -415,7 +415,7 @@ fn the_sandbox_s_own_token_goes_to_any_port_of_this_machine_at_once() {
         .complains("send your token", "kbsync trust");
 }
 
-/// Gives a file to another user; `None`: only root may.
+/// Gives a file to another user; `None`: the test is not run by root.
 fn given_away(path: &PathBuf) -> Option<()> {
     std::os::unix::fs::lchown(path, Some(12_345), None).ok()
 }

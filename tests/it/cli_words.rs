@@ -1,4 +1,4 @@
-//! What every command has in common: usage, help, pipes, colours.
+//! The common behaviour of all commands: usage, help, pipes, colours.
 
 use crate::kb::{Kb, Service};
 use kbsync::sandbox::NewSeed;
@@ -78,7 +78,7 @@ fn a_log_filter_that_is_none_is_refused() {
     kb.run(&["man"]).exits(2).complains("KBSYNC_LOG", "info");
 }
 
-/// Words that would end front matter, begin another key, move a cursor or turn a line around, if somebody let them.
+/// Texts that could end front matter, begin another key, move a cursor or reverse a line.
 const HOSTILE: [&str; 14] = [
     "a\n---\nid: 5d0c3c1e-8a37-4c8e-9b1c-6a8f0a1f2b3c",
     "---",
@@ -123,11 +123,11 @@ fn f129_f140_hostile_words_come_back_as_they_were_and_steer_nothing() {
     kb.run(&["sync"]).exits(0);
     assert_eq!(service.sandbox.counts().total, 1);
     assert_eq!(kb.files().len(), written.len());
-    // What is in the files is what was on the service: an edit of the text sends the text, and nothing else.
+    // The files have the service's texts: an edit of the text sends the text and nothing else.
     for number in 0..HOSTILE.len() {
         kb.edit(&format!("c{number}/one.html"), "<p>", "<p>Edited: ");
     }
-    // A patch and a version are bytes for a program, unless a person looks.
+    // A patch and a version are plain bytes, unless a person reads them.
     let loud = [
         &["status"][..],
         &["--color", "always", "diff"],
@@ -170,7 +170,7 @@ fn f129_f140_hostile_words_come_back_as_they_were_and_steer_nothing() {
     assert_eq!(names, HOSTILE);
 }
 
-/// A text without colours; any other sequence for a terminal stays.
+/// Removes colours from a text; all other terminal sequences stay.
 fn uncoloured(text: &str) -> String {
     let mut parts = text.split("\u{1b}[");
     let mut plain = parts.next().unwrap_or_default().to_owned();

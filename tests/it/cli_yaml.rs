@@ -1,4 +1,4 @@
-//! `_category.yaml` is a writer's file: nothing of it is lost, be it edited, held or removed.
+//! `_category.yaml` is a writer's file: nothing in it is lost, whether edited, held or removed.
 
 use crate::kb::{Kb, Service};
 use uuid::Uuid;
@@ -80,7 +80,7 @@ fn words_that_were_held_come_back_with_their_folder_and_are_held_again() {
     let before = kb.read(YAML);
     std::fs::remove_dir_all(kb.mirror().join("start")).expect("removed");
     kb.run(&["sync"]);
-    // What comes back with the file waits for a person as it did, and the command says so.
+    // The restored file's changes wait for a person as before, and the command says so.
     let ran = kb.run(&["restore", "--yes", "start/one.html"]).exits(3);
     assert!(
         ran.stdout.contains("both sides have their own name"),
@@ -127,7 +127,7 @@ fn comments_and_keys_of_its_own_are_versions_of_a_category_s_file() {
     kb.run(&["sync"]).exits(0);
     let said = kb.run(&["log", "-p", YAML]).exits(0).stdout;
     assert!(said.contains("+mine: precious # words"), "{said}");
-    // Seen once, kept once.
+    // Seen once, stored once.
     kb.run(&["sync"]).exits(0);
     let again = kb.run(&["log", "-p", YAML]).exits(0).stdout;
     assert_eq!(said, again);
@@ -135,7 +135,7 @@ fn comments_and_keys_of_its_own_are_versions_of_a_category_s_file() {
     kb.remove(YAML);
     kb.run(&["sync"]).exits(0);
     assert_eq!(kb.read(YAML), precious);
-    // What was taken out is in the history all the same, and comes back by its number or as the one before.
+    // The removed text is in the history all the same, and comes back by its number or as the version before.
     kb.write(YAML, &plain);
     kb.run(&["sync"]).exits(0);
     kb.remove(YAML);

@@ -1,4 +1,4 @@
-//! A real `kbsync run` for tests: started, listened to, signalled and ended.
+//! A real `kbsync run` for tests: started, signalled and stopped, with its log.
 
 use crate::{
     canary,
@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-/// Long enough for any machine; nothing waits for its end.
+/// Long enough for any machine; no test waits for its end.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
 #[track_caller]
@@ -22,7 +22,7 @@ pub(crate) fn until(what: &str, is_so: impl FnMut() -> bool) {
     kb::until(BOUND, what, is_so);
 }
 
-/// A daemon that is killed when the test ends. All that it said is searched for tokens then.
+/// A daemon that is killed when the test ends. Its log is then searched for tokens.
 pub(crate) struct Daemon {
     pub(crate) child: Child,
     log: Arc<Mutex<String>>,
@@ -31,10 +31,10 @@ pub(crate) struct Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The daemon may have ended by itself.
         self.child.kill().ok();
         self.child.wait().ok();
-        // Its last words may still be in the pipe.
+        // The last lines may still be in the pipe.
         self.reader.take().map(JoinHandle::join);
         if !std::thread::panicking() {
             canary::silent(&self.log());
@@ -43,19 +43,19 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Starts it, and does not wait.
+    /// Starts the daemon, and does not wait.
     pub(crate) fn spawn(kb: &Kb, arguments: &[&str]) -> Self {
         Self::spawn_with(kb, arguments, &[])
     }
 
-    /// The same, with more in its environment.
+    /// The same, with additional environment variables.
     pub(crate) fn spawn_with(kb: &Kb, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(env!("CARGO_BIN_EXE_kbsync"));
         command.arg("run").args(arguments);
         Self::spawn_by(command, kb, variables)
     }
 
-    /// The same by another command, which becomes the daemon.
+    /// The same with another command, which becomes the daemon.
     pub(crate) fn spawn_by(mut command: Command, kb: &Kb, variables: &[(&str, &str)]) -> Self {
         let above = kb.mirror();
         let above = above.parent().expect("a folder above");
@@ -72,7 +72,7 @@ impl Daemon {
             .stdout(says.try_clone().expect("another end"))
             .stderr(says);
         let child = command.spawn().expect("it starts");
-        // It holds the ends that are written to.
+        // The command holds the writing ends.
         drop(command);
         let log = Arc::<Mutex<String>>::default();
         let kept = Arc::clone(&log);
@@ -88,12 +88,12 @@ impl Daemon {
         }
     }
 
-    /// Starts it, and waits for its first full cycle.
+    /// Starts the daemon, and waits for its first full cycle.
     pub(crate) fn start(kb: &Kb, arguments: &[&str]) -> Self {
         Self::start_with(kb, arguments, &[])
     }
 
-    /// The same, with more in its environment.
+    /// The same, with additional environment variables.
     pub(crate) fn start_with(kb: &Kb, arguments: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut daemon = Self::spawn_with(kb, arguments, variables);
         until("the first cycle", || {
@@ -111,19 +111,19 @@ impl Daemon {
         self.log.lock().expect("the log").clone()
     }
 
-    /// The log of what was done since `before` was all of it.
+    /// Returns the log after the part `before`.
     pub(crate) fn log_since(&self, before: &str) -> String {
         self.log().split_off(before.len())
     }
 
-    /// Where it shows health and figures, when it was started with `--listen`.
+    /// Returns the address of health and metrics, if the daemon was started with `--listen`.
     pub(crate) fn address(&self) -> String {
         let log = self.log();
         let (_, rest) = log.split_once("listening on http://").expect("an address");
         rest.lines().next().expect("a line").trim().to_owned()
     }
 
-    /// A figure that it shows, by its name with its labels; `None`: it is not shown.
+    /// Returns a metric by its name with its labels; `None`: it is not there.
     pub(crate) fn figure(&self, name: &str) -> Option<f64> {
         let text = get(&self.address(), "/metrics", "localhost");
         text.lines().find_map(|line| {
@@ -137,7 +137,7 @@ impl Daemon {
         kill_process(Pid::from_raw(pid).expect("positive"), signal).expect("sent");
     }
 
-    /// Waits for its end.
+    /// Waits for the daemon's end.
     pub(crate) fn ended(&mut self) -> ExitStatus {
         let mut status = None;
         until("the end", || {
@@ -163,7 +163,7 @@ pub(crate) fn mirror(service: &Service) -> Kb {
     kb
 }
 
-/// The same where neither side counts requests.
+/// The same without a budget on either side.
 pub(crate) fn unlimited(service: &Service) -> Kb {
     service.sandbox.set_options(|options| {
         options.per_minute = 0;

@@ -1,5 +1,5 @@
-//! More of what git does in a mirror while `kbsync run` watches it: the branch that counts, single commits that are
-//! taken over or taken back, and conversions of line ends.
+//! More git operations in a mirror while `kbsync run` watches it: the published branch, cherry-picks and reverts, and
+//! conversions of line ends.
 
 use crate::{
     daemon::{Daemon, unlimited, until},
@@ -17,7 +17,7 @@ fn f084_on_another_branch_than_the_one_that_counts_nothing_is_sent() {
             git(&d.kb, &["checkout", "-q", "other"]);
             let paused = "paused: branch other is checked out, and only branch main is published";
             until(paused, || d.daemon.log().contains(paused));
-            // It goes along to the branch that counts.
+            // The edit follows to the published branch.
             let text = "---\ntitle: Five\n---\n<p>Five.</p>\n";
             d.kb.write("start/five.html", text);
             d.daemon.signal(Signal::USR1);
@@ -67,7 +67,7 @@ fn f090_a_checkout_that_converts_line_ends_sends_nothing() {
             }
             git(&d.kb, &["checkout", "--", "."]);
             assert!(d.kb.read("start/one.html").starts_with("---\r\n"));
-            // What is edited then is sent with the line ends that it had.
+            // An edit is then sent with its former line ends.
             d.kb.edit("start/two.html", "Old.", "Old.\r\nNew.");
             d.live("two", "<p>Old.\nNew.</p>");
         },
@@ -95,14 +95,14 @@ fn a_repository_that_is_made_under_a_running_daemon_removes_nothing() {
     let status = || kb.run(&["status", "--json"]).exits(0).json();
     let held = || status()["held"].as_array().map_or(0, Vec::len);
     until("it is held", || held() == 1);
-    // Whatever was remembered meanwhile, it waits on.
+    // The file still waits, whatever was recorded meanwhile.
     daemon.signal(Signal::USR1);
     kb.run(&["sync"]).exits(3);
     assert!(service.sandbox.article(ids[1]).is_some());
     daemon.stop();
 }
 
-/// How git can keep the repository of a work tree.
+/// The ways in which git can store the repository of a work tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
     Plain,

@@ -1,7 +1,7 @@
-//! What git does in a mirror while `kbsync run` watches it: real git, the real daemon, and the requests that come of it.
+//! Git operations in a mirror while `kbsync run` watches it: real git, the real daemon, and the resulting requests.
 //!
-//! Each deed has a mirror of its own. Whatever git took away for a moment is not deleted, what is not merged is
-//! not sent, and each file that is another one in the end is sent once.
+//! Each operation has a mirror of its own. A file that git removed for a moment is not deleted, unmerged files are
+//! not sent, and each file that differs in the end is sent once.
 
 use crate::{
     daemon::{Daemon, mirror, unlimited, until},
@@ -11,7 +11,7 @@ use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RequestRecord};
 use rustix::process::Signal;
 use std::process::Command;
 
-/// Runs git in the mirror, and gives whether it was content.
+/// Runs git in the mirror, and returns whether it succeeded.
 pub(crate) fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
     let output = Command::new("git")
         .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
@@ -35,10 +35,10 @@ pub(crate) fn commit(kb: &Kb) {
     git(kb, &["commit", "-q", "-m", "a commit"]);
 }
 
-/// What git does is dealt with on every branch.
+/// Every branch is synced.
 pub(crate) const ANY: &str = "git: {branch: any}\n";
 
-/// A mirror in a repository, and a daemon that keeps it.
+/// A mirror in a repository, with a daemon.
 pub(crate) struct Deeds {
     pub(crate) service: Service,
     pub(crate) kb: Kb,
@@ -46,7 +46,7 @@ pub(crate) struct Deeds {
 }
 
 impl Deeds {
-    /// Three articles, and the branches that the deeds need; `main` is checked out. With these settings besides.
+    /// Three articles, and the branches that the operations need; `main` is checked out. `settings` are added.
     pub(crate) fn new(settings: &str) -> Self {
         let service = Service::empty();
         let start = service.category("start");
@@ -92,7 +92,7 @@ impl Deeds {
         }
     }
 
-    /// What the service has of an article.
+    /// Returns the body of an article on the service.
     pub(crate) fn text(&self, slug: &str) -> Option<String> {
         let articles = self.service.sandbox.articles();
         let found = articles.into_iter().find(|article| article.slug == slug);
@@ -105,7 +105,7 @@ impl Deeds {
         });
     }
 
-    /// Waits until every file that can be sent is live.
+    /// Waits until every file that may be sent is live.
     fn live_all(&self) {
         until("all files are live", || {
             let folder = std::fs::read_dir(self.kb.mirror().join("start")).expect("listed");
@@ -126,7 +126,7 @@ impl Deeds {
         });
     }
 
-    /// The requests that changed the service, with the article's name where it has one.
+    /// Returns the requests that changed the service, with the article's name if there is one.
     pub(crate) fn writes(&self) -> Vec<String> {
         let articles = self.service.sandbox.articles();
         let told = |request: &RequestRecord| {
@@ -143,7 +143,7 @@ impl Deeds {
     }
 }
 
-/// Does a deed, waits until all of it is dealt with, and checks the requests.
+/// Runs an operation, waits until the daemon has handled it, and checks the requests.
 #[track_caller]
 pub(crate) fn check(name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
     check_with(ANY, name, play, expected);
@@ -155,7 +155,7 @@ pub(crate) fn check_with(settings: &str, name: &str, play: impl FnOnce(&Deeds), 
     let deeds = Deeds::new(settings);
     play(&deeds);
     deeds.live_all();
-    // A look at everything finds whatever was missed, and deletes what may be deleted.
+    // A full cycle finds anything that was missed, and deletes what may be deleted.
     until("git is at rest", || deeds.kb.run(&["sync"]).code != 5);
     assert_eq!(deeds.writes(), expected, "{name}\n{}", deeds.daemon.log());
     deeds.daemon.stop();
@@ -170,7 +170,7 @@ fn f084_a_checkout_sends_what_changed_and_deletes_nothing() {
     );
 }
 
-/// What is said of a file that git took back to what is committed.
+/// The reason for a file that git reset to the commit.
 const BEHIND: &str = "went back to the committed version";
 
 #[test]
@@ -336,7 +336,7 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
     daemon.stop();
 }
 
-/// How many articles are among the files of the large checkout.
+/// The number of articles among the files of the large checkout.
 const ARTICLES: usize = 50;
 
 #[test]
@@ -354,7 +354,7 @@ fn f075_a_checkout_of_5000_files_without_events_is_one_rescan() {
     kb.write("kbsync.yaml", &(settings + ANY));
     git(&kb, &["init", "-q", "-b", "main"]);
     kb.run(&["sync"]).exits(0);
-    // Git goes by the names: the articles come last, when the system's queue is long full.
+    // Git writes in the order of names: the articles come last, after the system's queue has overflowed.
     let pictures = |words: &str| {
         for number in ARTICLES..5_000 {
             kb.write(&format!("start/p{number:04}.png"), words);

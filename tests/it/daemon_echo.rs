@@ -1,8 +1,8 @@
-//! Our own writes wake nobody: what a path holds is compared with the state, never with a clock.
+//! kbsync's own writes start no cycle: the content of a path is compared with the state, never a time.
 
 use crate::world::World;
 
-/// What a writer does.
+/// The actions of a writer.
 type Change = fn(&World);
 
 async fn synced() -> World {
@@ -27,7 +27,7 @@ async fn f079_what_we_wrote_ourselves_is_known() {
         assert!(engine.is_known("billing", file), "{file}");
     }
     assert!(engine.is_folder_known("billing"));
-    // Saved again with the same words: still nothing new.
+    // Saved again with the same text: no cycle.
     let text = world.read("billing/refunds.html");
     world.write("billing/refunds.html", &text);
     assert!(engine.is_known("billing", "refunds.html"));

@@ -1,7 +1,7 @@
-//! What editors do when they save, as the requests that the real daemon makes of it.
+//! How editors save, and the requests that the real daemon makes of it.
 //!
-//! Each scene does the system calls of a program. In the end the service has the new words, and was asked for
-//! exactly what one save costs: one look and one write, however many files and names it took.
+//! Each scene makes the system calls of a program. In the end the service has the new text, for exactly the price of
+//! one save: one read and one write, whatever the number of files and names.
 
 use crate::{
     daemon::{Daemon, unlimited, until},
@@ -16,7 +16,7 @@ use std::{
 };
 use uuid::Uuid;
 
-/// A daemon, the article that is edited, and one that shows that all before it was dealt with.
+/// A daemon, the edited article, and a marker article that shows when earlier events were handled.
 struct Desk {
     service: Service,
     kb: Kb,
@@ -52,7 +52,7 @@ impl Desk {
             marks: 0,
             scenes: 0,
         };
-        // The daemon's own first files are events, too.
+        // The daemon's own first files have events, too.
         desk.settle();
         desk
     }
@@ -65,8 +65,7 @@ impl Desk {
         fs::rename(self.path(from), self.path(to)).expect("renamed");
     }
 
-    /// Saves another article after all that was done, and waits until it is live: what came before it was
-    /// dealt with, then.
+    /// Saves the marker article, and waits until it is live: all earlier events are handled then.
     fn settle(&mut self) {
         let (before, now) = (
             format!("Mark {}.", self.marks),
@@ -77,7 +76,7 @@ impl Desk {
         until(&now, || self.service.text(self.mark).contains(&now));
     }
 
-    /// The requests but those for the mark.
+    /// Returns the requests except those for the marker.
     fn requests(&self) -> Vec<String> {
         let mark = self.mark.to_string();
         let told = |request: &RequestRecord| format!("{} {}", request.method, request.path);
@@ -93,7 +92,7 @@ impl Desk {
         requests.filter(|told| !told.starts_with("GET ")).collect()
     }
 
-    /// Plays how a program saves `a/b.html` with the words that it is given, and checks the requests.
+    /// Plays how a program saves `a/b.html` with a given text, and checks the requests.
     #[track_caller]
     fn saves(&mut self, program: &str, save: impl FnOnce(&Self, &str)) {
         let (before, now) = (
@@ -178,13 +177,13 @@ fn f073_f074_each_editors_save_is_one_look_and_one_write() {
     desk.daemon.stop();
 }
 
-/// Longer than the pauses of the slow writer, and shorter than all of it.
+/// Longer than the pauses of the slow writer, and shorter than its whole save.
 const SLOW: &str = "quiet_period: 300ms\npush_interval: 0s\n";
 
 #[test]
 fn f071_what_is_written_slowly_is_sent_when_it_is_whole() {
     let mut desk = Desk::new(SLOW);
-    // On a busy machine a pause may become so long that the writer seems to be done.
+    // On a busy machine, a pause may become so long that the writer seems to have finished.
     for try_number in 1..=5 {
         let (before, now) = (
             format!("Scene {}.", desk.scenes),
@@ -204,7 +203,7 @@ fn f071_what_is_written_slowly_is_sent_when_it_is_whole() {
         }
         assert!(try_number < 5, "the machine is too busy: {longest:?}");
     }
-    // One that stops in the middle of the front matter.
+    // A writer that stops within the front matter.
     desk.service.sandbox.clear_requests();
     let whole = desk.kb.read("a/b.html").replace("Scene", "Act");
     let middle = whole.find("title:").expect("a title") + 3;
@@ -220,7 +219,7 @@ fn f071_what_is_written_slowly_is_sent_when_it_is_whole() {
     desk.daemon.stop();
 }
 
-/// Writes a file in twelve parts, for longer than the quiet period. Gives the longest pause.
+/// Writes a file in twelve parts, for longer than the quiet period. Returns the longest pause.
 fn write_slowly(path: &Path, bytes: &[u8]) -> Duration {
     let mut file = fs::File::create(path).expect("opened");
     let mut longest = Duration::ZERO;
@@ -237,7 +236,7 @@ fn write_slowly(path: &Path, bytes: &[u8]) -> Duration {
 #[test]
 fn f076_folders_that_come_and_go_cost_what_they_change() {
     let mut desk = Desk::new(CALM);
-    // A new folder, deeper ones in it that count for nothing, and a file at once.
+    // A new folder, with deeper ones that do not count, and a file at once.
     desk.service.sandbox.clear_requests();
     let text = "---\ntitle: New\n---\n<p>New.</p>\n";
     desk.kb.write("new/x.html", text);
@@ -282,7 +281,7 @@ fn a_copy_of_many_files_is_one_new_article_each() {
     desk.daemon.stop();
 }
 
-/// As many as are written faster than they are sent.
+/// More files than can be sent while they are written.
 const COPIES: usize = 500;
 
 #[test]

@@ -1,4 +1,4 @@
-//! What git does in a mirror, with the real git.
+//! Git's operations in a mirror, with the real git.
 
 use kbsync::{
     config::PublishedBranch,
@@ -32,7 +32,7 @@ impl Repository {
         fs::write(path, text).expect("written");
     }
 
-    /// Runs git, and gives whether it was content.
+    /// Runs git, and returns whether it succeeded.
     fn try_git(&self, arguments: &[&str]) -> bool {
         let output = Command::new("git")
             .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
@@ -67,7 +67,7 @@ impl Repository {
         self.state().head.expect("a head")
     }
 
-    /// Whether HEAD counts as moved by what is done.
+    /// Returns whether HEAD counts as moved by an operation.
     fn moves(&self, play: impl FnOnce(&Self)) -> bool {
         let before = self.head();
         play(self);
@@ -228,7 +228,7 @@ fn f091_a_linked_work_tree_has_its_own_head() {
 #[test]
 fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     let repository = Repository(tempfile::tempdir().expect("a folder"));
-    // Of a git that does not know them there are no such repositories.
+    // An older git cannot create such repositories.
     if !repository.try_git(&["init", "-q", "-b", "main", "--ref-format=reftable"]) {
         return;
     }
@@ -252,7 +252,7 @@ fn f084_a_repository_with_reftables_is_doubted_whatever_moved() {
     assert!(linked.moved(&before, &linked.state().head.expect("a head")));
 }
 
-/// What a look at the repository finds, with this HEAD remembered.
+/// Reads the state of the repository, with this HEAD as the stored one.
 fn look(repository: &Repository, setting: &PublishedBranch, agreed: Option<&Head>) -> Known {
     let trees = Trees::of([(String::new(), repository.path().to_owned())]);
     let found = trees.look(setting, |_| Remembered {
@@ -262,7 +262,7 @@ fn look(repository: &Repository, setting: &PublishedBranch, agreed: Option<&Head
     found.into_iter().next().expect("a repository")
 }
 
-/// Why a removal waits, if it does, in a cycle that began with this look.
+/// Returns why a removal is held in a cycle that began with this state.
 fn held(repository: &Repository, before: &Known, path: &str) -> Option<String> {
     let view = View::new(repository.path(), vec![before.clone()]);
     let gone = BTreeSet::from([path.to_owned()]);
@@ -276,7 +276,7 @@ fn f084_what_git_does_after_the_first_look_holds_removals_too() {
     let any = look(&repository, &PublishedBranch::Any, Some(&agreed));
     let held = |before: &Known| held(&repository, before, "a/b.html");
     assert_eq!(held(&any), None);
-    // A writer's own commit holds nothing; the files are changed before HEAD is.
+    // A writer's own commit holds nothing; files change before HEAD does.
     let lock = repository.path().join(".git/index.lock");
     fs::write(&lock, "").expect("written");
     let told = held(&any).expect("held");
@@ -324,7 +324,7 @@ fn after_a_moved_head_only_what_the_published_branch_removed_goes_through() {
         told.contains("no commit of branch main removed them"),
         "{told}"
     );
-    // What git does while the cycle runs is not judged any more.
+    // Git's operations during the cycle are not judged any more.
     repository.git(&["reset", "-q", "--hard", "HEAD~1"]);
     let told = held(&repository, &auto, "a/b.html");
     assert_eq!(told.as_deref(), Some(HOLD));
@@ -344,7 +344,7 @@ fn another_repository_in_the_place_of_the_one_that_was_remembered_is_a_move() {
     let now = one.head();
     assert!(now.log > before.log, "its log is longer, and another one");
     assert!(one.found().moved(&before, &now));
-    // A log that was cut short is another one, too.
+    // A log that was cut is a move, too.
     let log = one.path().join(".git/logs/HEAD");
     fs::write(&log, "").expect("written");
     assert!(one.found().moved(&now, &one.head()));
@@ -364,7 +364,7 @@ fn a_commit_by_itself_counts_as_the_published_branch_if_it_is_the_newest_of_it()
     let published = "main".to_owned();
     let detached = Some(NotPublished::Detached { published });
     assert_eq!(refused(), detached);
-    // As CI systems do: no branch at all, and the server's one at this commit.
+    // As in CI systems: no branch, and the server's branch is at this commit.
     repository.git(&["update-ref", "refs/remotes/origin/main", "HEAD"]);
     assert_eq!(refused(), None);
     repository.git(&["branch", "-q", "-D", "main"]);
@@ -388,7 +388,7 @@ fn a_branch_without_a_commit_is_one() {
     let found = look(&repository, &PublishedBranch::Auto, None);
     assert_eq!(found.not_published(), None);
     assert_eq!(found.first.as_deref(), Some("trunk"));
-    // Its first commit is the writer's own.
+    // The first commit is the writer's own.
     assert!(!repository.moves(|repository| {
         repository.write("a/b.html", "one\n");
         repository.commit("first");
@@ -408,7 +408,7 @@ fn f091_a_submodule_has_its_own_head() {
     assert_eq!(git.state().branch.as_deref(), Some("main"));
     let before = git.state().head.expect("a head");
     assert_eq!(before.commit.len(), 40);
-    // What is done around it is none of its business.
+    // Operations in the repository around it have no effect.
     repository.commit("with a submodule");
     assert_eq!(git.state().head.as_ref(), Some(&before));
     repository.git(&["-C", "sub", "checkout", "-q", "other"]);

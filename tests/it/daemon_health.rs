@@ -1,4 +1,4 @@
-//! What `kbsync run` says of itself: its figures, its health and its log, while all sorts of things go wrong.
+//! The metrics, the health and the log of `kbsync run` under all sorts of failures.
 
 use crate::{
     canary,
@@ -20,10 +20,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Shows health and figures on a port that is free.
+/// Serves health and metrics on a free port.
 const LISTEN: [&str; 2] = ["--listen", "127.0.0.1:0"];
 
-/// Every listing is answered like this.
+/// The answer to every listing.
 fn listings(what: FaultKind) -> Fault {
     Fault::always(Matcher::new("GET", "/api/base/*/articles"), what)
 }
@@ -56,7 +56,7 @@ fn f012_a_poll_that_was_refused_is_no_successful_one() {
     daemon.stop();
 }
 
-/// With these, nothing waits before it is tried again.
+/// With these settings, retries do not wait.
 const HURRY: [(&str, &str); 1] = [("KBSYNC_DRILL_HURRY", "1")];
 
 fn unavailable() -> FaultKind {
@@ -111,12 +111,12 @@ fn f009_a_second_signal_ends_it_at_once() {
     kb.write(&path, &(before + "<p>in flight</p>\n"));
     until("it is on its way", || service.sandbox.counts().put > 0);
     let asked = Instant::now();
-    // Two of one kind may be one.
+    // Two of the same kind may be counted as one.
     daemon.signal(Signal::TERM);
     daemon.signal(Signal::INT);
     assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
     assert!(asked.elapsed() < GRACE / 2, "{:?}", asked.elapsed());
-    // What was in flight is looked into at the next start.
+    // The next start finds out what became of the request in flight.
     service.sandbox.clear_faults();
     let daemon = Daemon::start(&kb, &[]);
     let live = |text: &str| text.contains("in flight");
@@ -136,7 +136,7 @@ fn f025_an_outage_is_one_line_when_it_begins_and_one_when_it_ends() {
     let before = daemon.log();
     daemon.signal(Signal::USR1);
     until("it is told", || daemon.log().len() > before.len());
-    // A person's commands are tried at once, and so stand for many tries.
+    // A person's commands are tried at once, so they stand for many retries.
     for _ in 0..3 {
         kb.run(&["sync"]).exits(5);
     }
@@ -187,7 +187,7 @@ fn each_answer_counts_by_its_own_status() {
 fn what_is_left_of_the_budget_is_what_is_left_now() {
     let service = Service::start();
     let kb = mirror(&service);
-    // Nothing was done yet, and nothing can be: the first listing hangs.
+    // Nothing can be done, because the first listing hangs.
     service
         .sandbox
         .inject(listings(FaultKind::Latency(Duration::from_mins(1))));
@@ -207,7 +207,7 @@ fn what_is_left_of_the_budget_is_what_is_left_now() {
         (left("minute"), left("day")),
         (60.0 - spent, 1440.0 - spent)
     );
-    // Another process spends of it, too.
+    // Another process spends the budget as well.
     let day = left("day");
     kb.run(&["workspaces"]).exits(0);
     assert!(left("day") < day);
@@ -216,7 +216,7 @@ fn what_is_left_of_the_budget_is_what_is_left_now() {
 
 #[test]
 fn f012_a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
-    // Its own first files are events, and its first cycle writes down what it found.
+    // The daemon's own first files have events, and its first cycle records them.
     for (point, thread) in [
         ("watch: an event", "watch"),
         ("state: before commit", "main"),
@@ -235,7 +235,7 @@ fn f012_a_panic_of_any_thread_is_in_the_log_and_ends_the_daemon() {
                 assert_eq!(line["thread"], thread, "{line}");
             }
         }
-        // The next start goes on where it was.
+        // The next start continues.
         let daemon = Daemon::start(&kb, &[]);
         assert_eq!(
             daemon::articles(&kb).len(),
@@ -265,7 +265,7 @@ fn systemd_is_notified_of_start_status_and_stop() {
         String::from_utf8_lossy(&bytes[..length]).trim().to_owned()
     };
     let socket = path.to_str().expect("text");
-    // A sign of life every second, half of its patience.
+    // A sign of life every second, half of the watchdog's timeout.
     let mut daemon = Daemon::spawn_with(
         &kb,
         &[],
@@ -338,10 +338,10 @@ fn every_promised_metric_shows_what_happened() {
     // A deletion that is held.
     kb.remove("start/three.html");
     is("held_deletions", 1.0);
-    // A look at everything.
+    // A full cycle.
     kb.write(".kbsyncignore", "nothing.html\n");
     grows(r#"rescans_total{cause="rules"}"#);
-    // A write whose answer is lost, and then the service is gone.
+    // A write whose answer is lost, followed by an outage.
     let gone = Hook::new(|sandbox| {
         sandbox.inject(Fault::always(Matcher::any(), unavailable()));
     });
@@ -363,7 +363,7 @@ fn every_promised_metric_shows_what_happened() {
 
 #[test]
 fn f012_a_daemon_that_is_not_ready_or_not_well_says_so_over_http() {
-    // Nothing was listed yet.
+    // There was no listing yet.
     let service = Service::start();
     let kb = mirror(&service);
     service

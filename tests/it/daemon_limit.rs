@@ -1,6 +1,6 @@
-//! `kbsync run` where the system lets it watch next to nothing: a user of its own, with limits of its own.
+//! `kbsync run` where the system allows almost no watches: as a user with low limits.
 //!
-//! Where no such user can be made (a container without that right) this is said, and the test left out.
+//! Where no such user can be created (a container without that right), the test says so and is skipped.
 
 use crate::{
     daemon::{Daemon, unlimited, until},
@@ -8,7 +8,7 @@ use crate::{
 };
 use std::process::Command;
 
-/// A shell as a user with this limit, with a command behind it; `None`: no such user can be made here.
+/// A shell as a user with this limit, with a command after it; `None`: no such user can be created.
 fn limited(limit: &str, value: usize) -> Option<Command> {
     let shell = |then: &str| {
         let script = format!("echo {value} > /proc/sys/user/{limit} && {then}");
@@ -31,7 +31,7 @@ fn left_out() {
     eprintln!("left out: no user with limits of its own can be made here");
 }
 
-/// A synced mirror of three articles in two categories, whose files are looked through every now and then.
+/// A synced mirror with three articles in two categories, whose files are scanned at intervals.
 fn stage() -> (Service, Kb) {
     let service = Service::start();
     let kb = unlimited(&service);
@@ -46,7 +46,7 @@ fn is_live(service: &Service, words: &str) -> bool {
     articles.iter().any(|article| article.text.contains(words))
 }
 
-/// It says how it notices changes, and notices them.
+/// Checks that the daemon reports how it notices changes, and that it notices them.
 #[track_caller]
 fn looks(service: &Service, kb: &Kb, daemon: &Daemon, why: &str) {
     let told = format!("notices changes by a scan every 1s: {why}");

@@ -1,6 +1,6 @@
-//! Whatever a daemon says, at every level and of every library below it: the token is not in it.
+//! The daemon's log at every level, including all libraries: the token is not in it.
 //!
-//! All that a daemon printed is searched when its test ends.
+//! The whole output is searched when the test ends.
 
 use crate::{
     canary::{CANARY, content},
@@ -39,7 +39,7 @@ fn f131_the_most_talkative_log_has_no_token() {
         for library in ["hyper_util", "kbsync"] {
             assert!(daemon.log().contains(library), "nothing of {library}");
         }
-        // A push whose answer is lost, and is sent again.
+        // A push whose answer is lost, and which is sent again.
         let put = Matcher::new("PUT", "/api/article/");
         let sandbox = &service.sandbox;
         sandbox.inject(Fault::once(put, FaultKind::ResetAfter));
@@ -50,7 +50,7 @@ fn f131_the_most_talkative_log_has_no_token() {
             let articles = sandbox.articles();
             articles.iter().any(|one| one.text.contains("said aloud"))
         });
-        // A token that is not accepted.
+        // A token that is rejected.
         sandbox.revoke_token(TOKEN);
         daemon.signal(Signal::USR1);
         let refused = "the service does not accept the token";

@@ -1,4 +1,4 @@
-//! The daemon's loop in virtual time, with cycles that only count.
+//! The daemon's event loop in virtual time, with fake cycles.
 
 use chrono::{DateTime, Utc};
 use kbsync::{
@@ -44,36 +44,36 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// What the cycles saw, and how they are to go.
+/// The record of the cycles, and their behaviour.
 #[derive(Default)]
 struct Script {
     /// When each cycle began, why, and its paths.
     jobs: Vec<(Duration, Trigger, Vec<String>)>,
     full: Vec<Job>,
-    /// What is in the way until when.
+    /// The outage, and its end.
     down_until: Option<(Instant, Outage)>,
     /// How long a cycle takes.
     takes: Duration,
-    /// When requests were sent by us.
+    /// When our requests were sent.
     sent: Vec<(Duration, Purpose)>,
-    /// When requests were counted by the service: ours and others'.
+    /// When the service counted requests, ours and others'.
     counted: VecDeque<Instant>,
     refused: usize,
     /// Until when the service refuses everything (429), and when it said so, for how long.
     stormy_until: Option<Instant>,
-    /// Files that went before the start.
+    /// Files that disappeared before the start.
     missing: Vec<String>,
-    /// Deletions that wait for a person, as the engines remember them.
+    /// Held deletions, as the engines count them.
     held_deletions: usize,
     told_to_wait: Vec<(Duration, Duration)>,
     reload: Option<Result<Settings, String>>,
     heads: BTreeMap<String, Head>,
     branches: BTreeMap<String, String>,
-    /// Whether a look at the files finds nothing.
+    /// Whether a scan finds no difference.
     as_recorded: bool,
-    /// Whether the cycles cannot look everywhere.
+    /// Whether the scans are incomplete.
     doubt: bool,
-    /// Paths whose files are what the state says.
+    /// Paths whose files are as recorded in the state.
     known: BTreeSet<String>,
     /// How often the article of a path will change on the service after it was read.
     overtaken: BTreeMap<String, u32>,
@@ -103,7 +103,7 @@ fn look(job: &Job) -> Vec<String> {
 }
 
 impl Fake {
-    /// Pays for a request as the client does: waits out a full minute, gives up on a full day.
+    /// Pays for a request as the client does: waits while the minute is full, fails when the day is.
     async fn pay(&self, purpose: Purpose) -> Result<(), Outage> {
         let Some(budget) = &self.budget else {
             return Ok(());
@@ -240,8 +240,7 @@ impl CycleRunner for Fake {
         let polls = job.scope == Scope::Everything && job.trigger == Trigger::Poll;
         CycleOutcome {
             report,
-            // As with the engines: what a poll may not spend closes nothing, and an answer that cannot be read
-            // is no wall.
+            // As with the engines: a poll without budget is no outage, nor is an unusable answer.
             outage: outage
                 .filter(|outage| !(polls && matches!(outage, Outage::BudgetSpent { .. })))
                 .filter(|outage| *outage != Outage::UnusableAnswer),
@@ -344,12 +343,12 @@ struct Bench {
 const HOUR: i64 = 3_600;
 
 impl Bench {
-    /// Sets the time of day by so many seconds.
+    /// Changes the time of day by so many seconds.
     fn jump(&self, seconds: i64) {
         self.ahead.fetch_add(seconds, Ordering::Relaxed);
     }
 
-    /// Forgets all but the polls.
+    /// Clears all jobs but the polls.
     fn clear_watch(&self) {
         let mut script = self.script.lock().expect("script");
         script
@@ -377,13 +376,13 @@ impl Bench {
         self.to.send(event).await.expect("the loop runs");
     }
 
-    /// The file at a path is what the state says.
+    /// Makes the file at a path equal to the state.
     fn knows(&self, path: &str) {
         let mut script = self.script.lock().expect("script");
         script.known.insert(path.to_owned());
     }
 
-    /// The next saves of a path are overtaken, so many times.
+    /// Makes the next saves of a path overtaken, so many times.
     fn overtakes(&self, path: &str, times: u32) {
         let mut script = self.script.lock().expect("script");
         script.overtaken.insert(path.to_owned(), times);
@@ -430,7 +429,7 @@ impl Stage {
         }
     }
 
-    /// Plays a scene against a loop, and stops it afterwards.
+    /// Plays a scene with a loop, and stops the loop afterwards.
     async fn play<F: Future>(self, scene: impl FnOnce(Arc<Bench>) -> F) -> (Ended, F::Output) {
         let (to, events) = channel(64);
         let (script, stop, progress) = (
@@ -496,7 +495,7 @@ impl Stage {
         let scene = scene(bench);
         let play = async {
             let output = scene.await;
-            // It may be over already.
+            // The loop may have ended already.
             to.send(Event::Stop).await.ok();
             output
         };
@@ -528,7 +527,7 @@ async fn it_looks_at_everything_once_the_watch_is_set_up() {
             seconds(1).await;
             bench.event(Event::Watching(Mode::Events)).await;
             seconds(3).await;
-            // The first look saw the early file, too.
+            // The first cycle saw the early file as well.
             assert_eq!(bench.jobs()[0], (Trigger::Startup, strings(&["whole"])));
             assert_eq!(bench.jobs().len(), 1, "{:?}", bench.jobs());
             assert!(bench.status.snapshot().ready);
@@ -577,7 +576,7 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
         .play(|bench| async move {
             seconds(1).await;
             bench.clear();
-            // There is always something to push: each cycle lasts longer than the next save is away.
+            // There is always something to push: each cycle lasts longer than the pause before the next save.
             bench.script.lock().expect("script").takes = Duration::from_secs(3);
             bench.event(Event::Doubt(Cause::Overflow)).await;
             for save in 0..1000 {
@@ -592,7 +591,7 @@ async fn f109_a_storm_of_saves_puts_off_no_poll_and_no_doubt_for_ever() {
             let rescans = when(Trigger::Rescan);
             assert!(matches!(rescans[..], [90..=100]), "{rescans:?}");
             let polls = when(Trigger::Poll);
-            // Due after five minutes each; pushes go before them for one.
+            // Due after five minutes each; pushes go before a poll for one minute.
             assert_eq!(polls.len(), 2, "{polls:?}");
             assert!((360..370).contains(&polls[0]), "{polls:?}");
             assert!(when(Trigger::Watch).len() > 200, "and pushes go on");
@@ -622,10 +621,10 @@ async fn f025_a_save_whose_cycle_met_an_answer_that_cannot_be_used_does_not_wait
             assert_eq!(bench.jobs(), slice::from_ref(&save));
             seconds(30 * 60).await;
             let tries = bench.jobs();
-            // It is tried ever more rarely: after 15 s, 30 s, a minute and so on.
+            // The pauses grow: 15 s, 30 s, a minute and so on.
             assert!((6..=8).contains(&tries.len()), "{tries:?}");
             assert!(tries.iter().all(|job| *job == save), "{tries:?}");
-            // Another one is not in its way.
+            // Another file is not delayed.
             bench.clear();
             bench.touch("a/c.html").await;
             seconds(5).await;
@@ -761,7 +760,7 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
             bench.event(Event::SyncNow).await;
             sleep(Duration::from_millis(100)).await;
             assert_eq!(bench.full()[0].unsettled.len(), 2);
-            // One was saved as it was before, the other one comes back later.
+            // One file was saved unchanged, the other one comes back later.
             bench.knows("a/saved.html");
             seconds(5).await;
             let whole = |trigger| (trigger, strings(&["whole"]));
@@ -775,7 +774,7 @@ async fn what_a_poll_left_out_and_is_unchanged_after_all_is_caught_up_with() {
                 (Trigger::Poll, &Scope::Everything)
             );
             assert!(look.unsettled.is_empty(), "{look:?}");
-            // That is all: the next one is a poll.
+            // The next job is a poll.
             seconds(60).await;
             assert_eq!(bench.jobs().len(), 3);
         })
@@ -805,7 +804,7 @@ async fn a_save_whose_article_changed_after_it_was_read_is_tried_again_at_once_b
             bench.touch("a/busy.html").await;
             seconds(60).await;
             assert_eq!(bench.jobs(), vec![save("a/busy.html"); 4]);
-            // A save of later is a new one.
+            // A later save is a new one.
             seconds(3600).await;
             bench.clear();
             bench.touch("a/busy.html").await;
@@ -933,7 +932,7 @@ async fn f118_a_command_gets_progress_and_its_report_even_when_polls_fail() {
             };
             assert_eq!(report.outcome, Ending::Retry);
             assert_eq!(bench.jobs(), [(Trigger::Manual, strings(&["wish"]))]);
-            // One whose client went away is carried out all the same.
+            // The command of a client that disconnected is carried out all the same.
             let (wished, steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Push));
             drop((steps, outcome));
             bench.event(Event::Command(wished)).await;
@@ -979,7 +978,7 @@ async fn f104_f106_a_clock_that_is_set_back_and_forth_neither_stops_the_loop_nor
                 let back = round % 2 == 0;
                 bench.jump(if back { -far } else { far });
                 forward += usize::from(!back);
-                // A save and a removal go by the steady clock, whatever the time of day is.
+                // A save and a removal use the steady clock, whatever the time of day is.
                 bench.clear_watch();
                 bench.touch(&format!("a/{round}.html")).await;
                 bench.remove("a/gone.html").await;
@@ -1066,7 +1065,7 @@ async fn f086_nothing_is_done_while_git_works() {
                 bench.status.snapshot().paused
             );
             assert!(bench.status.snapshot().paused.is_some());
-            // A command that writes is told; a plan is made.
+            // A command that writes is refused; a plan is made.
             let (wished, _steps, outcome) = QueuedCommand::new(CycleCommand::new(Direction::Both));
             bench.event(Event::Command(wished)).await;
             let Response::Failed(Refusal { code, message, .. }) = outcome.await.expect("an answer")
@@ -1106,7 +1105,7 @@ fn trees(folders: &[&std::path::Path]) -> Trees {
     Trees::of(prefixed.map(|(at, folder)| (format!("{at}/"), (*folder).to_owned())))
 }
 
-/// A work tree whose HEAD is a commit by itself.
+/// A work tree with a detached HEAD.
 fn work_tree() -> (tempfile::TempDir, Stage) {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(folder.path().join(".git")).expect("made");
@@ -1149,7 +1148,7 @@ async fn f086_a_repository_that_is_made_around_any_workspace_later_counts() {
             std::fs::remove_file(git.join("index.lock")).expect("removed");
             seconds(2).await;
             assert_eq!(bench.jobs(), [(Trigger::Watch, strings(&["1/a/b.html"]))]);
-            // Where its HEAD is is remembered, and a checkout there holds what it removes.
+            // Its HEAD is stored, and a checkout there holds its removals.
             bench.event(Event::SyncNow).await;
             seconds(2).await;
             std::fs::write(git.join("HEAD"), "1234\n").expect("written");
@@ -1169,7 +1168,7 @@ async fn f084_removals_without_an_event_are_held_as_gits_all_the_same() {
             seconds(2).await;
             bench.clear();
             check_out(folder.path(), "two");
-            // What was removed is among what was lost.
+            // The removal is among the lost events.
             bench.event(Event::Doubt(Cause::Overflow)).await;
             bench.touch("a/changed.html").await;
             seconds(5).await;
@@ -1195,13 +1194,13 @@ async fn f075_lost_events_that_hid_nothing_cost_no_request() {
     Stage::new()
         .play(|bench| async move {
             seconds(2).await;
-            // As after a first sync, which fills the queue of events by itself.
+            // As after a first sync, whose own writes fill the queue of events.
             bench.clear();
             bench.script.lock().expect("script").as_recorded = true;
             bench.event(Event::Doubt(Cause::Overflow)).await;
             seconds(5).await;
             assert_eq!(bench.jobs(), []);
-            // What was left unfinished, or is ignored by other rules, is not told by the files.
+            // A scan of the files does not find unfinished work, or files under new ignore rules.
             for cause in [Cause::Unfinished, Cause::Rules] {
                 bench.event(Event::Doubt(Cause::Overflow)).await;
                 bench.event(Event::Doubt(cause)).await;
@@ -1247,7 +1246,7 @@ async fn f084_an_edit_elsewhere_releases_nothing_that_is_held() {
             for held in [1, 1, 0] {
                 bench.clear();
                 bench.script.lock().expect("script").held_deletions = held;
-                // It looks at this file alone, and its report tells of nothing else.
+                // The cycle looks at this file only, and its report names nothing else.
                 bench.touch("a/changed.html").await;
                 seconds(20).await;
                 assert!(bench.full()[0].git_hold.is_some());
@@ -1364,7 +1363,7 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
             seconds(700).await;
             assert_eq!(bench.jobs(), []);
             assert!(bench.status.snapshot().paused.is_some());
-            // No event tells that it is back.
+            // No event reports its return.
             check_out("main");
             seconds(2).await;
             assert!(!bench.jobs().is_empty());
@@ -1373,7 +1372,7 @@ async fn the_branch_of_the_first_cycle_is_the_published_one() {
         .await;
 }
 
-/// Small numbers that look random and are the same each time.
+/// Small pseudo-random numbers, the same each time.
 struct Dice(u64);
 
 impl Dice {
@@ -1410,12 +1409,12 @@ async fn f109_a_day_of_storms_never_exceeds_the_budget() {
     stage
         .play(|bench| async move {
             let mut dice = Dice(20_261_120);
-            // A day and an hour: storms of edits, and another consumer of the same token.
+            // A day and an hour, with bursts of edits and another consumer of the same token.
             while bench.start.elapsed() < Duration::from_hours(25) {
                 seconds(60 + dice.below(900)).await;
                 match dice.below(5) {
                     4 => {
-                        // A storm of 429s, from half a minute to half an hour.
+                        // Phases of 429s, from half a minute to half an hour.
                         let long = Duration::from_secs(30 + dice.below(1_800));
                         let until = Instant::now() + long;
                         bench.script.lock().expect("script").stormy_until = Some(until);
@@ -1509,7 +1508,7 @@ async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
     stage
         .play(|bench| async move {
             seconds(1).await;
-            // Somebody spends the day but for the reserve.
+            // Another process spends the day's budget except the reserve.
             let spent = Instant::now();
             while budget.try_acquire(Purpose::Poll).await.map_or_else(
                 |refusal| !matches!(refusal, NoBudget::Day { .. }),
@@ -1528,7 +1527,7 @@ async fn f113_pushes_go_on_from_the_reserve_when_polls_may_not() {
             );
             let requests = bench.script.lock().expect("script").sent.clone();
             assert_eq!(requests.last().expect("sent").1, Purpose::Push);
-            // Polls stay away instead of trying every five minutes.
+            // Polls stop instead of failing every five minutes.
             bench.clear();
             seconds(3_600).await;
             assert!(bench.jobs().len() <= 2, "{:?}", bench.jobs());

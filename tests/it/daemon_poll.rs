@@ -1,4 +1,4 @@
-//! `kbsync run` by itself: nobody tells it anything, and it asks as often as its settings and its budget let it.
+//! `kbsync run` without events: it polls as often as its settings and its budget allow.
 
 use crate::{
     daemon::{Daemon, articles, mirror, unlimited, until},
@@ -8,7 +8,7 @@ use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};
 use rustix::process::Signal;
 use std::{os::unix::fs::MetadataExt as _, path::PathBuf, time::SystemTime};
 
-/// Every file that the writer sees, with what a write would change of it.
+/// Every file of the mirror, with the properties that a write would change.
 fn stamps(kb: &Kb) -> Vec<(PathBuf, SystemTime, u64)> {
     let files = articles(kb).into_iter().flat_map(|path| {
         let path = kb.mirror().join(path);
@@ -40,7 +40,7 @@ fn a_poll_brings_a_colleagues_edit(poll: &str) {
     until("a poll brings it", || daemon.log().contains(brought));
     let mut files = articles(&kb).into_iter();
     assert!(files.any(|path| kb.read(&path).contains("from the dashboard")));
-    // With nothing to do, one that follows asks once and touches nothing.
+    // Without news, a poll costs one request and touches nothing.
     let before = stamps(&kb);
     let quiet = "trigger=poll outcome=Done actions=0 problems=0 requests=1 ";
     let polls = || daemon.log().matches(quiet).count();
@@ -68,7 +68,7 @@ fn a_cron_line_brings_a_colleagues_edit_with_one_request() {
     a_poll_brings_a_colleagues_edit("\"* * * * * *\"");
 }
 
-/// A mirror of a service with the one article `a/one.html`, with other settings of the daemon.
+/// A mirror of a service with the article `a/one.html`, with additional settings.
 fn one_article(settings: &[(&str, &str)]) -> (Service, Kb, uuid::Uuid) {
     let service = Service::empty();
     let id = service.article(service.category("a"), "one", "<p>One.</p><p>Two.</p>");
@@ -91,7 +91,7 @@ fn colleague(service: &Service, id: uuid::Uuid, text: &str) {
 
 #[test]
 fn f079_after_its_own_pull_the_daemon_pulls_the_next_edit_as_well() {
-    // The grace time of removals is longer than this test may take.
+    // The grace time of removals is longer than the test.
     let settings = [("poll: 1h", "poll: 1s"), ("grace: 50ms", "grace: 10m")];
     let (service, kb, id) = one_article(&settings);
     let daemon = Daemon::start(&kb, &[]);
@@ -125,7 +125,7 @@ fn f079_a_file_that_was_only_touched_takes_part_in_a_look_at_everything() {
 fn a_save_that_a_colleague_overtook_is_merged_and_sent_long_before_the_next_poll() {
     let (service, kb, id) = one_article(&[("poll: 1h", "poll: 1h\nguard_window: 0s")]);
     let daemon = Daemon::start(&kb, &[]);
-    // Once a save was sent, the echo of the first cycle is over: the next one is a cycle over this path alone.
+    // Once a save was sent, the events of the first cycle are over: the next cycle is about this path alone.
     kb.edit("a/one.html", "One.", "One");
     until("the first save is sent", || {
         service.text(id).contains("One<")
@@ -177,7 +177,7 @@ fn f112_a_daemon_that_dies_again_and_again_stays_within_its_budget() {
     }
     assert!(asked() <= ALL, "{} requests", asked());
     assert!(refused >= 2, "{refused} were refused");
-    // With more to spend it goes on.
+    // With a larger budget, polls continue.
     let budget = "budget: {per_minute: 1000, per_day: 1000}\n";
     kb.write("kbsync.yaml", &(settings + budget));
     kb.run(&["sync"]).exits(0);

@@ -1,4 +1,4 @@
-//! Clients of the daemon that connect and say nothing: they hold up neither the sync nor those who ask.
+//! Silent clients of the daemon: they delay neither the sync nor other clients.
 
 use crate::{
     daemon::{BOUND, Daemon, article, get, mirror, until},
@@ -18,10 +18,10 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-/// More than the daemon may open files.
+/// More connections than the daemon may open files.
 const MANY: usize = 300;
 
-/// So many commands may wait.
+/// The number of commands that may wait.
 const MOST: usize = 32;
 
 /// A daemon that may open few files.
@@ -44,7 +44,7 @@ fn open_files(daemon: &Daemon) -> usize {
     std::fs::read_dir(folder).expect("listed").count()
 }
 
-/// What a person saves arrives.
+/// Checks that a save arrives.
 fn saves(service: &Service, kb: &Kb, text: &str) {
     let path = article(kb);
     let before = kb.read(&path);
@@ -63,7 +63,7 @@ fn silent_clients_of_the_health_port_hold_up_neither_the_sync_nor_a_probe() {
     let silent: Vec<TcpStream> = (0..MANY)
         .map(|_| {
             let mut stream = TcpStream::connect(daemon.address()).expect("it listens");
-            // The daemon may have hung up on the connection already.
+            // The daemon may have closed the connection already.
             stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: loc").ok();
             stream
         })
@@ -93,12 +93,12 @@ fn a_connection_to_the_health_port_is_for_one_request_and_for_seconds() {
         stream.set_read_timeout(Some(BOUND)).expect("set");
         stream.write_all(said.as_bytes()).expect("sent");
         let mut heard = Vec::new();
-        // A reset is an end as well; only the time limit of the test is none.
+        // A reset is an end as well; only the test's time limit is not.
         if let Err(error) = stream.read_to_end(&mut heard) {
             assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset, "{error}");
         }
     }
-    // A client that would stay is sent away after its answer.
+    // A client that keeps its connection open is disconnected after its answer.
     let mut stream = TcpStream::connect(daemon.address()).expect("it listens");
     stream.set_read_timeout(Some(BOUND)).expect("set");
     let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
@@ -140,7 +140,7 @@ async fn a_status_is_answered_however_many_commands_wait() {
     let status: control::StatusSource = Arc::new(status);
     let stop = CancellationToken::new();
     let serving = tokio::spawn(control::serve(listening, to, status, stop.clone()));
-    // Nobody carries the commands out.
+    // Nothing runs the commands.
     let due = Arc::new(Mutex::new(Vec::<Event>::new()));
     let kept = Arc::clone(&due);
     tokio::spawn(async move {

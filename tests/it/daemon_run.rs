@@ -1,4 +1,4 @@
-//! `kbsync run` as users have it: the real command, real files, real signals, against the sandbox.
+//! `kbsync run` as users run it: the real command, real files, real signals, against the sandbox.
 
 use crate::{
     daemon::{Daemon, article, articles, get, mirror, until},
@@ -34,7 +34,7 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
         2,
         "one guard read, one write"
     );
-    // A colleague edits; a signal fetches it.
+    // A colleague edits, and a signal fetches the edit.
     let id = service.sandbox.articles()[0].id;
     service.sandbox.edit(id, |article| {
         article.text = "<p>from the dashboard</p>".to_owned();
@@ -45,7 +45,7 @@ fn a_saved_file_is_live_and_a_colleagues_edit_is_in_the_folder() {
             .iter()
             .any(|path| kb.read(path).contains("from the dashboard"))
     });
-    // A removed file is a deleted article, after its grace.
+    // A removed file becomes a deleted article, after its grace time.
     let count = service.sandbox.articles().len();
     std::fs::remove_file(kb.mirror().join(&path)).expect("removed");
     until("the article is gone", || {
@@ -131,7 +131,7 @@ fn f117_what_a_killed_daemon_leaves_is_in_nobodys_way() {
     daemon.child.kill().expect("killed");
     daemon.child.wait().expect("ended");
     assert!(kb.mirror().join(".kbsync/daemon.sock").exists(), "stale");
-    // Commands do not believe the socket.
+    // Commands check the lock, not only the socket.
     kb.run(&["sync"]).exits(0);
     let daemon = Daemon::start(&kb, &[]);
     kb.run(&["doctor", "--health"]).exits(0);
@@ -225,7 +225,7 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     let daemon = Daemon::spawn(&kb, &[]);
     let refused = "the service does not accept the token";
     until("it is told", || daemon.log().contains(refused));
-    // Whoever waits for a sync learns what stopped it.
+    // A client that waits for a sync learns what stopped it.
     kb.run(&["sync"])
         .exits(1)
         .complains("failed to list the workspace", "kbsync doctor");
@@ -233,7 +233,7 @@ fn f025_a_service_that_refuses_us_is_one_line_in_the_log() {
     service
         .sandbox
         .add_token(TOKEN, Rights::everywhere(Access::Write));
-    // A person does not have to wait for the next try.
+    // A person's command does not wait for the next retry.
     kb.run(&["sync"]).exits(0);
     until("it is told", || {
         daemon.log().contains("syncing works again")
@@ -326,7 +326,7 @@ fn f084_what_a_checkout_removes_is_held_and_what_a_writer_removes_is_not() {
         status["held"].as_array().map_or(0, Vec::len)
     };
     until("the removal is held", || held() == 1);
-    // A restart releases nothing.
+    // A restart approves nothing.
     daemon.stop();
     let daemon = Daemon::spawn(&kb, &[]);
     until("the first cycle", || {
@@ -334,7 +334,7 @@ fn f084_what_a_checkout_removes_is_held_and_what_a_writer_removes_is_not() {
     });
     assert_eq!(service.sandbox.articles().len(), count);
     assert_eq!(held(), 1);
-    // The file comes back with its branch, and nothing happened.
+    // The file comes back with its branch, and nothing was sent.
     git(&kb, &["checkout", "-q", "main"]);
     until("nothing is held", || held() == 0);
     assert_eq!(service.sandbox.articles().len(), count);
@@ -377,7 +377,7 @@ fn a_version_is_brought_back_by_the_daemon() {
     assert_eq!(report["actions"][0]["action"], "restore");
     assert_eq!(service.text(one), "<p>One.</p>");
     assert!(kb.read("start/one.html").contains("<p>One.</p>"));
-    // What is in the way is told like without a daemon.
+    // Obstacles are reported as without a daemon.
     kb.run(&["restore", "--yes", "start/one@99"])
         .exits(2)
         .complains("no version @99", "kbsync log");
@@ -393,7 +393,7 @@ fn what_a_daemon_cannot_bring_back_is_reported_and_the_rest_comes_back() {
     }
     let kb = service.mirror();
     kb.run(&["sync"]).exits(0);
-    // So many that they are held.
+    // Enough removals to be held.
     let path = |name: &str| kb.mirror().join("start").join(name);
     std::fs::rename(path("n1.html"), path("n0.html")).expect("renamed");
     for number in 2..5 {
@@ -430,21 +430,21 @@ fn f088_a_daemon_whose_state_was_cleaned_away_deletes_nothing_and_ends() {
         "---\ntitle: Fresh\n---\n<p>Fresh words.</p>\n",
     );
     until("it is live", || holds(&service, "Fresh words."));
-    // Its id is on the way into the file yet, beside which git would meet one that is just being renamed.
+    // The id is being written into the file, and git must not meet a file that is just being renamed.
     until("it is noted", || {
         daemon
             .log()
             .contains("trigger=watch outcome=Done actions=1")
     });
     let count = service.sandbox.articles().len();
-    // It takes the article away, and the private folder with the state and the lock in it.
+    // Git removes the article, and the private folder with the state and the lock.
     git(&kb, &["clean", "-q", "-fdx"]);
     assert_eq!(daemon.ended().code(), Some(1), "{}", daemon.log());
     until("its last words", || {
         daemon.log().contains("removed or replaced")
     });
     assert_eq!(service.sandbox.articles().len(), count);
-    // Whoever starts it again gets the article back.
+    // The next start brings the article back.
     let daemon = Daemon::start(&kb, &[]);
     until("it is back", || articles(&kb).len() == count);
     assert!(holds(&service, "Fresh words."));
@@ -503,7 +503,7 @@ fn the_doctor_reports_what_the_daemon_waits_for() {
     let ran = kb.run(&["doctor"]).exits(0);
     assert!(ran.stdout.contains("daemon       well, since"), "{ran:#?}");
     kb.write(".git/index.lock", "");
-    // The doctor asks the service, and may not do so any number of times.
+    // The doctor asks the service, and its requests are limited.
     let paused = "paused: git is changing files";
     until("it is paused", || daemon.log().contains(paused));
     let ran = kb.run(&["doctor"]).exits(0);

@@ -1,4 +1,4 @@
-//! What a running daemon tells those who ask over its socket: how far it is, when it polled and when it will.
+//! The daemon's answers on its socket: progress, the last poll and the next one.
 
 use crate::{
     daemon::{Daemon, mirror, until},
@@ -19,7 +19,7 @@ fn f118_a_client_hears_how_far_it_is_before_the_report() {
     let service = Service::start();
     let kb = mirror(&service);
     let daemon = Daemon::start(&kb, &[]);
-    // Each article is read by itself.
+    // Each article is read separately.
     service.sandbox.set_options(|options| {
         options.bodies = false;
         options.category_bodies = false;
@@ -50,7 +50,7 @@ fn f118_a_client_hears_how_far_it_is_before_the_report() {
     daemon.stop();
 }
 
-/// A time that `status` shows behind a word.
+/// Returns a time that `status` shows after a word.
 #[track_caller]
 fn shown(text: &str, word: &str) -> DateTime<Utc> {
     let (_, rest) = text.split_once(word).unwrap_or_else(|| panic!("{text}"));
@@ -60,7 +60,7 @@ fn shown(text: &str, word: &str) -> DateTime<Utc> {
         .and_utc()
 }
 
-/// Waits out the second that it is.
+/// Waits for the next second.
 fn next_second() {
     let now = Utc::now().timestamp();
     until("a second", || Utc::now().timestamp() > now);
@@ -96,7 +96,7 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
         let told: DateTime<Utc> = told.parse().expect("a time");
         assert!(least <= told && told <= Utc::now() + hour, "{name}: {told}");
     }
-    // A line for the scheduler is shown as it was written, with its zone.
+    // A cron line is shown as written, with its time zone.
     let settings = kb
         .read("kbsync.yaml")
         .replace("poll: 1h", "poll: 0 3 * * *");
@@ -111,7 +111,7 @@ fn f012_status_says_since_when_it_runs_when_it_polled_and_when_it_will() {
     daemon.stop();
 }
 
-/// Whoever waits for a stopped daemon hears so within seconds, and gets the report once the daemon goes on.
+/// A command that waits for a suspended daemon says so within seconds, and gets its report when the daemon continues.
 #[test]
 fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
     let service = Service::start();
@@ -139,7 +139,7 @@ fn f118_a_person_who_waits_hears_that_the_daemon_is_silent() {
     daemon.stop();
 }
 
-/// A daemon that was stopped in its tracks keeps nobody waiting for ever.
+/// A suspended daemon does not keep a command waiting for ever.
 #[test]
 fn f118_a_daemon_that_does_not_answer_is_reported() {
     let service = Service::start();

@@ -1,7 +1,7 @@
-//! Real events of the system: what editors, copies and git do, and which paths are due after it.
+//! Real events of the file system: the actions of editors, copies and git, and the paths that are due afterwards.
 //!
-//! Each scene does the system calls of a program. The paths that are due in the end must be exactly the
-//! right ones. It is waited for conditions, never for a time.
+//! Each scene makes the system calls of a program. The due paths must be exactly the right ones. The tests wait for
+//! conditions, never for a time.
 
 use kbsync::daemon::{
     Event,
@@ -21,7 +21,7 @@ use tokio::{
     time::Instant,
 };
 
-/// A watched folder, and what came of it.
+/// A watched folder, and its events.
 struct Scene {
     folder: TempDir,
     events: Receiver<Event>,
@@ -32,7 +32,7 @@ struct Scene {
     _watch: Watch,
 }
 
-/// Long enough for any machine; nothing waits for its end.
+/// Long enough for any machine; no test waits for its end.
 const BOUND: Duration = Duration::from_secs(20);
 
 impl Scene {
@@ -104,7 +104,7 @@ impl Scene {
         fs::create_dir_all(self.path(path)).expect("made");
     }
 
-    /// Takes one event. Gives its path.
+    /// Handles one event, and returns its path.
     async fn next(&mut self) -> Option<String> {
         let event = tokio::time::timeout(BOUND, self.events.recv()).await;
         match event.expect("in time").expect("a watch") {
@@ -130,8 +130,8 @@ impl Scene {
         }
     }
 
-    /// Takes all events of what was done so far: up to that of a mark that is made now. A mark that is lost
-    /// in an overflow is made again.
+    /// Handles all events so far, up to that of a marker file that is written now. A marker that is lost in an
+    /// overflow is written again.
     async fn settle(&mut self) {
         for _ in 0..BOUND.as_secs() {
             self.marks += 1;
@@ -148,7 +148,7 @@ impl Scene {
         panic!("no mark was seen");
     }
 
-    /// What is due once everything is quiet: changed paths, and removed ones with a `-`.
+    /// Returns the due paths after a quiet time: changed ones, and removed ones with a `-`.
     async fn due(&mut self) -> Vec<String> {
         self.settle().await;
         let mut due = DuePaths::default();
@@ -162,7 +162,7 @@ impl Scene {
     }
 }
 
-/// Plays what a program does, and checks what is due.
+/// Plays a program's actions, and checks the due paths.
 async fn check(name: &str, play: impl FnOnce(&Scene), expected: &[&str]) {
     let mut scene = Scene::new().await;
     play(&scene);
@@ -341,9 +341,9 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     scene.write("new/deep/er/y.html", "y");
     let due = scene.due().await;
     assert_eq!(due[0], "new", "deep mkdir, with a file at once");
-    // The file has an event of its own only if the watch was quicker.
+    // The file has an event of its own only if the watch was faster.
     assert!(due.len() == 1 || due[1..] == ["new/x.html"], "{due:?}");
-    // A file that is written before the folder is watched has no event: the folder stands for it.
+    // A file that is written before the folder is watched has no event; the folder's event stands for it.
     let mut scene = Scene::new().await;
     scene.mkdir("late");
     scene.settle().await;
@@ -353,10 +353,10 @@ async fn f076_folders_that_are_made_renamed_and_removed() {
     scene.rename("a", "z");
     let due = scene.due().await;
     assert_eq!(due, ["z", "-a"]);
-    // Under its new name it is watched, under the old one it is not any more.
+    // It is watched under its new name, and no longer under the old one.
     scene.write("z/b.html", "new");
     assert_eq!(scene.due().await, ["z/b.html"]);
-    // Moved away, it is missed, also when its name looks like that of a file.
+    // A folder that was moved away is missed, even if its name looks like a file's.
     let mut scene = Scene::with(
         |root| fs::create_dir(root.join("v2.0")).expect("made"),
         |_| (),
@@ -391,7 +391,7 @@ async fn a_copy_of_500_files_is_500_paths() {
 #[tokio::test]
 async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
     let mut scene = Scene::new().await;
-    // The loop takes nothing meanwhile: first our queue fills, then the system's.
+    // Nothing is received meanwhile: first our queue fills, then the system's.
     for round in 0..2 {
         for number in 0..5_000 {
             let path = scene.path(&format!("a/n{number:04}.html"));
@@ -401,13 +401,13 @@ async fn f075_a_checkout_of_5000_files_during_a_stalled_loop_is_a_doubt() {
             fs::write(path, "new").expect("written");
         }
     }
-    // Nobody tells of this folder.
+    // There is no event for this folder.
     scene.mkdir("fresh");
     while scene.doubts.is_empty() {
         scene.next().await;
     }
     assert_eq!(scene.doubts[0], Cause::Overflow);
-    // It works on afterwards.
+    // The watch continues afterwards.
     scene.settle().await;
     scene.write("a/after.html", "x");
     scene.write("fresh/after.html", "x");
@@ -503,7 +503,7 @@ async fn f048_new_rules_for_what_is_ignored_are_a_doubt() {
 
 #[tokio::test]
 async fn f077_without_a_private_folder_it_still_notices() {
-    // No watch can be set up at all: as with a limit that is used up.
+    // No watch can be set up at all, as when a limit is exhausted.
     let mut scene = Scene::with(
         |_| (),
         |options| options.private = options.private.join("missing"),

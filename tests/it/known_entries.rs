@@ -1,5 +1,4 @@
-//! An engine that lists again: entries whose bytes it has met are told again without being read, and end as
-//! if they had been.
+//! An engine that lists again: entries with known bytes are not parsed, and the result is the same as if they were.
 
 use crate::hostile::{self, Tampered, Watched};
 use crate::world::lines;
@@ -15,7 +14,7 @@ fn request() -> Request {
     Request::new(Direction::Both)
 }
 
-/// One cycle. Gives what was done, and how many entries were not read.
+/// Runs one cycle. Returns the actions, and the number of entries that were not parsed.
 async fn sync(engine: &mut Machine) -> (Vec<String>, usize) {
     let report: Report = engine.cycle(&request()).await.expect("a cycle");
     assert_eq!(report.problems, []);
@@ -54,7 +53,7 @@ async fn only_what_changed_is_read_again() {
     world.sandbox().remove(one);
     assert_eq!(sync(&mut engine).await.0, ["delete local a/one.html done"]);
     assert_eq!(sync(&mut engine).await, nothing(4));
-    // A new process has met nothing.
+    // A new process knows no entries.
     let mut engine = hostile::engine(&world, &hostile::calm());
     assert_eq!(sync(&mut engine).await, nothing(0));
     assert_eq!(sync(&mut engine).await, nothing(4));
@@ -70,7 +69,7 @@ async fn f022_old_bytes_of_an_article_that_we_have_written_since_are_read_and_kn
     sync(&mut engine).await;
     assert_eq!(sync(&mut engine).await, nothing(2));
     world.edit("a/one.html", "<p>1</p>", "<p>1, edited</p>");
-    // The listings to come show what was there before our own write: bytes that were met.
+    // The next listings are stale: their bytes are known.
     world.sandbox().serve_stale(4);
     assert_eq!(sync(&mut engine).await.0, ["update remote a/one.html done"]);
     assert_eq!(sync(&mut engine).await, nothing(1));
@@ -81,7 +80,7 @@ async fn f022_old_bytes_of_an_article_that_we_have_written_since_are_read_and_kn
     let text = world.sandbox().article(one).expect("there").text;
     assert_eq!(text, "<p>1, edited</p>");
     assert!(world.read("a/one.html").contains("1, edited"));
-    // The old words under a new revision are a colleague's.
+    // The old text under a new revision is a colleague's edit.
     world
         .sandbox()
         .edit(one, |article| article.text = "<p>1</p>".into());
@@ -102,7 +101,7 @@ async fn a_known_article_is_still_what_a_writers_edit_is_compared_with() {
     assert_eq!(sync(&mut engine).await, only(pushed, 1));
     let text = world.sandbox().article(one).expect("there").text;
     assert_eq!(text, "<p>2</p>");
-    // Both sides at once: the words that the listing brings are there to be merged.
+    // Both sides changed: the listing's text is there to be merged.
     let body = "<p>One.</p>\n<p>Two.</p>\n<p>Three.</p>";
     world.edit("a/one.html", "<p>2</p>", body);
     sync(&mut engine).await;
