@@ -2,8 +2,9 @@
 //! removals on the published branch are distinguished from those on other branches.
 
 use crate::{
-    daemon_deeds::{commit, git, try_git},
+    daemon_deeds::commit,
     kb::{Kb, Service},
+    real_git::{git, try_git},
     schema,
 };
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};

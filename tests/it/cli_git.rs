@@ -1,20 +1,11 @@
 //! One-shot commands in a git work tree, with the real git and the real binary: removals that came with a moved HEAD
 //! are held.
 
-use crate::kb::{Kb, Service};
+use crate::{
+    kb::{Kb, Service},
+    real_git::git,
+};
 use std::process::Command;
-
-fn git(kb: &Kb, arguments: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .current_dir(kb.mirror())
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .expect("git runs");
-    assert!(output.status.success(), "git {arguments:?}: {output:?}");
-}
 
 /// Four articles, synced and committed on `main`; the branch `other` is without the first of them. Every branch is synced.
 fn mirror() -> (Service, Kb) {

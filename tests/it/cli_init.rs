@@ -2,6 +2,7 @@
 
 use crate::{
     kb::{Kb, Service, TOKEN, WORKSPACE},
+    real_git::git,
     schema,
 };
 
@@ -206,20 +207,6 @@ fn files_that_no_sync_would_take_are_not_asked_about() {
     kb.write("docs/raw.html", "<p>no front matter</p>\n");
     kb.write("src/main.rs", "fn main() {}\n");
     kb.run(&GIVEN).exits(0);
-}
-
-fn git(kb: &Kb, arguments: &[&str]) -> String {
-    let output = std::process::Command::new("git")
-        .args(arguments)
-        .current_dir(kb.mirror())
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .output()
-        .expect("git runs");
-    assert!(output.status.success(), "{arguments:?}: {output:?}");
-    String::from_utf8(output.stdout).expect("text")
 }
 
 /// Returns the files that git would commit from a folder with a conflict copy.

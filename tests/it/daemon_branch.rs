@@ -3,8 +3,9 @@
 
 use crate::{
     daemon::{Daemon, unlimited, until},
-    daemon_deeds::{ANY, Deeds, check, check_with, commit, git},
+    daemon_deeds::{ANY, Deeds, check, check_with, commit},
     kb::{Kb, Service},
+    real_git::git,
 };
 use rustix::process::Signal;
 

@@ -6,29 +6,10 @@
 use crate::{
     daemon::{Daemon, mirror, unlimited, until},
     kb::{Kb, Service},
+    real_git::{git, git_in, try_git},
 };
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RequestRecord};
 use rustix::process::Signal;
-use std::process::Command;
-
-/// Runs git in the mirror, and returns whether it succeeded.
-pub(crate) fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .current_dir(kb.mirror())
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_EDITOR", "true")
-        .output()
-        .expect("git runs");
-    output.status.success()
-}
-
-#[track_caller]
-pub(crate) fn git(kb: &Kb, arguments: &[&str]) {
-    assert!(try_git(kb, arguments), "git {arguments:?}");
-}
 
 pub(crate) fn commit(kb: &Kb) {
     git(kb, &["add", "-A"]);
@@ -311,12 +292,7 @@ fn f084_what_git_removes_while_another_workspace_has_its_turn_is_held() {
     service.sandbox.inject(Fault::once(
         Matcher::new("GET", "/api/base/*/articles"),
         FaultKind::Hook(Hook::new(move |_| {
-            let output = Command::new("git")
-                .args(["checkout", "-q", "other"])
-                .current_dir(&folder)
-                .output()
-                .expect("git runs");
-            assert!(output.status.success(), "{output:?}");
+            git_in(&folder, &["checkout", "-q", "other"]);
         })),
     ));
     let ran = kb.run(&["sync"]).exits(3);

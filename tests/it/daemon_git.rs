@@ -1,5 +1,6 @@
 //! Git's operations in a mirror, with the real git.
 
+use crate::real_git::try_git_in;
 use kbsync::{
     config::PublishedBranch,
     daemon::git::{
@@ -7,7 +8,7 @@ use kbsync::{
     },
     engine::GitView as _,
 };
-use std::{collections::BTreeSet, fs, path::Path, process::Command};
+use std::{collections::BTreeSet, fs, path::Path};
 use tempfile::TempDir;
 
 struct Repository(TempDir);
@@ -34,16 +35,7 @@ impl Repository {
 
     /// Runs git, and returns whether it succeeded.
     fn try_git(&self, arguments: &[&str]) -> bool {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-            .args(arguments)
-            .current_dir(self.path())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_EDITOR", "true")
-            .output()
-            .expect("git runs");
-        output.status.success()
+        try_git_in(self.path(), arguments).is_some()
     }
 
     fn git(&self, arguments: &[&str]) {

@@ -3,11 +3,12 @@
 use crate::{
     daemon::{Daemon, article, articles, get, mirror, until},
     kb::{Kb, Service, TOKEN},
+    real_git::git,
     schema,
 };
 use kbsync::sandbox::{Access, Fault, FaultKind, Matcher, NewSeed, Rights};
 use rustix::process::Signal;
-use std::{process::Command, time::Duration};
+use std::time::Duration;
 
 fn holds(service: &Service, text: &str) -> bool {
     let mut articles = service.sandbox.articles().into_iter();
@@ -289,18 +290,6 @@ fn several_workspaces_are_one_daemon() {
     let found = report["actions"][0]["path"].as_str().expect("a path");
     assert!(found.starts_with("en/"), "{found}");
     daemon.stop();
-}
-
-/// Runs git in the mirror.
-fn git(kb: &Kb, arguments: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-        .args(arguments)
-        .current_dir(kb.mirror())
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .output()
-        .expect("git runs");
-    assert!(output.status.success(), "{output:?}");
 }
 
 #[test]

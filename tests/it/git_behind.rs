@@ -4,9 +4,10 @@
 use crate::{
     daemon::{Daemon, unlimited, until},
     kb::{Kb, Ran, Service},
+    real_git::try_git,
 };
 use rustix::process::Signal;
-use std::{path::Path, process::Command};
+use std::path::Path;
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -17,18 +18,9 @@ pub(crate) const HELD: &str = "went back to the committed version";
 pub(crate) struct Writer(pub(crate) Kb);
 
 impl Writer {
-    /// Runs git, and gives whether it was content.
+    /// Runs git, and returns whether it succeeded.
     fn try_git(&self, arguments: &[&str]) -> bool {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-            .args(arguments)
-            .current_dir(self.0.mirror())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_EDITOR", "true")
-            .output()
-            .expect("git runs");
-        output.status.success()
+        try_git(&self.0, arguments)
     }
 
     #[track_caller]

@@ -1,5 +1,6 @@
 //! Commits as they are read through the real git program: what is in them, and what is never run.
 
+use crate::real_git::git_in;
 use kbsync::daemon::git::objects::{Objects, Unread};
 use std::{collections::BTreeSet, fs, path::Path, process::Command};
 use tempfile::TempDir;
@@ -18,19 +19,7 @@ impl Repository {
     }
 
     fn git(&self, arguments: &[&str]) -> String {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-            .args(arguments)
-            .current_dir(self.path())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .output()
-            .expect("git runs");
-        assert!(output.status.success(), "git {arguments:?}: {output:?}");
-        String::from_utf8(output.stdout)
-            .expect("text")
-            .trim()
-            .to_owned()
+        git_in(self.path(), arguments).trim().to_owned()
     }
 
     fn write(&self, path: &str, text: &str) {

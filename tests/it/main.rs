@@ -89,6 +89,7 @@ mod partial;
 mod probes;
 mod quiet;
 mod races;
+mod real_git;
 mod remote;
 mod restoring;
 mod restoring_over;

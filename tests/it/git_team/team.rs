@@ -9,12 +9,12 @@ use super::{
 use crate::{
     daemon::unlimited,
     kb::{Kb, Service, TOKEN},
+    real_git::try_git_in,
 };
 use kbsync::{model::TextDigest, sandbox::NewSeed, state::Store};
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::PathBuf,
-    process::Command,
 };
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -39,25 +39,16 @@ pub(super) struct Team {
 }
 
 impl Writer {
-    /// Runs git; gives whether it was content.
+    /// Runs git, and returns whether it succeeded.
     pub(super) fn git(&self, arguments: &[&str]) -> bool {
         self.ask_git(arguments).is_some()
     }
 
-    /// The same with what it said; `None`: it was not content.
+    /// Runs git, and returns what it printed; `None`: git failed.
     pub(super) fn ask_git(&self, arguments: &[&str]) -> Option<String> {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.com"])
-            .args(["-c", "pull.rebase=false", "-c", "advice.detachedHead=false"])
-            .args(arguments)
-            .current_dir(self.kb.mirror())
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_EDITOR", "true")
-            .output()
-            .expect("git runs");
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        output.status.success().then_some(said)
+        let options = ["-c", "pull.rebase=false", "-c", "advice.detachedHead=false"];
+        let arguments = [options.as_slice(), arguments].concat();
+        try_git_in(&self.kb.mirror(), &arguments)
     }
 
     /// What lies in the category's folder, by name.
