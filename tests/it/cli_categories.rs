@@ -6,7 +6,7 @@ use uuid::Uuid;
 const YAML: &str = "start/_category.yaml";
 
 /// `start` with an article, synced, and its id.
-fn synced() -> (Service, Kb, Uuid) {
+pub(crate) fn synced() -> (Service, Kb, Uuid) {
     let service = Service::empty();
     let start = service.category("start");
     service.article(start, "one", "<p>One.</p>");

@@ -1,19 +1,12 @@
 //! `_category.yaml` is a writer's file: nothing in it is lost, whether edited, held or removed.
 
-use crate::kb::{Kb, Service};
+use crate::{
+    cli_categories::synced,
+    kb::{Kb, Service},
+};
 use uuid::Uuid;
 
 const YAML: &str = "start/_category.yaml";
-
-/// `start` with an article, synced, and its id.
-fn synced() -> (Service, Kb, Uuid) {
-    let service = Service::empty();
-    let start = service.category("start");
-    service.article(start, "one", "<p>One.</p>");
-    let kb = service.mirror();
-    kb.run(&["sync"]).exits(0);
-    (service, kb, start)
-}
 
 /// The same with a conflict about the category's name, and a description that only the mirror has.
 fn held() -> (Service, Kb, Uuid) {
