@@ -1,4 +1,4 @@
-//! The base: what both sides held when they last agreed, one row per article and category.
+//! The base: the content of both sides when they last agreed, one row for each article and category.
 
 use super::{
     ArticleId, CategoryId, CategoryVersion, Digest, Flags, Place, Revision, Stamp, TextDigest,
@@ -7,17 +7,17 @@ use super::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// Whether the service shows an article.
+/// Whether readers can see an article.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Visibility {
-    /// In the listing.
+    /// The listing has it.
     Published,
-    /// A draft or disabled: the service said so.
+    /// The service said that it is a draft or disabled.
     Unpublished,
-    /// Left the listing, and nothing said why.
+    /// It left the listing without a reason.
     NotVisible,
-    /// The service said that it is gone; the file waits to be removed.
+    /// The service said that it does not exist; its file waits to be removed.
     Gone,
 }
 
@@ -26,47 +26,47 @@ pub enum Visibility {
 pub struct ArticleRow {
     /// Its id.
     pub id: ArticleId,
-    /// Where its file is.
+    /// The place of its file.
     pub place: Place,
-    /// What the file held.
+    /// The version of the file.
     pub local: Version,
-    /// The digest of the file's body with its CRLF read as LF, where that differs.
+    /// The digest of the file's body with CRLF read as LF, if that differs.
     pub local_text_lf: Option<TextDigest>,
-    /// What the service answered.
+    /// The version of the service.
     pub remote: Version,
     /// The service's revision.
     pub revision: Revision,
-    /// `enabled` and `draft` as the file has them.
+    /// `enabled` and `draft` in the file.
     pub file_flags: Flags,
-    /// `enabled` and `draft` as the service last said.
+    /// `enabled` and `draft` on the service, as far as known.
     pub remote_flags: Flags,
-    /// Whether the service shows it.
+    /// Whether readers can see it.
     pub visibility: Visibility,
-    /// The file's stamp when it was last known to hold `local`; `None`: read it again.
+    /// The file's stamp when the file was known to have `local`; `None`: the file must be read again.
     pub stamp: Option<Stamp>,
-    /// The version that our own last write replaced: seen again, it is an old copy.
+    /// The version that our last write replaced: a service that shows it again is behind.
     pub replaced: Option<(Digest, Revision)>,
-    /// What our own writes before that replaced, newest first, and what the last one left, once a colleague's version
-    /// was pulled over it: a replica may be behind by several.
+    /// The versions that earlier writes of ours replaced, newest first, and the result of our last write once a
+    /// colleague's version was pulled over it: a replica may be behind by several versions.
     pub earlier: Vec<(Digest, Revision)>,
-    /// The digest and revision after our own last write: the newest that only we made.
+    /// The digest and revision after our last write: the newest version that only kbsync made.
     pub written: Option<Revision>,
-    /// When an absent article was last asked for.
+    /// When an absent article was last probed.
     pub asked: Option<Timestamp>,
 }
 
-/// So many of the versions that our own writes replaced are known, beside the last one.
+/// How many replaced versions are stored beside the last one.
 const EARLIER: usize = 3;
 
 impl ArticleRow {
-    /// Returns whether our own writes replaced this version: seen again, it is an old copy.
+    /// Returns whether our own writes replaced this version: a service that shows it is behind.
     pub fn has_replaced(&self, version: &Version, revision: &Revision) -> bool {
         let mut replaced = self.replaced.iter().chain(&self.earlier);
         replaced.any(|(digest, of)| of == revision && *digest == version.digest())
     }
 
-    /// What is known of earlier writes once another one has replaced `over`. What has the revision that this one made
-    /// cannot be told from what a colleague writes back.
+    /// Returns the earlier versions after another write has replaced `over`. A version with the revision of that
+    /// write is left out, because a colleague may have restored it.
     pub fn earlier_than(
         &self,
         over: &(Digest, Revision),
@@ -77,8 +77,8 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
-    /// The same, once a colleague's version was pulled that nobody had seen before: what our own last write left is an old
-    /// copy from then on.
+    /// The same after a new version of a colleague was pulled: from then on the result of our last write is
+    /// superseded.
     pub fn earlier_once_pulled(&self, pulled: &Revision) -> Vec<(Digest, Revision)> {
         let left = (self.remote.digest(), self.revision.clone());
         if self.written.as_ref() != Some(&self.revision) || self.revision == *pulled {
@@ -89,24 +89,24 @@ impl ArticleRow {
         known.take(EARLIER).cloned().collect()
     }
 
-    /// Returns whether the base says what the service had under its revision. After a colleague had a hand in what our own
-    /// last write made, the revision is still that of what this replaced.
+    /// Returns whether the base has the service's version of its revision. If a colleague changed the result of our
+    /// last write, the revision is still that of the version before.
     pub fn is_of_its_revision(&self) -> bool {
         let mut replaced = self.replaced.iter().chain(&self.earlier);
         self.written.as_ref() == Some(&self.revision)
             || replaced.all(|(digest, of)| *of != self.revision || *digest == self.remote.digest())
     }
 
-    /// Once a PUT may have been made over this version, and something newer was seen: seen again, it is an old copy,
-    /// whether the PUT made what was seen or a colleague did.
+    /// Records that a PUT may have replaced this version and a newer one was seen: the version is superseded, whether
+    /// the newer one is ours or a colleague's.
     pub fn was_replaced(&mut self, over: (Digest, Revision), by: &Revision) {
         self.earlier = self.earlier_than(&over, by);
-        // What our own last write left is not there any more.
+        // The result of our last write is no longer there.
         self.written = self.written.take().filter(|written| *written != over.1);
         self.replaced = Some(over);
     }
 
-    /// The revisions of all versions that are known to be old once the article is gone: a replica may show any of them.
+    /// Returns the revisions of all superseded versions of a deleted article: a replica may show any of them.
     pub fn revisions(&self) -> BTreeSet<&Revision> {
         let replaced = self.replaced.iter().chain(&self.earlier);
         let replaced = replaced.map(|(_, revision)| revision);
@@ -116,8 +116,7 @@ impl ArticleRow {
             .collect()
     }
 
-    /// A digest of what both sides agreed on, and under which revision: another one means that a cycle has dealt with
-    /// the article since.
+    /// Returns a digest of the agreed versions and their revision. It changes when a cycle has handled the article.
     pub fn agreement(&self) -> Digest {
         Digest::of_parts(&[
             self.local.digest().as_bytes(),
@@ -132,11 +131,11 @@ impl ArticleRow {
 pub struct CategoryRow {
     /// Its id.
     pub id: CategoryId,
-    /// Its folder's name; `None` while it has none (removed by the writer, nothing in it).
+    /// Its folder's name; `None`: it has no folder, because the writer removed the empty one.
     pub folder: Option<String>,
-    /// What `_category.yaml` held.
+    /// The version of `_category.yaml`.
     pub local: CategoryVersion,
-    /// What the service answered.
+    /// The version of the service.
     pub remote: CategoryVersion,
     /// The service's revision.
     pub revision: Revision,
@@ -149,9 +148,9 @@ pub struct CategoryRow {
 /// A conflict that was shown to a person.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ConflictRow {
-    /// The article; for two new ones at one place, the service's.
+    /// The article; for two new articles at one place, the service's.
     pub id: ArticleId,
-    /// The file that keeps the writer's version.
+    /// The file with the writer's version.
     pub place: Place,
     /// The writer's version when it was shown.
     pub local: Version,
@@ -159,10 +158,10 @@ pub struct ConflictRow {
     pub remote: Option<Version>,
     /// The service's revision.
     pub revision: Revision,
-    /// The copy's file name beside the file; `None` where there was nothing to copy.
+    /// The name of the conflict copy beside the file; `None`: there was nothing to copy.
     pub copy: Option<String>,
     /// Why the versions could not be merged.
     pub reason: String,
-    /// Since when.
+    /// The time of the conflict.
     pub at: Timestamp,
 }
