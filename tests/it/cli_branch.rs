@@ -2,9 +2,8 @@
 //! removals on the published branch are distinguished from those on other branches.
 
 use crate::{
-    daemon_deeds::commit,
     kb::{Kb, Service},
-    real_git::{git, try_git},
+    real_git::{commit, git, try_git},
     schema,
 };
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher};

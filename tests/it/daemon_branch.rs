@@ -3,9 +3,9 @@
 
 use crate::{
     daemon::{Daemon, unlimited, until},
-    daemon_deeds::{ANY, Deeds, check, check_with, commit},
+    daemon_git_operations::{ANY, GitScene, check, check_with},
     kb::{Kb, Service},
-    real_git::git,
+    real_git::{commit, git},
 };
 use rustix::process::Signal;
 
@@ -45,7 +45,7 @@ fn f084_f087_a_commit_that_is_taken_over_or_back_sends_what_changed_and_deletes_
     );
     check(
         "cherry-pick of a removal",
-        |d: &Deeds| {
+        |d: &GitScene| {
             git(&d.kb, &["cherry-pick", "topic~2"]);
             assert!(!d.kb.exists("start/two.html"));
             let held = || d.kb.run(&["status", "--json"]).exits(0).json()["held"].clone();
@@ -191,8 +191,8 @@ fn in_every_form_of_a_work_tree_one_branch_is_published() {
 
 #[test]
 fn the_daemon_deletes_what_the_published_branch_removed_and_nothing_that_was_left_on_another() {
-    let deeds = Deeds::new("git: {branch: main}\n");
-    let (kb, service) = (&deeds.kb, &deeds.service);
+    let scene = GitScene::new("git: {branch: main}\n");
+    let (kb, service) = (&scene.kb, &scene.service);
     let start = service.sandbox.articles()[0].category_id;
     service.article(start, "fetched", "<p>A colleague's.</p>");
     kb.run(&["sync"]).exits(0);
@@ -212,11 +212,11 @@ fn the_daemon_deletes_what_the_published_branch_removed_and_nothing_that_was_lef
     commit(kb);
     git(kb, &["checkout", "-q", "main"]);
     git(kb, &["merge", "-q", "--no-edit", "without"]);
-    until("it is deleted", || deeds.text("two").is_none());
+    until("it is deleted", || scene.text("two").is_none());
     assert!(held().contains("start/fetched.html"));
-    assert!(deeds.text("fetched").is_some());
+    assert!(scene.text("fetched").is_some());
     kb.run(&["restore", "start"]).exits(0);
     until("nothing is held", || held() == "[]");
-    assert!(deeds.text("fetched").is_some());
-    deeds.daemon.stop();
+    assert!(scene.text("fetched").is_some());
+    scene.daemon.stop();
 }

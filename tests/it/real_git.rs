@@ -46,3 +46,10 @@ pub(crate) fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
 pub(crate) fn git(kb: &Kb, arguments: &[&str]) -> String {
     git_in(&kb.mirror(), arguments)
 }
+
+/// Commits all changes of the mirror.
+#[track_caller]
+pub(crate) fn commit(kb: &Kb) {
+    git(kb, &["add", "-A"]);
+    git(kb, &["commit", "-q", "-m", "a commit"]);
+}

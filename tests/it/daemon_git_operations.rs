@@ -6,27 +6,22 @@
 use crate::{
     daemon::{Daemon, mirror, unlimited, until},
     kb::{Kb, Service},
-    real_git::{git, git_in, try_git},
+    real_git::{commit, git, git_in, try_git},
 };
 use kbsync::sandbox::{Fault, FaultKind, Hook, Matcher, RequestRecord};
 use rustix::process::Signal;
-
-pub(crate) fn commit(kb: &Kb) {
-    git(kb, &["add", "-A"]);
-    git(kb, &["commit", "-q", "-m", "a commit"]);
-}
 
 /// Every branch is synced.
 pub(crate) const ANY: &str = "git: {branch: any}\n";
 
 /// A mirror in a repository, with a daemon.
-pub(crate) struct Deeds {
+pub(crate) struct GitScene {
     pub(crate) service: Service,
     pub(crate) kb: Kb,
     pub(crate) daemon: Daemon,
 }
 
-impl Deeds {
+impl GitScene {
     /// Three articles, and the branches that the operations need; `main` is checked out. `settings` are added.
     pub(crate) fn new(settings: &str) -> Self {
         let service = Service::empty();
@@ -126,20 +121,25 @@ impl Deeds {
 
 /// Runs an operation, waits until the daemon has handled it, and checks the requests.
 #[track_caller]
-pub(crate) fn check(name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
+pub(crate) fn check(name: &str, play: impl FnOnce(&GitScene), expected: &[&str]) {
     check_with(ANY, name, play, expected);
 }
 
 /// The same with more settings.
 #[track_caller]
-pub(crate) fn check_with(settings: &str, name: &str, play: impl FnOnce(&Deeds), expected: &[&str]) {
-    let deeds = Deeds::new(settings);
-    play(&deeds);
-    deeds.live_all();
+pub(crate) fn check_with(
+    settings: &str,
+    name: &str,
+    play: impl FnOnce(&GitScene),
+    expected: &[&str],
+) {
+    let scene = GitScene::new(settings);
+    play(&scene);
+    scene.live_all();
     // A full cycle finds anything that was missed, and deletes what may be deleted.
-    until("git is at rest", || deeds.kb.run(&["sync"]).code != 5);
-    assert_eq!(deeds.writes(), expected, "{name}\n{}", deeds.daemon.log());
-    deeds.daemon.stop();
+    until("git is at rest", || scene.kb.run(&["sync"]).code != 5);
+    assert_eq!(scene.writes(), expected, "{name}\n{}", scene.daemon.log());
+    scene.daemon.stop();
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn f086_a_rebase_that_takes_a_file_away_and_brings_it_back_deletes_nothing() {
 
 #[test]
 fn f086_a_merge_with_a_conflict_sends_nothing_before_it_is_settled() {
-    let conflict = |d: &Deeds| {
+    let conflict = |d: &GitScene| {
         assert!(!try_git(&d.kb, &["merge", "-q", "clash"]), "a conflict");
         assert!(d.kb.read("start/one.html").contains("<<<<<<<"));
         let paused = "paused: a merge is not finished";
