@@ -170,10 +170,10 @@ fn what_happened_lately_is_reported_newest_first() {
     );
     kb.run(&["log", "nowhere"])
         .exits(2)
-        .complains("nothing of nowhere", "folder");
+        .complains("nothing about nowhere", "folder");
     kb.run(&["log", "nowhere/a.html"])
         .exits(2)
-        .complains("nothing of", "kbsync log");
+        .complains("nothing about", "kbsync log");
     kb.run(&["log", "start/one@2"])
         .exits(2)
         .complains("all versions", "kbsync show start/one@2");
@@ -209,7 +209,7 @@ fn a_version_is_shown_as_the_file_that_it_was() {
         .complains("no version @0", "@1");
     kb.run(&["show", "start/three"])
         .exits(2)
-        .complains("nothing of start/three", "kbsync log");
+        .complains("nothing about start/three", "kbsync log");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn stats_without_a_sync_say_so() {
         .mirror()
         .run(&["stats"])
         .exits(1)
-        .complains("nothing is known of", "kbsync sync");
+        .complains("nothing is known about", "kbsync sync");
     assert_eq!(service.sandbox.counts().total, 0);
 }
 

@@ -169,7 +169,7 @@ async fn a_status_is_answered_however_many_commands_wait() {
         Ok(Response::Failed(refusal)) => {
             assert_eq!(refusal.code, 5);
             assert!(
-                refusal.message.contains("too many commands wait"),
+                refusal.message.contains("too many commands are waiting"),
                 "{refusal:?}"
             );
         }
