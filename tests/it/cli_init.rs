@@ -2,7 +2,7 @@
 
 use crate::{
     kb::{Kb, Service, TOKEN, WORKSPACE},
-    real_git::git,
+    real_git::{git, git_in},
     schema,
 };
 
@@ -212,7 +212,10 @@ fn files_that_no_sync_would_take_are_not_asked_about() {
 /// Returns the files that git would commit from a folder with a conflict copy.
 fn committed(kb: &Kb) -> String {
     kb.write("docs/page.conflict.html", "theirs\n");
-    git(kb, &["status", "--porcelain", "--untracked-files=all"])
+    git_in(
+        &kb.mirror(),
+        &["status", "--porcelain", "--untracked-files=all"],
+    )
 }
 
 #[test]
@@ -251,7 +254,7 @@ fn git_ignores_the_copies_of_conflicts() {
     let arguments = [&["-C", "../linked"][..], &GIVEN[..]].concat();
     kb.run(&arguments).exits(0);
     kb.write("../linked/docs/page.conflict.html", "theirs\n");
-    let linked = git(&kb, &["-C", "../linked", "status", "--porcelain"]);
+    let linked = git_in(&kb.mirror(), &["-C", "../linked", "status", "--porcelain"]);
     assert_eq!(linked, "?? kbsync.yaml\n");
 }
 

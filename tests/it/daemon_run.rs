@@ -2,7 +2,7 @@
 
 use crate::{
     daemon::{Daemon, article, articles, get, mirror, until},
-    kb::{Kb, Service, TOKEN},
+    kb::{Service, TOKEN},
     real_git::git,
     schema,
 };

@@ -41,10 +41,10 @@ pub(crate) fn try_git(kb: &Kb, arguments: &[&str]) -> bool {
     try_git_in(&kb.mirror(), arguments).is_some()
 }
 
-/// Runs git in the mirror, and returns what it printed.
+/// Runs git in the mirror.
 #[track_caller]
-pub(crate) fn git(kb: &Kb, arguments: &[&str]) -> String {
-    git_in(&kb.mirror(), arguments)
+pub(crate) fn git(kb: &Kb, arguments: &[&str]) {
+    git_in(&kb.mirror(), arguments);
 }
 
 /// Commits all changes of the mirror.
