@@ -13,10 +13,15 @@ use super::{ErrorKind, Outcome, StateError};
 use rusqlite::{Connection, OptionalExtension as _, TransactionBehavior};
 
 /// The steps from an empty database to the present schema.
-pub(super) const STEPS: &[&str] = &[FIRST, TOMBSTONES_BY_REVISION, REPLACED_BEFORE];
+pub(super) const STEPS: &[&str] = &[
+    FIRST,
+    TOMBSTONES_BY_REVISION,
+    REPLACED_BEFORE,
+    UNCONFIRMED_IDS,
+];
 
 /// What a reader needs in place of each step that a database has not taken; nothing, where it reads the same without.
-pub(super) const STAND_INS: &[&str] = &["", "", WITHOUT_REPLACED_BEFORE];
+pub(super) const STAND_INS: &[&str] = &["", "", WITHOUT_REPLACED_BEFORE, WITHOUT_UNCONFIRMED_IDS];
 
 const FIRST: &str = "
 CREATE TABLE binding (
@@ -210,6 +215,17 @@ ALTER TABLE tombstones_by_revision RENAME TO tombstones;
 const REPLACED_BEFORE: &str = "ALTER TABLE articles ADD COLUMN replaced_before TEXT;";
 const WITHOUT_REPLACED_BEFORE: &str =
     "CREATE TEMP VIEW articles AS SELECT *, NULL AS replaced_before FROM main.articles;";
+
+/// New articles whose `id:` line is not known to be in their file. An older database has them among the rows without
+/// a stamp: this step takes all of those, and the next scan confirms the rest.
+const UNCONFIRMED_IDS: &str = "
+CREATE TABLE unconfirmed_ids (article BLOB NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;
+INSERT INTO unconfirmed_ids
+  SELECT id FROM articles WHERE stamp_size IS NULL AND (revision = '' OR written = revision);
+";
+const WITHOUT_UNCONFIRMED_IDS: &str = "CREATE TEMP VIEW unconfirmed_ids AS
+  SELECT id AS article FROM main.articles
+  WHERE stamp_size IS NULL AND (revision = '' OR written = revision);";
 
 /// Reads how many steps a database has taken.
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

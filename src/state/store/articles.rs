@@ -128,7 +128,7 @@ impl Writing<'_> {
         self.sql()?
             .prepare_cached("DELETE FROM articles WHERE id = ?1")?
             .execute([id])?;
-        Ok(())
+        self.remove_unconfirmed_id(id)
     }
 
     /// Reads the base of one article as this transaction sees it.

@@ -19,6 +19,7 @@ mod meta;
 mod noting;
 mod open;
 mod packing;
+mod unconfirmed;
 mod versions;
 
 use super::{

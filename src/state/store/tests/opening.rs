@@ -3,8 +3,8 @@
 use super::{NOW, article, binding, id, memory, seen};
 use crate::{
     drill::death,
-    model::{Side, WorkspaceId},
-    state::{Binding, ErrorKind, Store, Subject},
+    model::{Revision, Side, WorkspaceId},
+    state::{ArticleRow, Binding, ErrorKind, Store, Subject},
 };
 use rusqlite::{Connection, StatementStatus, config::DbConfig};
 use std::{
@@ -279,6 +279,7 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
          CREATE TABLE tombstones (
            article BLOB NOT NULL PRIMARY KEY, revision TEXT NOT NULL, at INTEGER NOT NULL
          ) STRICT, WITHOUT ROWID;
+         DROP TABLE unconfirmed_ids;
          PRAGMA user_version = 1;",
     )
     .expect("as it was");
@@ -295,6 +296,50 @@ fn a_state_from_before_several_replaced_versions_were_known_is_carried_on() {
     assert_eq!(store.articles().expect("rows"), [known]);
     put(&mut store, 1..2);
     assert_eq!(store.articles().expect("rows"), [article(1)]);
+}
+
+#[test]
+fn a_state_from_before_unconfirmed_ids_were_recorded_has_those_that_may_be() {
+    let dir = folder();
+    let id_of = |number| article(number).id;
+    let rows = [
+        // Seen in its file since; written by ours; by a POST whose answer was lost; by a colleague.
+        article(1),
+        ArticleRow {
+            stamp: None,
+            written: Some(article(2).revision),
+            ..article(2)
+        },
+        ArticleRow {
+            stamp: None,
+            revision: Revision::default(),
+            ..article(3)
+        },
+        ArticleRow {
+            stamp: None,
+            written: None,
+            ..article(4)
+        },
+    ];
+    open(dir.path())
+        .write(NOW, |tx| {
+            rows.iter().try_for_each(|row| tx.put_article(row))
+        })
+        .expect("written");
+    let conn = Connection::open(dir.path().join("state.db")).expect("opens");
+    conn.execute_batch("DROP TABLE unconfirmed_ids; PRAGMA user_version = 3;")
+        .expect("as it was");
+    drop(conn);
+    let read = Store::open_read_only(dir.path(), None).expect("opens");
+    let read = read.expect("is there").unconfirmed_ids().expect("ids");
+    let mut store = open(dir.path());
+    assert_eq!(store.unconfirmed_ids().expect("ids"), read);
+    assert_eq!(read, [id_of(2), id_of(3)].into());
+    // With the article its id is forgotten.
+    store
+        .write(NOW, |tx| tx.remove_article(id_of(2)))
+        .expect("written");
+    assert_eq!(store.unconfirmed_ids().expect("ids"), [id_of(3)].into());
 }
 
 #[test]
