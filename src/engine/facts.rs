@@ -117,6 +117,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             } else {
                 BTreeSet::new()
             },
+            unconfirmed: sight.paired.unconfirmed(&sight.base),
             elsewhere: self.elsewhere(plan, request, &approved),
             standing: standing(&held),
             stock: self.stock(plan, sight, |side| self.closely_since(side, &held, request))?,

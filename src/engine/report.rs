@@ -245,6 +245,7 @@ impl Report {
                         | HoldRule::MassRollback
                         | HoldRule::Behind
                         | HoldRule::Unrestored
+                        | HoldRule::IdUnconfirmed
                         | HoldRule::Elsewhere
                         | HoldRule::Unfound
                         | HoldRule::ForeignState

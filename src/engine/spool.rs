@@ -43,8 +43,8 @@ impl Spool {
         }
     }
 
-    /// The same, where something was sent as new whose answer, or whose id in its file, is missing, or was about to be
-    /// written: the words of what nobody knew tell whether it is that, and are merged if it is.
+    /// The same, where an article was to be created, or a file was about to be written for a new one: the texts of unknown
+    /// files and articles may have to be merged.
     pub(super) fn seeking(self, seeks: bool) -> Self {
         Self { seeks, ..self }
     }

@@ -70,6 +70,8 @@ pub struct Facts {
     pub git: BTreeMap<ArticleId, String>,
     /// Articles whose files were to be brought back, and were not.
     pub restoring: BTreeSet<ArticleId>,
+    /// New articles without a file whose `id:` line no file is known to have had.
+    pub unconfirmed: BTreeSet<ArticleId>,
     /// Where files of articles that are to be deleted lie in other workspaces' folders.
     pub elsewhere: Elsewhere,
     /// What was held for its number, or because its file went to another workspace, and waits for a person since: taking
@@ -105,6 +107,7 @@ pub fn hold(plan: &mut Plan, facts: &Facts) {
     hold_duels(plan, facts);
     hold_rollbacks(plan, facts);
     hold_unrestored(plan, facts);
+    hold_unconfirmed(plan, facts);
     hold_moved_out(plan, facts);
     new_categories::hold_new(plan, facts);
     // Before git's, which stand for the removals of one cycle: the state is bound to its mirror after this one.
@@ -256,6 +259,24 @@ fn hold_unrestored(plan: &mut Plan, facts: &Facts) {
                 quoted(&action.path)
             );
             action.hold(HoldRule::Unrestored, reason);
+        }
+    }
+}
+
+/// That a new article's file is not at its place says nothing, where its id may never have come into it: it may lie
+/// elsewhere, where it is a new one. The article neither goes nor gets another file unasked.
+fn hold_unconfirmed(plan: &mut Plan, facts: &Facts) {
+    for action in &mut plan.actions {
+        let lost = matches!(action.kind, Kind::Delete | Kind::Restore)
+            && action.id.is_some_and(|id| facts.unconfirmed.contains(&id));
+        if let Some(id) = action.id.filter(|_| lost)
+            && !facts.approved.contains(&action.fingerprint())
+        {
+            let reason = format!(
+                "the new article was created, and its file is missing, which may not have had its `id:` line yet: if the \
+                 file is at another place, add `id: {id}` to it; `kbsync approve` goes on without the file"
+            );
+            action.hold(HoldRule::IdUnconfirmed, reason);
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Base {
     pub categories: BTreeMap<CategoryId, CategoryRow>,
     /// Conflicts that were shown and are not settled.
     pub conflicts: BTreeMap<ArticleId, ConflictRow>,
+    /// New articles whose `id:` line no file is known to have.
+    pub unconfirmed: BTreeSet<ArticleId>,
 }
 
 /// A file that is a ready article.
@@ -82,16 +84,6 @@ pub struct LocalSnapshot {
     pub ignored: BTreeSet<ArticleId>,
     /// Conflict copies that lie beside their files.
     pub copies: BTreeSet<Place>,
-    /// What was sent as a new article that may not have come into its file, and texts of files without an id, or with
-    /// that of what they may have been copied from, that have words of it which no other article has.
-    pub akin: BTreeSet<(TextDigest, TextDigest)>,
-    /// Of what was sent so, the texts that tell by themselves whose they are.
-    pub telling: BTreeSet<TextDigest>,
-    /// Articles whose id may not have come into their file, and files that are not ready, name no article, and may be
-    /// theirs by what can be read in them.
-    pub nameless: BTreeSet<(ArticleId, Place)>,
-    /// Places of new articles whose POST got no answer, and whose file may be one that is not ready.
-    pub unposted: BTreeSet<Place>,
     /// Whether the state is so new that it has not got all articles that have a file: one that cannot be read may be
     /// any article's.
     pub first: bool,

@@ -1,6 +1,7 @@
 //! A new article is recorded, then its id is written into its file.
 //!
-//! The record comes first: an article without an id in its file is known by its place, and never sent twice.
+//! The record comes first: an article without an id in its file is known by its place, and never sent twice. Its id is
+//! confirmed once the file with it is durable.
 
 use super::grain::GRAIN;
 use super::record::{agreed, deed};
@@ -123,7 +124,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
                 let file = Some(tx.put_body(own)?);
                 tx.record(&whole(&row, file))?;
             }
-            tx.put_article(&row)
+            tx.put_article(&row)?;
+            tx.remove_unconfirmed_id(id)
         })?;
         run.sight.base.articles.insert(id, row);
         Ok(if birth.moved {
@@ -161,6 +163,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             }
             tx.rename_subject(&Subject::File(birth.place.clone()), &Subject::Article(id))?;
             tx.put_article(row)?;
+            tx.put_unconfirmed_id(id)?;
             tx.record(&agreed(id, &row.place, &row.local, "created"))?;
             sent.iter().try_for_each(|sent| tx.remove_intent(sent.id))?;
             tx.event(&deed(

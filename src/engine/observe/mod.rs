@@ -6,7 +6,7 @@
 //! asked for.
 
 mod absent;
-mod akin;
+mod begun;
 mod bodies;
 mod categories;
 mod dropped;
@@ -14,9 +14,7 @@ mod foreign;
 pub(in crate::engine) mod lately;
 pub(in crate::engine) mod local;
 mod moved;
-mod nameless;
 pub(in crate::engine) mod paths;
-mod posted;
 pub(in crate::engine) mod questions;
 mod reader;
 pub(in crate::engine) mod remote;
@@ -68,7 +66,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
         }
         let mut base = load_base(&self.store)?;
         self.drop_damaged(&mut base, request)?;
-        let seeks = request.dry_run && self.misses_new(&base)?;
+        let seeks = request.dry_run && begun::is_new(&base, &self.store.intents()?);
         let mut spool = Spool::new(request.dry_run, now).seeking(seeks);
         self.tell("scanning", None, 0);
         let mut unsettled = Unsettled::new(&request.unsettled);
@@ -112,11 +110,8 @@ impl<S: Service, D: Disk> Engine<S, D> {
         self.take_listing(&base, listing, request, &known, &mut sight)
             .await?;
         sight.local.first = self.store.meta(MIRROR_READ)?.is_none();
-        (sight.local.akin, sight.local.telling) = self.akin(&base, &sight)?;
-        sight.local.unposted = self.unposted(&base, &sight, &unsettled)?;
         self.recall_unanswered(&mut sight)?;
         recover::settle_intents(self, &mut base, &sight, request, None)?;
-        sight.local.nameless = self.nameless(&base, &sight)?;
         sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         let listed = sight.extent(&base);
         let asked = self
@@ -137,9 +132,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             sight.paired = Paired::default();
             sight.paired = pairing::pair(&base, &sight.local, &sight.remote);
         }
-        let intents = self.store.intents()?;
-        posted::hold_posted(&base, &intents, &mut sight);
-        posted::hold_begun(&base, &intents, &mut sight);
+        begun::hold_begun(&base, &self.store.intents()?, &mut sight);
         let out_of_reach = |place: &Place| sight.layout.ignores(place) || unsettled.covers(place);
         let ignored = ignored(&out_of_reach, &base, &sight);
         sight.local.ignored = ignored;
@@ -290,10 +283,12 @@ pub(in crate::engine) fn load_base(store: &Store) -> Result<Base, StateError> {
 /// Loads the base but for its articles.
 fn load_beside(store: &Store) -> Result<Base, StateError> {
     let (categories, conflicts) = (store.categories()?, store.conflicts()?);
+    let unconfirmed = store.unconfirmed_ids()?;
     Ok(Base {
         articles: BTreeMap::new(),
         categories: categories.into_iter().map(|row| (row.id, row)).collect(),
         conflicts: conflicts.into_iter().map(|row| (row.id, row)).collect(),
+        unconfirmed,
     })
 }
 

@@ -215,6 +215,7 @@ impl<S: Service, D: Disk> Engine<S, D> {
             && self.store.approvals()?.is_empty()
             && waiting::held(&self.store)?.is_empty()
             && waiting::undone(&self.store)?.is_empty()
+            && self.store.unconfirmed_ids()?.is_empty()
             && self.knows_no_stranger()?
             && self.unread()?.is_empty())
     }

@@ -1,25 +1,18 @@
-//! What a POST without an answer may have made: the article is looked for among those that nobody knew.
+//! What a POST without an answer may have made: the article is looked for at the address that was sent.
+//!
+//! One that a colleague gave another address is not found here: pairing holds its file, if its words are still equal.
 
 use super::Verdict;
 use super::written::is_out_of_sight;
 use crate::engine::apply::same;
 use crate::engine::observe::Sight;
 use crate::model::base::{ArticleRow, Visibility};
-use crate::model::html::{is_blank, units};
 use crate::model::{ArticleId, Flags, Place, Revision, TextDigest, Version};
 use crate::reconcile::snapshot::{Base, LocalFile, LocalSnapshot, Policy, Remote, Seen};
-use crate::state::store::Store;
-use crate::state::{Intent, IntentId};
-use std::collections::BTreeSet;
+use crate::state::Intent;
 
 /// A POST without an answer: what it made is found, may still be found, or will be sent again.
-pub(super) fn posted(
-    base: &Base,
-    sight: &Sight,
-    intent: &Intent,
-    alike: &Alike,
-    policy: &Policy,
-) -> Verdict {
+pub(super) fn posted(base: &Base, sight: &Sight, intent: &Intent, policy: &Policy) -> Verdict {
     let Intent::CreateArticle {
         place,
         version,
@@ -29,7 +22,7 @@ pub(super) fn posted(
     else {
         return Verdict::Void;
     };
-    let found = born(base, sight, version, alike);
+    let found = born(base, sight, version);
     let gone = base
         .articles
         .values()
@@ -51,7 +44,7 @@ pub(super) fn posted(
         let address = (row.remote.category, row.remote.slug.as_str());
         address == (version.category, &version.slug) && !is_gone(base, row)
     });
-    let unseen = is_out_of_sight(sight, place) || sight.local.unposted.contains(place);
+    let unseen = is_out_of_sight(sight, place);
     match found {
         Some((id, seen)) => {
             let now = waiting.map(|file| file.flags).unwrap_or_default();
@@ -67,90 +60,17 @@ pub(super) fn posted(
     }
 }
 
-/// The article that a POST without an answer made: the one at the address, or one that a colleague has given
-/// another address since. Nobody knew it before, and no file names it.
-fn born<'a>(
-    base: &'a Base,
-    sight: &'a Sight,
-    version: &Version,
-    alike: &Alike,
-) -> Option<(ArticleId, &'a Seen)> {
-    let named = |id: &ArticleId| sight.local.files.iter().any(|file| file.id == Some(*id));
-    let at_home = |(_, seen): &(ArticleId, &Seen)| lies_at(version, &seen.version);
-    let moved = |(id, seen): &(ArticleId, &Seen)| {
-        let said = version.same_words(&seen.version);
-        let alike_said = said || alike.texts.contains(&(version.text, *id));
-        alike_said && !named(id) && !alike.at_home.contains(id)
-    };
-    // Under another title as well, it is the only one that has the text.
-    let retitled = |(id, seen): &(ArticleId, &Seen)| {
-        let same = version.text == seen.version.text && sight.local.telling.contains(&version.text);
-        same && !named(id) && !alike.at_home.contains(id)
-    };
-    let only = || {
-        let mut found = strangers(base, sight).filter(retitled);
-        let first = found.next().filter(|_| found.next().is_none());
-        let mut rows = base.articles.values();
-        first.filter(|_| rows.all(|row| row.local.text != version.text))
-    };
-    strangers(base, sight)
-        .find(at_home)
-        .or_else(|| strangers(base, sight).find(moved))
-        .or_else(only)
-}
-
-/// Listed articles that the base does not know.
-fn strangers<'a>(base: &'a Base, sight: &'a Sight) -> impl Iterator<Item = (ArticleId, &'a Seen)> {
-    let listed = sight.remote.articles.iter();
-    listed.filter_map(|(id, entry)| match entry {
-        Remote::Present(seen) if !base.articles.contains_key(id) => Some((*id, seen)),
+/// The article that a POST without an answer made: the one at its address, which the base does not know.
+fn born<'a>(base: &Base, sight: &'a Sight, version: &Version) -> Option<(ArticleId, &'a Seen)> {
+    let mut listed = sight.remote.articles.iter();
+    listed.find_map(|(id, entry)| match entry {
+        Remote::Present(seen)
+            if !base.articles.contains_key(id) && lies_at(version, &seen.version) =>
+        {
+            Some((*id, seen))
+        }
         Remote::Present(_) | Remote::Gone | Remote::NotVisible(_) | Remote::Unknown(_) => None,
     })
-}
-
-/// Which of the listed strangers may be what an earlier run posted.
-#[derive(Default)]
-pub(super) struct Alike {
-    /// Bodies that were sent, and articles that have most of them.
-    texts: BTreeSet<(TextDigest, ArticleId)>,
-    /// Articles that lie where something was posted to, with the title or the text that was sent: no other file's.
-    at_home: BTreeSet<ArticleId>,
-}
-
-/// Articles that a colleague may have edited, and given another address, since an answer was lost, or that the
-/// service rewrote: they have the title that was sent, and most of the text.
-pub(super) fn alike(
-    store: &Store,
-    base: &Base,
-    sight: &Sight,
-    intents: &[(IntentId, Intent)],
-) -> anyhow::Result<Alike> {
-    let mut alike = Alike::default();
-    let sent = intents.iter().filter_map(|(_, intent)| {
-        let Intent::CreateArticle { version, .. } = intent else {
-            return None;
-        };
-        Some(version)
-    });
-    for version in sent {
-        for (id, seen) in strangers(base, sight) {
-            let words = &seen.version;
-            if lies_at(version, words) {
-                alike.at_home.insert(id);
-            }
-            if !same(&version.title, &words.title) {
-                continue;
-            }
-            let sent = sight.spool.text(store, version.text)?;
-            let found = sight.spool.text(store, words.text)?;
-            if let (Some(sent), Some(found)) = (sent, found)
-                && has_most_of(&found, &sent)
-            {
-                alike.texts.insert((version.text, id));
-            }
-        }
-    }
-    Ok(alike)
 }
 
 /// Returns whether an article has the address that was sent, and the title or the text.
@@ -165,29 +85,16 @@ pub(in crate::engine) fn is_same_text(sent: TextDigest, found: TextDigest) -> bo
     sent == found && sent != TextDigest::of("")
 }
 
-/// Returns whether more than half of a text stands in another one.
-fn has_most_of(found: &str, sent: &str) -> bool {
-    let found: BTreeSet<&str> = units(found).into_iter().collect();
-    let mut sent = units(sent);
-    sent.retain(|unit| !is_blank(unit));
-    let kept = sent.iter().filter(|unit| found.contains(*unit)).count();
-    kept * 2 > sent.len()
-}
-
-/// Returns whether a new file is what was posted from this place, or from one where nothing lies any more. One that has
-/// its words may be it even where another file lies there by now, if that one is not as it was sent.
+/// Returns whether a new file is what was posted: it lies where that one did, or nothing does any more and it has the
+/// same title and text.
 pub(in crate::engine) fn is_posted(
     local: &LocalSnapshot,
     (place, version): (&Place, &Version),
     (from, sent): (&Place, &Version),
 ) -> bool {
-    let text = version.text;
-    let same_text = sent.text == text && local.telling.contains(&text);
-    let said = same_text || local.akin.contains(&(sent.text, text));
-    let mut there = local.files.iter().filter(|file| file.place == *from);
-    let has_left =
-        place == from || there.all(|file| said && !is_same_text(sent.text, file.version.text));
-    has_left && (said || same(&version.title, &sent.title))
+    let left = || local.files.iter().all(|file| file.place != *from);
+    let same = (&version.title, version.text) == (&sent.title, sent.text);
+    place == from || same && left()
 }
 
 /// An article that is gone from the service: its file is created anew in its place.

@@ -18,13 +18,12 @@ use super::observe::Sight;
 use super::settings::Request;
 use crate::mirror::disk::Disk;
 use crate::model::{ArticleId, Place, Revision};
-use crate::reconcile::pairing;
-use crate::reconcile::snapshot::{Base, LocalFile, Policy, Remote, Seen};
+use crate::reconcile::snapshot::{Base, Policy, Remote, Seen};
 use crate::service::Service;
 use crate::state::store::Store;
 use crate::state::{Intent, IntentId, Seen as SeenVersion, Subject};
 use anyhow::Context as _;
-use born::{Alike, alike, posted};
+use born::posted;
 pub(in crate::engine) use born::{is_posted, is_same_text, said_when_sent};
 use lying::Lying;
 use proof::proven;
@@ -65,20 +64,19 @@ pub(super) fn settle_intents<S: Service, D: Disk>(
     } else {
         Lying::of(sight)
     };
-    if asked.is_none() && !request.dry_run {
-        keep_newborn(engine, base, sight)?;
+    if asked.is_none() {
+        confirm_ids(engine, base, sight, request)?;
     }
     let names = names_on_the_move(base, &lying, &all);
     let mut verdicts = Vec::with_capacity(intents.len());
     let mut met = Vec::new();
-    let alike = alike(&engine.store, base, sight, &intents)?;
     let before = shown_before(&engine.store, sight, &intents)?;
     let policy = engine.policy(request);
     let files = (&lying, &names);
     let proven = proven(&engine.store, base, sight, files, &intents)?;
     for (id, intent) in intents {
         let said = (&intent, proven.contains(&id));
-        let verdict = judge(base, sight, said, files, (&alike, &before), &policy);
+        let verdict = judge(base, sight, said, files, &before, &policy);
         met.extend(first_met(&engine.store, base, sight, (&intent, &verdict))?);
         tracing::debug!(?intent, "an earlier run left this behind");
         let along = take(base, sight, &verdict);
@@ -125,24 +123,28 @@ fn make_durable<S: Service, D: Disk>(
     Ok(())
 }
 
-/// An id that an earlier run wrote into a new article's file, and that nobody has read there yet, could be gone again, too,
-/// and a base that has read it would take the file for another one. One that was written since is no new one.
-fn keep_newborn<S: Service, D: Disk>(
-    engine: &Engine<S, D>,
-    base: &Base,
+/// Confirms the ids of new articles that are in files now. An id that an earlier run wrote could be gone again after a
+/// loss of power, and then a base that counts on it would take the file for another one: the files are made durable first.
+fn confirm_ids<S: Service, D: Disk>(
+    engine: &mut Engine<S, D>,
+    base: &mut Base,
     sight: &Sight,
+    request: &Request,
 ) -> anyhow::Result<()> {
-    let mut files = sight.local.files.iter();
-    let is_newborn = |file: &LocalFile| {
-        let row = file.id.and_then(|id| base.articles.get(&id));
-        row.is_some_and(|row| pairing::is_unread(row) && row.replaced.is_none())
-    };
-    if files.any(is_newborn) {
-        engine
-            .disk
-            .flush()
-            .context("failed to make durable the id of a new article")?;
+    let ids = sight.local.files.iter().filter_map(|file| file.id);
+    let found: Vec<ArticleId> = ids.filter(|id| base.unconfirmed.remove(id)).collect();
+    if found.is_empty() || request.dry_run {
+        return Ok(());
     }
+    engine
+        .disk
+        .flush()
+        .context("failed to make durable the id of a new article")?;
+    let now = engine.clock.now();
+    engine.store.write(now, |tx| {
+        let mut found = found.into_iter();
+        found.try_for_each(|id| tx.remove_unconfirmed_id(id))
+    })?;
     Ok(())
 }
 
@@ -234,13 +236,13 @@ fn judge(
     sight: &Sight,
     (intent, proven): (&Intent, bool),
     files: (&Lying<'_>, &BTreeSet<Place>),
-    (alike, before): (&Alike, &BTreeSet<ArticleId>),
+    before: &BTreeSet<ArticleId>,
     policy: &Policy,
 ) -> Verdict {
     match intent {
         Intent::WriteFile { .. } => file_written(base, sight, (intent, proven), files, policy),
         Intent::UpdateArticle { .. } => put_arrived(base, sight, intent, before),
-        Intent::CreateArticle { .. } => posted(base, sight, intent, alike, policy),
+        Intent::CreateArticle { .. } => posted(base, sight, intent, policy),
         Intent::CreateCategory { folder, .. } => {
             // It cannot be found through the API; the slug tells, when it is sent again.
             let waits = sight

@@ -45,6 +45,7 @@ pub(super) fn take(base: &mut Base, sight: &Sight, verdict: &Verdict) -> Vec<Art
                 base.conflicts.remove(old);
             }
             base.articles.insert(row.id, (**row).clone());
+            base.unconfirmed.insert(row.id);
         }
         Verdict::Category(row) => {
             let along = rows_along(base, sight, row);
@@ -93,6 +94,7 @@ pub(super) fn write(
             }
             tx.rename_subject(&Subject::File(row.place.clone()), &Subject::Article(row.id))?;
             tx.put_article(row)?;
+            tx.put_unconfirmed_id(row.id)?;
             tx.remove_intent(id)
         }
         Verdict::Deleted(article, revision) => {

@@ -1,7 +1,7 @@
 //! The id in a file: of two files with one id the one at the place in the state keeps it.
 
 use super::places::{StatePlaces, Unready};
-use super::{NOT_READY, Paired, is_unread};
+use super::{NOT_READY, Paired};
 use crate::drill::defect::{self, Defect};
 use crate::model::ArticleId;
 use crate::model::base::ArticleRow;
@@ -9,21 +9,14 @@ use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{Base, LocalFile, Remote, RemoteSnapshot};
 use std::collections::BTreeMap;
 
-/// A copy of an article's file that lies where another article's was.
-pub(super) struct Copied {
-    of: ArticleId,
-    pub(super) over: ArticleId,
-    file: LocalFile,
-}
-
-/// Gives files the articles that they name. Gives the files that are left, and copies over other articles' files.
+/// Gives files the articles that they name. Gives the files that are left.
 pub(super) fn claim_by_id(
     base: &Base,
     places: &StatePlaces<'_>,
     unready: &Unready,
     files: Vec<LocalFile>,
     paired: &mut Paired,
-) -> (Vec<LocalFile>, Vec<Copied>) {
+) -> Vec<LocalFile> {
     let mut by_id: BTreeMap<ArticleId, Vec<LocalFile>> = BTreeMap::new();
     let (mut left, mut copies) = (Vec::new(), Vec::new());
     for file in files {
@@ -46,45 +39,62 @@ pub(super) fn claim_by_id(
         } else if defect::is(Defect::RenameIsDeletion) {
             at_home
         } else {
-            at_home.or_else(|| (claimants.len() == 1).then_some(0))
+            at_home.or_else(|| only_claimant(base, places, &claimants))
         };
         let Some(keeper) = keeper else {
-            report_double(id, &claimants, paired);
+            report_unclaimed(base, places, id, &claimants, paired);
             continue;
         };
         let file = claimants.swap_remove(keeper);
         paired.files.insert(id, file);
-        for mut copy in claimants {
-            let over = places.owner_of(&copy).filter(|other| *other != id);
-            let row = over.and_then(|other| base.articles.get(&other));
-            if let Some(row) = row.filter(|row| !is_newborn(row, &copy)) {
-                copies.push(Copied {
-                    of: id,
-                    over: row.id,
-                    file: copy,
-                });
-            } else {
-                copy.id = None;
-                left.push(copy);
-            }
+        copies.extend(claimants.into_iter().map(|copy| (id, copy)));
+    }
+    for (of, copy) in copies {
+        let over = places.owner_of(&copy).filter(|over| *over != of);
+        let lost =
+            |over: &ArticleId| !base.unconfirmed.contains(over) && !paired.files.contains_key(over);
+        match over.filter(lost) {
+            Some(over) => report_overwritten(of, over, &copy, paired),
+            None => left.push(LocalFile { id: None, ..copy }),
         }
     }
     left.sort_by(|one, other| one.place.cmp(&other.place));
-    (left, copies)
+    left
 }
 
-/// A copy over another article's file: whether that one was meant to go is for a person to say, unless that file was
-/// moved before its id was in it, and is found by its words.
-pub(super) fn settle_copies(copies: Vec<Copied>, left: &mut Vec<LocalFile>, paired: &mut Paired) {
-    for Copied { of, over, mut file } in copies {
-        if paired.files.contains_key(&over) {
-            file.id = None;
-            left.push(file);
-        } else {
-            report_overwritten(of, over, &file, paired);
+/// The only file that names an article, of those that do not lie where a copy became an article of its own, and may not
+/// have its new id yet.
+fn only_claimant(base: &Base, places: &StatePlaces<'_>, claimants: &[LocalFile]) -> Option<usize> {
+    let is_own = |file: &LocalFile| unconfirmed_at(base, places, file).is_none();
+    let mut own = claimants
+        .iter()
+        .enumerate()
+        .filter(|(_, file)| is_own(file));
+    let (keeper, _) = own.next()?;
+    own.next().is_none().then_some(keeper)
+}
+
+/// The new article at whose place a file lies that has another one's id.
+fn unconfirmed_at(base: &Base, places: &StatePlaces<'_>, file: &LocalFile) -> Option<ArticleId> {
+    let known = file.id.is_some_and(|id| base.articles.contains_key(&id));
+    let owner = places.owner_of(file).filter(|_| known);
+    owner.filter(|owner| base.unconfirmed.contains(owner))
+}
+
+/// Reports files that name an article, of which none can be said to be its file.
+fn report_unclaimed(
+    base: &Base,
+    places: &StatePlaces<'_>,
+    id: ArticleId,
+    claimants: &[LocalFile],
+    paired: &mut Paired,
+) {
+    match claimants {
+        [only] if let Some(new) = unconfirmed_at(base, places, only) => {
+            report_unconfirmed(id, new, only, paired);
         }
+        several => report_double(id, several, paired),
     }
-    left.sort_by(|one, other| one.place.cmp(&other.place));
 }
 
 /// Articles whose file names one that the state knows nothing of, as a file does that was copied over from another
@@ -156,10 +166,25 @@ pub(crate) fn overlaid<'b>(
 /// Why an article is left alone whose file names another one.
 const OVERLAID: &str = "its file has another id";
 
-/// Returns whether a copy became this article, and nobody has written its id into the file yet.
-fn is_newborn(row: &ArticleRow, copy: &LocalFile) -> bool {
-    is_unread(row) && row.local.digest() == copy.version.digest()
+/// Reports a file that names one article and lies where another one was created, whose id no file is known to have: it
+/// may be a copy that became that one, or the first one's file, moved over it.
+fn report_unconfirmed(id: ArticleId, new: ArticleId, file: &LocalFile, paired: &mut Paired) {
+    paired.problems.push(Problem {
+        path: file.place.to_string(),
+        id: Some(new),
+        message: format!(
+            "kbsync cannot tell whether this file is article {id} or the new article {new}, which was created from {}. If \
+             it is {new}, change its `id:` line to `id: {new}`. If it is {id}, move it to another name.",
+            file.place
+        ),
+    });
+    for article in [id, new] {
+        paired.unknown.insert(article, UNCLEAR.to_owned());
+    }
 }
+
+/// Why an article is left alone whose file may be another one's.
+const UNCLEAR: &str = "kbsync cannot tell which article its file is";
 
 fn report_double(id: ArticleId, claimants: &[LocalFile], paired: &mut Paired) {
     let names: Vec<_> = claimants

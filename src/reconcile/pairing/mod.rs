@@ -1,26 +1,23 @@
 //! Which file is which article, and which folder is which category.
 //!
-//! In order: the id in the file; the words, of an article whose id may not have come into its file before that
-//! was moved; the place in the state, so that a renamed folder takes its files along; category and slug,
-//! where the service has an article that nothing else claims; else it is new.
+//! In order: the id in the file; the place in the state, so that a renamed folder takes its files along; category and
+//! slug, where the service has an article that nothing else claims; else it is new, unless its title and its text are
+//! those of an article without a file: then a person says which of the two it is. Words are never compared otherwise.
 //! Of two files with one id the one at the place in the state keeps it, and the other is a new article.
 
 mod folders;
 mod ids;
 mod places;
-mod stale;
-mod strangers;
-mod words;
+mod same_words;
 
 use crate::drill::defect::{self, Defect};
-use crate::model::base::ArticleRow;
-use crate::model::{ArticleId, CategoryId, Revision};
+use crate::model::{ArticleId, CategoryId};
 use crate::reconcile::plan::Problem;
 use crate::reconcile::snapshot::{
     Base, LocalCategory, LocalFile, LocalSnapshot, Remote, RemoteSnapshot, Seen,
 };
+use ids::claim_by_id;
 pub(crate) use ids::overlaid;
-use ids::{claim_by_id, settle_copies};
 use places::{StatePlaces, Unready};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,6 +44,14 @@ impl Paired {
             .map(|category| category.folder.as_str())
     }
 
+    /// The new articles without a file whose `id:` line no file is known to have had.
+    pub fn unconfirmed(&self, base: &Base) -> BTreeSet<ArticleId> {
+        let ids = base.unconfirmed.iter();
+        ids.filter(|id| !self.files.contains_key(id))
+            .copied()
+            .collect()
+    }
+
     /// Returns whether nothing in the mirror claims an article.
     fn is_free(&self, id: ArticleId) -> bool {
         !self.files.contains_key(&id) && !self.unknown.contains_key(&id)
@@ -69,21 +74,14 @@ pub fn pair(base: &Base, local: &LocalSnapshot, remote: &RemoteSnapshot) -> Pair
     let places = StatePlaces::of(base);
     let unready = Unready::of(local, &folders, &places);
     let files = with_categories(local, &folders, &mut paired);
-    let (left, copies) = claim_by_id(base, &places, &unready, files, &mut paired);
-    stale::take_back(base, local, &places, &unready, &left, &mut paired);
-    let over: BTreeSet<ArticleId> = copies.iter().map(|copy| copy.over).collect();
-    let left = words::claim_by_words(base, local, &places, &unready, &over, left, &mut paired);
-    let (mut left, doubtful) =
-        words::hold_doubtful(base, local, &places, &unready, left, &mut paired);
-    settle_copies(copies, &mut left, &mut paired);
+    let left = claim_by_id(base, &places, &unready, files, &mut paired);
     // An id says more than a place: what names an article is its file, though it cannot be read.
     paired.mark(unready.at_home, NOT_READY);
     paired.mark(unready.named, NOT_READY);
     let left = claim_by_place(base, local, &places, left, &mut paired);
-    claim_by_slug(base, local, remote, (left, doubtful), &mut paired);
+    claim_by_slug(base, local, remote, left, &mut paired);
     ids::hold_renamed(base, &places, remote, &mut paired);
-    strangers::hold_moved(base, local, remote, &mut paired);
-    mark_nameless(base, local, &folders, &places, &mut paired);
+    same_words::hold_same_words(base, remote, &mut paired);
     mark_unproven(base, local, &folders, &mut paired);
     paired
 }
@@ -109,13 +107,6 @@ fn with_categories(
         }
     }
     files
-}
-
-/// Returns whether an article may be one whose id never came into its file: the row is of our own writing, or of
-/// a creation whose answer was lost, and no scan has seen the file since.
-pub fn is_unread(row: &ArticleRow) -> bool {
-    let unknown = row.revision == Revision::default();
-    row.stamp.is_none() && (unknown || row.written.as_ref() == Some(&row.revision))
 }
 
 /// Gives files without an id the articles whose places in the state they have.
@@ -184,10 +175,10 @@ fn claim_by_slug(
     base: &Base,
     local: &LocalSnapshot,
     remote: &RemoteSnapshot,
-    (files, doubtful): (Vec<LocalFile>, Vec<LocalFile>),
+    files: Vec<LocalFile>,
     paired: &mut Paired,
 ) {
-    if files.is_empty() && doubtful.is_empty() {
+    if files.is_empty() {
         return;
     }
     let came = |id: &ArticleId, seen: &Seen| {
@@ -204,10 +195,6 @@ fn claim_by_slug(
             by_slug.insert((seen.version.category, seen.version.slug.as_str()), *id);
         }
     }
-    for file in doubtful {
-        let address = (file.version.category, file.version.slug.as_str());
-        paired.mark(by_slug.get(&address).copied(), words::DOUBTFUL);
-    }
     for file in files {
         let address = (file.version.category, file.version.slug.as_str());
         let found = by_slug.get(&address).copied();
@@ -215,59 +202,6 @@ fn claim_by_slug(
             Some(id) => claim(id, file, base, local, paired),
             None => paired.fresh.push(file),
         }
-    }
-}
-
-/// Marks articles whose id may never have come into their file, while something that is no ready article and
-/// names none lies where no article was, or has words of theirs: that may be the file, moved by its writer before the
-/// id was in it. A new file may lie in its place by now.
-fn mark_nameless(
-    base: &Base,
-    local: &LocalSnapshot,
-    folders: &BTreeMap<&str, CategoryId>,
-    places: &StatePlaces<'_>,
-    paired: &mut Paired,
-) {
-    let mut unknown = local.unknown.iter();
-    if !unknown.any(|unknown| unknown.id.is_none()) {
-        return;
-    }
-    for row in base.articles.values().filter(|row| is_unread(row)) {
-        // A file without an id that lies where the article's was and says something else may be a new one.
-        let other = |file: &&LocalFile| file.id.is_none() && !row.local.same_words(&file.version);
-        let other = paired.files.get(&row.id).filter(other);
-        if other.is_none() && !paired.is_free(row.id) {
-            continue;
-        }
-        let other = other.map(|file| file.place.clone());
-        let nameless = local.unknown.iter().find(|unknown| {
-            let category = folders.get(unknown.place.folder.as_str()).copied();
-            let owner = || places.owner(category, &unknown.place);
-            // Another article was there: what can be read in it tells.
-            let akin = || local.nameless.contains(&(row.id, unknown.place.clone()));
-            unknown.id.is_none() && (owner().is_none() || akin())
-        });
-        let Some(nameless) = nameless else {
-            continue;
-        };
-        let message = match &other {
-            Some(_) => format!(
-                "it has no `id:` line, and whether it is the file of article {} or {} is cannot be told, which is not \
-                 ready",
-                row.id, nameless.place
-            ),
-            None => format!(
-                "its file is not there, and whether it is {} cannot be told, which is not ready",
-                nameless.place
-            ),
-        };
-        paired.files.remove(&row.id);
-        paired.problems.push(Problem {
-            path: other.as_ref().unwrap_or(&row.place).to_string(),
-            id: Some(row.id),
-            message,
-        });
-        paired.unknown.insert(row.id, UNREAD.to_owned());
     }
 }
 

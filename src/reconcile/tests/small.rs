@@ -10,6 +10,7 @@
 //! | `file=`, `folder=` | its name in the mirror, where that is not the slug |
 //! | `on`, `off`, `draft`, `live` | `enabled` and `draft`: the lines in the file, or what the service has |
 //! | `unpublished` | readers do not see it |
+//! | `unconfirmed` | in the base: its id is not known to be in its file |
 //! | `-` | no file, or no folder; on the service: no entry in what was seen |
 //! | `?`, `noid`, `noyaml` | present and not ready; without its `id:` line; without `_category.yaml` |
 //! | `gone`, `hidden`, `unread` | what the service said of it instead of showing it |
@@ -320,6 +321,9 @@ impl Small {
                 enabled: unpublished.then_some(false),
                 draft: None,
             };
+            if entry.has("unconfirmed") {
+                self.base.unconfirmed.insert(id);
+            }
             self.base.articles.insert(
                 id,
                 ArticleRow {
@@ -653,7 +657,11 @@ impl Small {
             bodies: &self.bodies,
             policy: &self.policy,
         };
-        let plan = reconcile::plan(world, &self.facts);
+        let facts = Facts {
+            unconfirmed: paired.unconfirmed(&self.base),
+            ..self.facts.clone()
+        };
+        let plan = reconcile::plan(world, &facts);
         super::laws::check(self, &paired, &plan);
         plan
     }
@@ -694,6 +702,7 @@ fn facts() -> Facts {
         refused: BTreeMap::new(),
         git: BTreeMap::new(),
         restoring: BTreeSet::new(),
+        unconfirmed: BTreeSet::new(),
         elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),
         stock: Stock::default(),

@@ -1,68 +1,45 @@
 //! Whether an article is created twice (I8).
 
 use super::token::Tokens;
-use super::world::{World, id_of, is_article};
+use super::world::{Side, World, id_of, is_article};
 use kbsync::model::ArticleId;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl World {
-    /// An article is created, perhaps a second time. One whose answer was lost is found again by its address, or
-    /// in a listing: one that a colleague gave another address, and that is hidden, cannot be found at all, since
-    /// only its slug could tell. Nor can one that was given another address
-    /// after the last request before this one: the POST is repeated by then. Nor one whose file was given another, once
-    /// the state that knew of the POST is lost.
-    pub(crate) fn judge_birth(&mut self, id: ArticleId) {
-        let Some(born) = self.kb.articles.get(&id) else {
-            return;
-        };
-        let mut twice = Tokens::default();
-        for (other, (category, slug)) in &self.ledger.unrecorded_births {
-            let article = self.kb.articles.get(other).filter(|_| *other != id);
-            let lost = article.filter(|article| {
-                let moved = (article.category, &article.slug) != (*category, slug);
-                let edited = self.ledger.edited.get(other);
-                let before = self.sent.iter().rev().nth(1);
-                let just_now = before.is_some_and(|before| edited > Some(before));
-                moved && (just_now || !self.kb.is_readable(article))
-            });
-            if let Some(article) = lost {
-                twice.add(&born.tokens.and(&article.tokens));
-            }
+    /// The state is lost: of an article whose id is in no file, and whose words a file without an id has, only its address
+    /// tells, and its words where they are all the same.
+    pub(crate) fn forget_births(&mut self) {
+        let named = self.ids_in_mirror();
+        let nameless = self.nameless_files(Side::Mirror);
+        let mut words = Tokens::default();
+        for file in nameless.values() {
+            words.add(file);
         }
-        for (other, (category, slug)) in &self.ledger.forgotten_births {
-            let article = self.kb.articles.get(other).filter(|_| *other != id);
-            let elsewhere = (born.category, &born.slug) != (*category, slug);
-            if let Some(article) = article.filter(|_| elsewhere) {
-                twice.add(&born.tokens.and(&article.tokens));
-            }
-        }
-        self.ledger.copied.add(&twice);
+        let articles = self.kb.articles.values();
+        let lost = articles.filter(|article| {
+            !named.contains_key(&article.id) && !article.tokens.and(&words).is_empty()
+        });
+        self.ledger
+            .unnamed_births
+            .extend(lost.map(|article| article.id));
     }
 
-    /// The state is lost. Of a hidden article whose id is in no file, and whose words a file without an id has, nothing
-    /// else told: the API shows it to nobody, and only its slug could tell, if neither its file nor a colleague gave it
-    /// another. Nor does anything else tell of one that is shown, once its
-    /// file is given another address.
-    pub(crate) fn forget_hidden(&mut self) {
-        let mut named = BTreeSet::new();
-        let mut nameless = Tokens::default();
-        self.mirror.each(&mut |folder, name, bytes, _| {
-            if !is_article(folder, name) {
-                return;
-            }
-            match id_of(bytes) {
-                Some(id) => drop(named.insert(id)),
-                None => nameless.add(&Tokens::of(bytes)),
-            }
-        });
-        let articles = self.kb.articles.values();
-        for article in articles.filter(|article| !named.contains(&article.id)) {
-            let words = article.tokens.and(&nameless);
-            if !article.is_published() {
-                self.ledger.copied.add(&words);
-            } else if !words.is_empty() {
-                let address = (article.category, article.slug.clone());
-                self.ledger.forgotten_births.insert(article.id, address);
+    /// kbsync has finished, or died: the new articles whose id is in a file by now are known by it.
+    pub(crate) fn note_named(&mut self) {
+        if !self.ledger.unnamed_births.is_empty() {
+            let named = self.ids_in_mirror();
+            let births = &mut self.ledger.unnamed_births;
+            births.retain(|id| !named.contains_key(id));
+        }
+    }
+
+    /// What an article says whose id came into no file may be created anew: its file has another place or other words by
+    /// now, or a colleague gave the article another address.
+    fn excuse_unnamed(&mut self, pairs: &[(ArticleId, ArticleId, Tokens)]) {
+        let births = &self.ledger.unnamed_births;
+        for (id, other, both) in pairs {
+            if births.contains(id) || births.contains(other) {
+                self.ledger.copied.add(both);
             }
         }
     }
@@ -89,8 +66,11 @@ impl World {
         if pairs.is_empty() {
             return;
         }
+        self.excuse_unnamed(&pairs);
+        let copied = self.ledger.copied;
         let files = self.words_of_files();
         for (id, other, both) in pairs {
+            let both = both.without(&copied);
             let own: Vec<_> = [id, other].iter().filter_map(|id| files.get(id)).collect();
             let stays = own.iter().fold(both, |both, file| both.and(file));
             if own.len() == 2 {

@@ -61,9 +61,6 @@ impl Run<'_> {
             drop(world);
             self.end();
             self.judge(true);
-            let ledger = &mut self.shared.lock().ledger;
-            let births = ledger.unrecorded_births.keys();
-            ledger.died_over.extend(births);
             return None;
         }
         let report = match report {
@@ -211,12 +208,13 @@ impl Run<'_> {
             (None, None) => return,
         };
         let mut world = self.shared.lock();
-        if !world.ledger.unrecorded_births.is_empty() {
-            let rows = store.articles().expect("the state is readable");
-            let births = &mut world.ledger.unrecorded_births;
-            births.retain(|id, _| rows.iter().all(|row| row.id != *id));
-        }
+        world.note_named();
         if died {
+            let rows = store.articles().expect("the state is readable");
+            let known: BTreeSet<ArticleId> = rows.iter().map(|row| row.id).collect();
+            let ledger = &mut world.ledger;
+            let births = ledger.unnamed_births.difference(&known);
+            ledger.died_over.extend(births);
             // A copy over which it died shows a conflict that nobody remembers.
             world.forget_conflicts(&oracle::shown(store));
         }

@@ -210,14 +210,11 @@ impl ServiceWrite for Remote {
                 world.judge_text(&new.text);
                 let made = world.write("POST", None, |kb| kb.create(new, By::Us));
                 if let Ok(article) = &made {
-                    world.judge_birth(article.id);
                     world.told(article.id);
                     if article.flags.enabled == Some(true) {
                         world.expects(article.id);
                     }
-                    let address = (article.category, article.slug.clone());
-                    let births = &mut world.ledger.unrecorded_births;
-                    births.insert(article.id, address);
+                    world.ledger.unnamed_births.insert(article.id);
                 }
                 made
             },

@@ -499,7 +499,7 @@ impl Run<'_> {
         world.ledger.seen = history;
         world.ledger.forgetful = true;
         world.ledger.unremembered = world.kb.ghosts().collect();
-        world.forget_hidden();
+        world.forget_births();
         world.kb.forget_writes();
         world.ledger.unremembered_words = world.kb.outdated().collect();
         world.ledger.archived = Tokens::default();

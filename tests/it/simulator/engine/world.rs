@@ -110,12 +110,10 @@ pub(crate) struct Ledger {
     pub(crate) came_back: BTreeMap<ArticleId, i64>,
     /// When kbsync last looked at a folder or a file, and at which of its requests.
     pub(crate) looked: BTreeMap<(String, String), (i64, u64)>,
-    /// Articles that kbsync created, and does not know of: it got no answer, or died over it. With their addresses.
-    pub(crate) unrecorded_births: BTreeMap<ArticleId, (CategoryId, String)>,
-    /// Of these, the ones that it died over.
+    /// Articles that kbsync created, and whose id is in no file.
+    pub(crate) unnamed_births: BTreeSet<ArticleId>,
+    /// Of these, the ones that it died over, and whose answer it does not know.
     pub(crate) died_over: BTreeSet<ArticleId>,
-    /// Articles whose file has no id, and that only a state knew that is lost: their addresses alone tell whose it is.
-    pub(crate) forgotten_births: BTreeMap<ArticleId, (CategoryId, String)>,
     /// Articles that are gone, and that a listing of this cycle showed all the same.
     pub(crate) shown_gone: BTreeSet<ArticleId>,
     /// When kbsync last saw an article, and at which of its requests.
@@ -384,7 +382,6 @@ impl World {
         for id in ids {
             self.kb.showed(id);
             self.ledger.read.insert(id, at);
-            self.ledger.unrecorded_births.remove(&id);
         }
     }
 
@@ -478,7 +475,7 @@ impl World {
     }
 
     /// The words of files without an id, by their folders and names.
-    fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
+    pub(super) fn nameless_files(&self, side: Side) -> BTreeMap<(String, String), Tokens> {
         let mut files = BTreeMap::new();
         if side == Side::Mirror {
             self.mirror.each(&mut |folder, name, bytes, _| {
@@ -491,13 +488,14 @@ impl World {
         files
     }
 
-    /// Notes what a person took out of files that had no id and have none, by replacing them.
+    /// Notes what a person took out of files that had no id and have none, by replacing them, or by moving them away: the
+    /// next file there is the article's.
     fn note_taken_out(&mut self, before: BTreeMap<(String, String), Tokens>) {
         for (place, was) in before {
-            let bytes = self.mirror.bytes(&place.0, &place.1);
-            let Some(bytes) = bytes.filter(|bytes| id_of(bytes).is_none()) else {
+            let bytes = self.mirror.bytes(&place.0, &place.1).unwrap_or_default();
+            if id_of(&bytes).is_some() {
                 continue;
-            };
+            }
             let out = was.without(&Tokens::of(&bytes));
             if !out.is_empty() {
                 self.ledger.taken_out.entry(place).or_default().add(&out);

@@ -285,6 +285,7 @@ fn facts() -> Facts {
         refused: BTreeMap::new(),
         git: BTreeMap::new(),
         restoring: BTreeSet::new(),
+        unconfirmed: BTreeSet::new(),
         elsewhere: Elsewhere::default(),
         standing: BTreeSet::new(),
         stock: Stock::default(),
