@@ -96,7 +96,7 @@ fn client(
     answered: Option<Answered>,
 ) -> Result<Client, Failure> {
     let source = account.token.ok_or_else(TokenSource::missing)?;
-    let secret = source.read(&*context.env)?;
+    let secret = source.read(&*context.env, account.mirror)?;
     let token = Token::new(secret.expose_secret())
         .map_err(|error| Failure::usage(error.to_string(), "leave only the token there"))?;
     let origin = Origin::of(account.service).map_err(|error| {

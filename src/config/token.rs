@@ -34,8 +34,9 @@ pub enum TokenSource {
 }
 
 impl TokenSource {
-    /// Reads the token. If others may read the file, the log has a warning.
-    pub fn read(&self, env: Env<'_>) -> Result<SecretString, ConfigError> {
+    /// Reads the token. If others may read the file, the log has a warning. A command runs in the mirror's
+    /// folder: a relative name in it means the same program wherever the user stands.
+    pub fn read(&self, env: Env<'_>, mirror: Option<&Path>) -> Result<SecretString, ConfigError> {
         match self {
             Self::File(path) => from_file(path),
             Self::Env(name) => match env(name) {
@@ -45,7 +46,7 @@ impl TokenSource {
                     format!("set {name}, or change `token:` in kbsync.yaml"),
                 )),
             },
-            Self::Command(command) => from_command(command, COMMAND_TIMEOUT),
+            Self::Command(command) => from_command(command, mirror, COMMAND_TIMEOUT),
         }
     }
 
@@ -135,14 +136,22 @@ fn warn_if_open_to_others(path: &Path, metadata: &std::fs::Metadata) {
 #[cfg(not(unix))]
 fn warn_if_open_to_others(_path: &Path, _metadata: &std::fs::Metadata) {}
 
-fn from_command(command: &str, timeout: Duration) -> Result<SecretString, ConfigError> {
+fn from_command(
+    command: &str,
+    folder: Option<&Path>,
+    timeout: Duration,
+) -> Result<SecretString, ConfigError> {
     let failed = |why: String| {
         ConfigError::new(
             format!("the token command `{command}` {why}"),
             "run it by hand; it must print the token, and nothing else, to stdout",
         )
     };
-    let mut child = Command::new("sh")
+    let mut shell = Command::new("sh");
+    if let Some(folder) = folder {
+        shell.current_dir(folder);
+    }
+    let mut child = shell
         .args(["-c", command])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -222,7 +231,7 @@ mod tests {
             TokenSource::Env("KB".into()),
             TokenSource::Command("echo abc123".into()),
         ] {
-            let token = source.read(&env).expect("a token");
+            let token = source.read(&env, None).expect("a token");
             assert_eq!(token.expose_secret(), "abc123", "{source:?}");
         }
     }
@@ -246,7 +255,7 @@ mod tests {
                 "no usable token",
             ),
         ] {
-            let error = source.read(&no_env).expect_err("no token");
+            let error = source.read(&no_env, None).expect_err("no token");
             assert!(error.message.contains(says), "{}", error.message);
             assert!(error.remedy.is_some());
             assert!(!format!("{error} {error:?}").contains("CANARY"));
@@ -254,8 +263,19 @@ mod tests {
     }
 
     #[test]
+    fn a_command_runs_in_the_folder_of_the_mirror() {
+        let dir = tempfile::tempdir().expect("a folder");
+        std::fs::write(dir.path().join("token"), "abc123").expect("written");
+        let source = TokenSource::Command("cat ./token".into());
+        let token = source.read(&no_env, Some(dir.path())).expect("a token");
+        assert_eq!(token.expose_secret(), "abc123");
+        source.read(&no_env, None).expect_err("no such file here");
+    }
+
+    #[test]
     fn a_command_that_hangs_is_ended() {
-        let error = from_command("sleep 60", Duration::from_millis(20)).expect_err("too slow");
+        let error =
+            from_command("sleep 60", None, Duration::from_millis(20)).expect_err("too slow");
         assert!(error.message.contains("did not end within 20ms"), "{error}");
     }
 }
