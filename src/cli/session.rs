@@ -207,7 +207,7 @@ impl<'c> Session<'c> {
 
     async fn cycle(&mut self, part: &Part, request: &Request) -> Result<Report, Failure> {
         let mut engine = self.engine(part, request.dry_run)?;
-        let outcome = engine.cycle(request).await;
+        let outcome = engine.settle(request).await;
         self.give_back(engine);
         outcome.map_err(Failure::of)
     }

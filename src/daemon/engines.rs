@@ -120,7 +120,7 @@ impl<S: Service, D: Disk> CycleRunner for Engines<'_, S, D> {
                 }
                 continue;
             }
-            match workspace.engine.cycle(&request).await {
+            match workspace.engine.settle(&request).await {
                 Ok(found) => {
                     if let Scope::Command(command) = &job.scope
                         && found.stopped.is_none()

@@ -34,7 +34,7 @@ mod waiting;
 mod yaml_past;
 
 pub use clock::{Clock, Pause, SystemClock};
-pub use git_view::{Checkout, Committed, GitView, NoGit};
+pub use git_view::{Checkout, Contents, GitView, NoGit, Since};
 pub use progress::{Progress, Teller};
 pub use stop::{Stop, ending_of};
 
@@ -57,6 +57,9 @@ use std::sync::Arc;
 use std::time::Duration;
 use stop::service_stop;
 use tokio::time::Instant;
+
+/// How often a cycle looks again at articles that changed on the service between the look and the write.
+const MAX_LOOKS: u32 = 3;
 
 /// How long a cycle waits for a git command that changes files.
 const GIT_PATIENCE: Duration = Duration::from_secs(2);
@@ -237,6 +240,38 @@ impl<S: Service, D: Disk> Engine<S, D> {
     ///
     /// When the state or the mirror itself cannot be used.
     pub async fn cycle(&mut self, request: &Request) -> anyhow::Result<Report> {
+        let mut report = self.look_once(request).await?;
+        self.with_prefix(&mut report);
+        Ok(report)
+    }
+
+    /// Runs one cycle. An article that changed on the service between the look and the write is looked at again, at most
+    /// [`MAX_LOOKS`] times: a command does not fail because a colleague saved.
+    ///
+    /// # Errors
+    ///
+    /// When the state or the mirror itself cannot be used.
+    pub async fn settle(&mut self, request: &Request) -> anyhow::Result<Report> {
+        let mut report = self.look_once(request).await?;
+        for _look in 0..MAX_LOOKS {
+            if report.overtaken.is_empty() {
+                break;
+            }
+            let paths = std::mem::take(&mut report.overtaken);
+            let again = Request {
+                look: Look::of(&paths),
+                scope: paths.iter().cloned().collect(),
+                // A person chose between two versions, and one of them is replaced by now.
+                resolve: BTreeMap::new(),
+                ..request.clone()
+            };
+            report.replace(&paths, self.look_once(&again).await?);
+        }
+        self.with_prefix(&mut report);
+        Ok(report)
+    }
+
+    async fn look_once(&mut self, request: &Request) -> anyhow::Result<Report> {
         let started = Instant::now();
         let before = self.service.usage();
         let mut report = Report::new(request.dry_run);
@@ -263,6 +298,10 @@ impl<S: Service, D: Disk> Engine<S, D> {
         report.stopped = stop
             .as_ref()
             .and_then(|stop| Some((stop.kind.clone()?, stop.message.clone())));
+        if stop.is_some() {
+            // The next command or cycle looks again.
+            report.overtaken.clear();
+        }
         report.conclude(stop.map(|stop| stop.ending));
         let after = self.service.usage();
         report.requests = Requests::between(before, after);
@@ -271,7 +310,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
             day_left: after.day_left,
         };
         report.elapsed_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.with_prefix(&mut report);
         Ok(report)
     }
 
@@ -464,13 +502,6 @@ impl<S: Service, D: Disk> Engine<S, D> {
         for problem in &mut report.problems {
             put_below(prefix, &mut problem.path, Some(&mut problem.message));
         }
-        let overtaken = std::mem::take(&mut report.overtaken).into_iter();
-        report.overtaken = overtaken
-            .map(|mut path| {
-                put_below(prefix, &mut path, None);
-                path
-            })
-            .collect();
     }
 
     fn tell(&self, name: &'static str, total: Option<u64>, requests: u32) {

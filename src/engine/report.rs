@@ -171,8 +171,8 @@ pub struct Report {
     /// Whether a part could not be looked at: then there may be removals that nobody saw.
     #[serde(skip)]
     pub doubt: bool,
-    /// Paths of skipped actions whose article or category changed on the service after it was read: they are worth
-    /// another try at once. For this crate's own use.
+    /// Paths of skipped actions whose article or category changed on the service after it was read: the cycle looks at
+    /// them again.
     #[serde(skip)]
     pub overtaken: BTreeSet<String>,
 }
@@ -263,6 +263,18 @@ impl Report {
             outcome = outcome.min(Ending::Partial);
         }
         self.outcome = outcome;
+    }
+
+    /// Replaces what was skipped at these paths by the report of another look at them.
+    pub(super) fn replace(&mut self, paths: &BTreeSet<String>, mut next: Self) {
+        self.actions
+            .retain(|line| line.status != Status::Skipped || !paths.contains(&line.path));
+        self.conclude(None);
+        next.problems
+            .retain(|problem| !self.problems.contains(problem));
+        // A look at some paths does not make a whole cycle partial.
+        next.partial = self.partial;
+        self.add(next);
     }
 
     /// Adds the report of another workspace of the same command.

@@ -69,6 +69,18 @@ pub enum Look {
     Paths(BTreeSet<Place>),
 }
 
+impl Look {
+    /// The shortest look at these paths: at files alone, if all are files.
+    pub(super) fn of(paths: &BTreeSet<String>) -> Self {
+        let place = |path: &String| {
+            let (folder, file) = path.split_once('/')?;
+            Some(Place::new(folder, file))
+        };
+        let places: Option<_> = paths.iter().map(place).collect();
+        places.map_or(Self::Whole, Self::Paths)
+    }
+}
+
 /// What one command or trigger asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Request {

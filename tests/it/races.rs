@@ -105,6 +105,53 @@ async fn f034_with_a_window_of_nothing_an_edit_between_listing_and_put_is_seen()
     assert_eq!(text_of(&world, ids[0]), "<p>theirs</p>");
 }
 
+/// A colleague edits another field of an article whenever it is about to be read, so many times.
+fn colleague_saves(world: &Stage, id: Uuid, times: u32) {
+    let edit = move |sandbox: &Sandbox| {
+        sandbox.edit(id, |article| {
+            article.keywords.get_or_insert_default().push('k')
+        });
+    };
+    let hook = FaultKind::Hook(Hook::new(edit));
+    let fault = Fault::once(Matcher::new("GET", "/api/article/"), hook);
+    world.sandbox().inject(fault.times(times));
+}
+
+#[tokio::test]
+async fn f034_a_command_looks_again_at_what_a_colleague_saved_meanwhile() {
+    for (saves, ending) in [(1, Ending::Done), (u32::MAX, Ending::Retry)] {
+        let (mut world, _, ids) = articles(2).await;
+        world.settings.guard_window = Duration::ZERO;
+        world.edit("a/n0.html", "<p>0</p>", "<p>mine</p>");
+        world.edit("a/n1.html", "<p>1</p>", "<p>mine</p>");
+        colleague_saves(&world, ids[0], saves);
+        let mut engine = hostile::engine(&world, &hostile::calm());
+        let report = engine.settle(&both()).await.expect("a cycle");
+        assert_eq!(report.outcome, ending, "{saves} saves: {report:#?}");
+        let told = |path: &str| {
+            report
+                .actions
+                .iter()
+                .filter(|line| line.path == path)
+                .count()
+        };
+        assert_eq!(
+            (told("a/n0.html"), told("a/n1.html")),
+            (1, 1),
+            "{report:#?}"
+        );
+        assert!(!report.partial, "the whole was looked at");
+        let article = world.sandbox().article(ids[0]).expect("there");
+        let sent = article.text == "<p>mine</p>";
+        assert_eq!(sent, ending == Ending::Done, "{saves} saves");
+        assert!(
+            article
+                .keywords
+                .is_some_and(|keywords| keywords.starts_with('k'))
+        );
+    }
+}
+
 #[tokio::test]
 async fn f034_the_same_before_a_delete() {
     let (mut world, _, ids) = articles(2).await;
